@@ -1,0 +1,59 @@
+# Bare `make` lists what can be asked for.
+PYTHON ?= python3
+BIN := .venv/bin
+
+# Whatever the caller's shell says about Python stays outside.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help up test nightly check bench docs lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: .venv/.installed ## install into .venv, set up the database and look it over
+	@$(BIN)/gatepost init
+	@$(BIN)/gatepost doctor
+
+test: .venv/.installed ## run the tests (a few minutes at most)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+nightly: .venv/.installed ## run all tests, the long ones included
+	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
+
+check: .venv/.installed ## check format, lint, types, layers and file sizes
+	@$(BIN)/python -m ruff format --check --quiet .
+	@$(BIN)/python -m ruff check --quiet .
+	@$(BIN)/python -m mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tools/sizes.py
+
+bench: .venv/.installed ## measure what docs/performance.md claims
+	@$(BIN)/python -m bench
+
+docs: .venv/.installed ## run what the docs and the README show
+	@$(BIN)/python -m pytest tests/docs
+
+lock: ## resolve requirements/dev.txt anew from pyproject.toml
+	@echo "resolving requirements/dev.txt ..."
+	@$(PYTHON) -I -m venv .lock
+	@.lock/bin/pip install --quiet --disable-pip-version-check uv==0.13.7
+	@.lock/bin/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-config --no-emit-index-url --no-emit-find-links --quiet \
+		--output-file requirements/dev.txt
+	@rm -rf .lock
+
+clean: ## remove .venv, caches and builds
+	@rm -rf .venv .lock dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+.venv/.installed: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Gatepost needs Python 3.11 or newer, and $(PYTHON) is not; try: make PYTHON=python3.11" >&2; exit 1; }
+	@echo "making .venv ..."
+	@test ! -e .venv || $(BIN)/python -c '' 2>/dev/null || rm -rf .venv
+	@$(PYTHON) -I -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --compile --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src
+	@touch $@

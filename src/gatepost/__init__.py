@@ -1,0 +1,1 @@
+"""One inbox for every agent, and gates that say when it may stop."""

@@ -1,0 +1,1 @@
+"""The verbs: plain functions over one transaction."""

@@ -1,0 +1,152 @@
+"""
+Who there is: registering, finding and retiring entities, and turning addresses into them.
+
+Names and aliases share one namespace. A registration takes its turn with the broadcasts (one locked row), so that for
+every agent and every broadcast it is settled which came first.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Final
+
+from gatepost.core import address
+from gatepost.core.address import Address, Everyone, Named, Team
+from gatepost.core.entity import Entity, Kind
+from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import broadcasts, claims, entities
+
+#: the person who is told when nobody else is named
+ADMINISTRATOR: Final = "admin"
+_LONGEST_DISPLAY: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomer:
+    name: str
+    kind: Kind
+    display: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Sequence[str] = ()
+
+
+def register(work: Work, who: Newcomer) -> Entity:
+    """Add an entity; its name and aliases must be free."""
+    name = address.name(who.name)
+    team = address.name(who.team, "team") if who.team is not None else None
+    role = address.name(who.role, "role") if who.role is not None else None
+    if role and not team:
+        raise Invalid(f"a role ({role!r}) needs a team", hint="add --team")
+    display = _display(who.display or name)
+    aliases = [address.alias(alias) for alias in dict.fromkeys(who.aliases)]
+    owner = find(work, who.owner) if who.owner else _administrator(work)
+    cursor = broadcasts.number(work, by=0)
+    number = entities.insert(
+        work,
+        name=name,
+        kind=who.kind,
+        display=display,
+        team=team,
+        role=role,
+        owner=owner.number if owner else None,
+    )
+    if number is None or not entities.give_name(work, name, number, is_alias=False):
+        raise _taken(work, name)
+    for alias in aliases:
+        if not entities.give_name(work, alias, number, is_alias=True):
+            raise _taken(work, alias)
+    claims.open_inbox(work, number, cursor)
+    return replace(find(work, name), aliases=tuple(sorted(aliases)))
+
+
+def find(reader: Reader, name: str) -> Entity:
+    """The entity with that name or alias, live or retired."""
+    match address.parse(name):
+        case Named():
+            found = entities.by_names(reader, [name]).get(name)
+            if found is None:
+                raise unknown(reader, name)
+            return found
+        case Team() | Everyone():
+            raise Invalid(f"{name!r} is not one entity", hint="name one")
+
+
+def find_live(reader: Reader, name: str) -> Entity:
+    found = find(reader, name)
+    if not found.live:
+        raise Refused(f"{found.name!r} is retired")
+    return found
+
+
+def show(reader: Reader, name: str) -> Entity:
+    """An entity with its aliases."""
+    found = find(reader, name)
+    return replace(found, aliases=entities.aliases_of(reader, [found.number]).get(found.number, ()))
+
+
+def page(
+    reader: Reader,
+    *,
+    kind: Kind | None = None,
+    team: str | None = None,
+    retired: bool = False,
+    after: int = 0,
+    limit: int = 1_000,
+) -> list[Entity]:
+    """Entities in order of registration."""
+    return entities.page(reader, kind=kind, team=team, retired=retired, after=after, most=limit)
+
+
+def retire(work: Work, name: str) -> Entity:
+    """Let an entity receive nothing from now on; what it has stays."""
+    found = find(work, name)
+    if found.name == ADMINISTRATOR:
+        raise Refused(f"{ADMINISTRATOR!r} cannot be retired: alerts that nobody owns go there")
+    if not entities.retire(work, found.number):
+        raise Conflict(f"{found.name!r} is retired already")
+    return find(work, name)
+
+
+def resolve(reader: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
+    """Everybody behind each address but `*`; whoever is unknown is simply not in the answer."""
+    wanted = set(addresses)
+    names = {str(wish) for wish in wanted if isinstance(wish, Named)}
+    known = entities.by_names(reader, names) if names else {}
+    found: dict[Address, list[Entity]] = {}
+    for wish in wanted:
+        match wish:
+            case Named(name) if name in known:
+                found[wish] = [known[name]]
+            case Team(team, role):
+                found[wish] = entities.of_team(reader, team, role)
+            case Named() | Everyone():
+                pass
+    return found
+
+
+def unknown(reader: Reader, name: str) -> UnknownAddress:
+    """An error that names the nearest known names."""
+    near = get_close_matches(name, entities.like(reader, name), n=3, cutoff=0.6)
+    if near:
+        return UnknownAddress(f"nobody is called {name!r}", hint=f"did you mean {' or '.join(map(repr, near))}?")
+    return UnknownAddress(f"nobody is called {name!r}", hint="`gatepost agent list` shows who there is")
+
+
+def _administrator(work: Work) -> Entity | None:
+    return entities.by_names(work, [ADMINISTRATOR]).get(ADMINISTRATOR)
+
+
+def _taken(work: Work, name: str) -> Conflict:
+    holder = entities.by_names(work, [name]).get(name)
+    if holder is None or holder.name == name:
+        return Conflict(f"the name {name!r} is taken")
+    return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}")
+
+
+def _display(text: str) -> str:
+    if len(text) > _LONGEST_DISPLAY or not text.strip() or not text.isprintable():
+        raise Invalid(f"{text[:60]!r} is not a display name", hint=f"use up to {_LONGEST_DISPLAY} printable characters")
+    return text

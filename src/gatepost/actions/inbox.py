@@ -1,0 +1,306 @@
+"""
+How an inbox is read.
+
+A reader claims a batch, does with it what it does, and acks; or releases it, or dies, and then the items go to the
+next one. Why nothing is lost and nothing is given out twice at once:
+
+- All claims on an inbox take its row (`claims.lock`) first: they happen one after the other, each with a higher fence.
+- An item changes hands only by an update that names the state it must be in. Ack, release and lapse all end the
+  claim's own row first, and only one of them finds it open.
+- A drain's claim has a deadline by the database's clock. Past it the next claim (or the janitor) takes the items back.
+  Until somebody does, a late ack still counts: the items have been shown, and nobody else has them.
+- A run's claim has no deadline: the run is resumed instead. While there is one, a drain of that inbox is a Conflict.
+
+    pending --claim--> claimed --ack--> delivered
+       ^                  |
+       `-- release, lapse-'                           (a failure of its own, too often: dead)
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from gatepost.actions import directory, intake
+from gatepost.core import batch as rules
+from gatepost.core import ids
+from gatepost.core.batch import Candidate, Chosen
+from gatepost.core.claim import Batch, Claim
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import Item, Priority, Push, Ref, State, Type
+from gatepost.core.instants import Duration, Instant
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, Invalid, NotFound, Refused
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import broadcasts, claims, items
+
+_MOST_LAPSED: Final = 100
+_MOST_SHOWN: Final = 100
+_LONGEST_OWNER: Final = 200
+
+
+def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Item]:
+    """What waits, most urgent first; nothing changes."""
+    return items.peek(reader, directory.find(reader, name).number, limit)
+
+
+def page(
+    reader: Reader,
+    name: str | None = None,
+    *,
+    state: State | None = None,
+    type: Type | None = None,
+    sender: str | None = None,
+    ref: Ref | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    after: int = 0,
+    limit: int = 100,
+) -> list[Item]:
+    """Items of one inbox, or of all, in order of arrival; `after` is the arrival of the last one seen."""
+    return items.page(
+        reader,
+        recipient=directory.find(reader, name).number if name is not None else None,
+        state=state,
+        type=type,
+        sender=directory.find(reader, sender).name if sender is not None else None,
+        ref=ref,
+        since=since,
+        until=until,
+        after=after,
+        most=limit,
+    )
+
+
+def show(reader: Reader, event: str) -> list[Item]:
+    """An event as it stands with each of its recipients."""
+    found = [item for _, item in items.of_event(reader, ids.check("evt", event))]
+    found += items.of_broadcast(reader, event, _MOST_SHOWN)
+    if not found:
+        raise NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
+    return found
+
+
+def claim(
+    work: Work,
+    name: str,
+    *,
+    owner: str,
+    kind: str = "drain",
+    cap: int = rules.GUEST_CAP,
+    budget: int = rules.GUEST_BUDGET,
+    hold: Duration | None = None,
+) -> Batch:
+    """Take the next batch of an inbox for a while."""
+    if not owner or len(owner) > _LONGEST_OWNER:
+        raise Invalid(f"{owner[:60]!r} is not an owner of a claim", hint="name the session or the run")
+    if not 1 <= cap <= 1_000:
+        raise Invalid(f"{cap} is not a size of a batch", hint="use 1 to 1000")
+    if budget < rules.LEAST_BUDGET:
+        raise Invalid(f"{budget} characters are too few for a batch", hint=f"use {rules.LEAST_BUDGET} or more")
+    reader = directory.find_live(work, name)
+    if reader.kind is Kind.HUMAN:
+        raise Refused(
+            f"{reader.name!r} is a person: their items wait until they are done", hint="use `gatepost inbox done EVENT`"
+        )
+    fence, cursor = claims.lock(work, reader.number)
+    if kind == "drain" and (run := claims.open_run(work, reader.number)):
+        raise Conflict(f"{reader.name!r} is thinking: its run {run!r} has the inbox")
+    _take_back(work, reader.number)
+    _take_broadcasts(work, reader, cursor)
+    chosen = _choose(work, reader.number, cap, budget)
+    if not chosen:
+        return Batch(claim=None, at=work.now)
+    taken = Claim(
+        id=work.id("clm"),
+        recipient=reader.name,
+        kind=kind,
+        owner=owner,
+        fence=fence,
+        taken_at=work.now,
+        deadline=work.now + (hold or work.limits.hold) if kind == "drain" else None,
+    )
+    return _taken(work, replace(taken, number=claims.insert(work, taken, reader.number)), reader.number, chosen)
+
+
+def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None) -> Batch:
+    """Take more items into an open claim, most urgent first."""
+    reader = directory.find_live(work, held.recipient)
+    claims.lock(work, reader.number)
+    found = claims.read(work, held.id)
+    if found is None or found.ended_at is not None or (found.owner, found.fence) != (held.owner, held.fence):
+        raise _not_held(work, held.id)
+    waiting = [item for item in items.peek(work, reader.number, 500) if type in (None, item.event.type)][:count]
+    chosen = [Chosen(item.event.arrival) for item in waiting]
+    return _taken(work, found, reader.number, chosen) if chosen else Batch(claim=None, at=work.now)
+
+
+def ack(work: Work, id: str, *, owner: str, fence: int) -> int:
+    """Say that the items of a claim were read; return how many. A stale owner is refused."""
+    ended = claims.end(work, id, owner, fence, "acked")
+    if ended is None:
+        raise _not_held(work, id)
+    return items.deliver(work, ended[0])
+
+
+def release(work: Work, id: str, *, owner: str, fence: int, failed: Sequence[str] = ()) -> int:
+    """Give the items of a claim back; against those that `failed` of their own it is counted."""
+    found = claims.read(work, id)
+    ended = claims.end(work, id, owner, fence, "released")
+    if ended is None or found is None:
+        raise _not_held(work, id)
+    count = items.fail(work, ended[0], failed) if failed else 0
+    count += items.release(work, ended[0])
+    work.after_commit(Ring(found.recipient, "release"))
+    return count
+
+
+def done(work: Work, name: str, event: str) -> Item:
+    """Mark a person's item as done."""
+    person = directory.find_live(work, name)
+    if person.kind is not Kind.HUMAN:
+        raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
+    [(_, item)] = _found(work, event, person)
+    fence, _ = claims.lock(work, person.number)
+    receipt = Claim(
+        id=work.id("clm"),
+        recipient=person.name,
+        kind="person",
+        owner=person.name,
+        fence=fence,
+        taken_at=work.now,
+        deadline=None,
+    )
+    number = claims.insert(work, receipt, person.number)
+    claims.end(work, receipt.id, receipt.owner, receipt.fence, "acked")
+    pending = item.state is State.PENDING
+    if not pending or not items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now):
+        raise Conflict(f"{event!r} is {item.state} for {person.name!r}, not pending")
+    return _found(work, event, person)[0][1]
+
+
+def seen(work: Work, name: str, events: Sequence[str]) -> int:
+    """Record that somebody has seen items, whatever state they are in; return how many were new to them."""
+    return items.see(work, directory.find_live(work, name).number, [ids.check("evt", event) for event in events])
+
+
+def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
+    """Put away what is pending or dead, for one recipient or for all."""
+    found = _found(work, event, directory.find(work, name) if name is not None else None)
+    moved = [
+        replace(item, state=State.DISCARDED, ended_at=work.now)
+        for number, item in found
+        if item.state in (State.PENDING, State.DEAD)
+        and items.move(work, number, item, State.DISCARDED, ended_at=work.now)
+    ]
+    return moved or _refuse(event, found, "discarded", (State.PENDING, State.DEAD))
+
+
+def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
+    """
+    Make what is dead, expired or discarded pending again, from the start, for one recipient or for all. What was
+    delivered stays delivered: for those recipients a new event is made with the same content.
+    """
+    found = _found(work, event, directory.find_live(work, name) if name is not None else None)
+    again: list[Item] = []
+    for number, item in found:
+        match _standing(item, work.now):
+            case State.DEAD | State.EXPIRED | State.DISCARDED:
+                if items.move(work, number, item, State.PENDING):
+                    again.append(replace(item, state=State.PENDING, attempts=0, ended_at=None))
+                    work.after_commit(Ring(item.recipient, "replay", event))
+            case State.DELIVERED:
+                pushed = intake.push(work, _repeated(item))
+                again += [copy for _, copy in items.of_event(work, pushed.event)]
+            case State.PENDING | State.CLAIMED:
+                pass
+    return again or _refuse(event, found, "replayed", (State.DEAD, State.EXPIRED, State.DISCARDED, State.DELIVERED))
+
+
+def _take_back(work: Work, recipient: int) -> None:
+    """Items of drains that took too long are pending again."""
+    for number, _ in claims.lapse(work, recipient, _MOST_LAPSED):
+        items.release(work, number)
+
+
+def _take_broadcasts(work: Work, reader: Entity, cursor: int) -> None:
+    if reader.kind is Kind.AGENT and (made := broadcasts.materialise(work, reader.number, cursor)):
+        work.count(reader.number, "accepted", made)
+
+
+def _choose(work: Work, recipient: int, cap: int, budget: int) -> list[Chosen]:
+    most = rules.DEPTH * cap
+    first = items.candidates(work, recipient, most)
+    others: list[Candidate] = []
+    if len(first) == most and first[-1].priority == Priority.CRITICAL:
+        first = items.candidates(work, recipient, rules.most_that_fit(budget))
+    elif len(first) == most:
+        others = items.heads(
+            work,
+            recipient,
+            sorted({item.source for item in first}),
+            sources=rules.SOURCES,
+            depth=max(1, cap // 2),
+            most=most,
+        )
+    return rules.choose([*first, *others], cap=cap, budget=budget)
+
+
+def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -> Batch:
+    """Put the chosen under the claim. One that another verb got hold of meanwhile is left out."""
+    got = items.take(work, recipient, [one.arrival for one in chosen], claim.number)
+    rooms = {one.arrival: one.room for one in chosen}
+    shown = items.read(work, recipient, sorted(got))
+    return Batch(
+        claim=claim,
+        items=tuple(shown),
+        rooms=tuple(rooms[item.event.arrival] for item in shown),
+        held=items.waiting(work, recipient, rules.COUNTED),
+        at=work.now,
+    )
+
+
+def _not_held(work: Work, id: str) -> NotFound | Conflict:
+    found = claims.read(work, id)
+    if found is None:
+        return NotFound(f"there is no claim {id!r}")
+    if found.outcome == "lapsed":
+        return Conflict(f"the claim {id!r} lapsed: it was held too long, and its items went to the next reader")
+    if found.outcome:
+        return Conflict(f"the claim {id!r} was {found.outcome} already")
+    return Conflict(f"the claim {id!r} belongs to {found.owner!r} with fence {found.fence}")
+
+
+def _found(work: Work, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
+    found = items.of_event(work, ids.check("evt", event), entity.number if entity else None)
+    if not found:
+        raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
+    return found
+
+
+def _standing(item: Item, now: Instant) -> State:
+    """The state an item is in, though nobody may have written it down yet: past its time it is expired."""
+    overdue = item.event.expires_at is not None and item.event.expires_at <= now
+    return State.EXPIRED if overdue and item.state is State.PENDING else item.state
+
+
+def _refuse(event: str, found: Sequence[tuple[int, Item]], what: str, states: Sequence[State]) -> NoReturn:
+    standing = ", ".join(f"{item.state} for {item.recipient!r}" for _, item in found)
+    raise Conflict(f"{event!r} cannot be {what}: it is {standing}", hint=f"only what is {' or '.join(states)} can be")
+
+
+def _repeated(item: Item) -> Push:
+    """The same again as a new wish; without its key, which would make it a repeat."""
+    event = item.event
+    return Push(
+        to=item.recipient,
+        type=event.type,
+        source=event.source,
+        sender=event.sender.name if event.sender else None,
+        subject=event.subject,
+        content=event.content,
+        data=event.data,
+        priority=event.priority,
+        ref=event.ref,
+        route=event.route,
+        trust=event.trust,
+    )

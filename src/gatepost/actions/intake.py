@@ -1,0 +1,297 @@
+"""
+How something gets into inboxes.
+
+`push_all` takes many wishes and says of each what it came to: an event and, for every recipient, whether it is new, or
+an error that concerns that wish alone. It costs the same few statements however many there are:
+
+    resolve the names -> check each -> take arrivals -> items -> events -> counts and rings
+
+Items go in before events, because only they can tell a repeat: the unique key (recipient, dedup key) refuses it. An
+event whose every item was refused is not stored at all, so a repeat changes nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gatepost.actions import directory
+from gatepost.core import address, line
+from gatepost.core.address import Address, Everyone, Named, Team
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type, body
+from gatepost.core.limits import Limits
+from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, Unavailable, UnknownAddress
+from gatepost.ports.store import Work, batched
+from gatepost.tables import broadcasts, events, items
+
+_LONGEST: Final = {"source": 200, "subject": 1_000, "dedup key": 512, "reference": 256, "route": 256}
+
+Outcome = Pushed | GatepostError
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A wish that was found good: the event it would be, and for whom."""
+
+    event: Event
+    data: str | None
+    sender: Entity | None
+    recipients: list[Entity]
+    size: int
+    new: set[int] = field(default_factory=set)
+
+
+@batched
+def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
+    """Accept what can be accepted; return an outcome for each wish."""
+    drafts = _drafted(work, wishes)
+    alerts = _alerts(work, [draft for draft in drafts if isinstance(draft, _Draft)])
+    _store(work, [draft for draft in (*drafts, *alerts) if isinstance(draft, _Draft) and draft.recipients])
+    return [_outcome(work, draft) for draft in drafts]
+
+
+def push(work: Work, wish: Push) -> Pushed:
+    """Accept one wish, or raise why not."""
+    [outcome] = push_all(work, [wish])
+    if isinstance(outcome, GatepostError):
+        raise outcome
+    return outcome
+
+
+def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
+    addresses = [_parsed(wish.to) for wish in wishes]
+    senders: list[Address] = [Named(wish.sender) for wish in wishes if wish.sender]
+    known = directory.resolve(work, [*senders, *(one for one in addresses if not isinstance(one, GatepostError))])
+    drafts: list[_Draft | Pushed | GatepostError] = []
+    for wish, where in zip(wishes, addresses, strict=True):
+        try:
+            if isinstance(where, GatepostError):
+                raise where
+            draft = _draft(work, wish, known)
+            if isinstance(where, Everyone):
+                drafts.append(_broadcast(work, draft))
+            else:
+                draft.recipients = _recipients(work, where, draft.sender, known)
+                drafts.append(draft)
+        except GatepostError as error:
+            drafts.append(error)
+    return drafts
+
+
+def _parsed(text: str) -> Address | GatepostError:
+    try:
+        return address.parse(text)
+    except GatepostError as error:
+        return error
+
+
+def _draft(work: Work, wish: Push, known: Mapping[Address, list[Entity]]) -> _Draft:
+    """Check a wish and make an event of it."""
+    sender = None
+    if wish.sender:
+        found = known.get(Named(wish.sender))
+        if not found:
+            raise directory.unknown(work, wish.sender)
+        [sender] = found
+        if not sender.live:
+            raise Refused(f"{sender.name!r} is retired and sends nothing")
+    data = checked(wish, work.limits)
+    event = Event(
+        id=work.id("evt"),
+        type=wish.type,
+        source=wish.source,
+        sender=Sender(sender.name, sender.display, sender.kind) if sender else None,
+        subject=wish.subject,
+        content=wish.content,
+        data=wish.data,
+        priority=wish.priority,
+        key=wish.key,
+        created_at=work.now,
+        expires_at=work.now + wish.ttl if wish.ttl is not None else None,
+        ref=wish.ref,
+        route=wish.route,
+        hops=wish.hops,
+        trust=wish.trust,
+        wakes=wish.priority is not Priority.FYI and wish.hops <= work.limits.hops,
+    )
+    return _Draft(event, data, sender, [], len(line.line(event)))
+
+
+def checked(wish: Push, limits: Limits) -> str | None:
+    """Refuse what is too large or cannot be stored; return the data as JSON."""
+    if len(wish.content) * 4 > limits.content and len(_encoded("content", wish.content)) > limits.content:
+        raise TooLarge(
+            f"the content is {len(_encoded('content', wish.content))} bytes, over the limit of {limits.content}",
+            hint="send a reference to it instead",
+        )
+    _storable("content", wish.content)
+    if not wish.source:
+        raise Invalid("an event needs a source")
+    for what, text in _short_texts(wish):
+        _storable(what, text)
+        if len(text) > _LONGEST[what]:
+            raise TooLarge(f"the {what} has {len(text)} characters, over the limit of {_LONGEST[what]}")
+    if wish.key is not None and not wish.key:
+        raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
+    if not 0 <= wish.hops <= 10_000:
+        raise Invalid(f"{wish.hops} is not a number of hops")
+    body(wish)
+    return _json(wish, limits) if wish.data is not None else None
+
+
+def _short_texts(wish: Push) -> Iterable[tuple[str, str]]:
+    yield "source", wish.source
+    if wish.subject is not None:
+        yield "subject", wish.subject
+    if wish.key is not None:
+        yield "dedup key", wish.key
+    if wish.ref is not None:
+        yield from (("reference", wish.ref.type), ("reference", wish.ref.id))
+    if wish.route is not None:
+        yield from (("route", wish.route.channel), ("route", wish.route.session))
+
+
+def _storable(what: str, text: str) -> None:
+    if "\x00" in text:
+        raise Invalid(f"the {what} has a NUL character in it", hint="remove it")
+    if not text.isascii():
+        _encoded(what, text)
+
+
+def _encoded(what: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"the {what} is not valid Unicode: it has half of a surrogate pair in it") from None
+
+
+def _json(wish: Push, limits: Limits) -> str:
+    try:
+        text = json.dumps(wish.data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError, RecursionError):
+        raise Invalid("the data is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
+    if len(text) * 4 > limits.data and len(_encoded("data", text)) > limits.data:
+        raise TooLarge(
+            f"the data is {len(_encoded('data', text))} bytes as JSON, over the limit of {limits.data}",
+            hint="send a reference to it instead",
+        )
+    if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
+        raise Invalid("the data has a NUL character in it", hint="remove it")
+    _encoded("data", text)
+    return text
+
+
+def _recipients(
+    work: Work, where: Named | Team, sender: Entity | None, known: Mapping[Address, list[Entity]]
+) -> list[Entity]:
+    match where:
+        case Named(name):
+            found = known.get(where)
+            if not found:
+                raise directory.unknown(work, name)
+            if not found[0].live:
+                raise Refused(f"{found[0].name!r} is retired and receives nothing")
+            return found
+        case Team():
+            everybody = known.get(where)
+            if not everybody:
+                raise UnknownAddress(
+                    f"nobody is in {str(where)!r}", hint="`gatepost agent list` shows who is in which team"
+                )
+            return [one for one in everybody if one.live and one != sender]
+
+
+def _broadcast(work: Work, draft: _Draft) -> Pushed:
+    """Store a broadcast: one row, which each agent takes when it next looks."""
+    event = draft.event
+    key = event.key or f"broadcast:{event.id}"
+    number = broadcasts.number(work, by=1)
+    if event.key and (first := broadcasts.keyed(work, key)):
+        broadcasts.number(work, by=-1)
+        return Pushed(first[1], broadcast=first[0], duplicate=True)
+    [arrival] = events.take_arrivals(work, 1)
+    event = replace(event, arrival=arrival, key=key)
+    events.insert(work, [(event, draft.sender.number if draft.sender else None, draft.data)])
+    broadcasts.insert(work, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)
+    work.after_commit(Ring("*", event.type, event.id, event.wakes))
+    return Pushed(event.id, broadcast=number)
+
+
+def _store(work: Work, drafts: Sequence[_Draft]) -> None:
+    if not drafts:
+        return
+    for draft, arrival in zip(drafts, events.take_arrivals(work, len(drafts)), strict=True):
+        draft.event = replace(draft.event, arrival=arrival)
+    rows = [_item(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
+    # In one order everywhere, so that two writers with the same keys wait for each other instead of deadlocking.
+    new = items.insert(work, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    for draft in drafts:
+        draft.new = {one.number for one in draft.recipients if (draft.event.arrival, one.number) in new}
+    stored = [draft for draft in drafts if draft.new]
+    if stored:
+        events.insert(
+            work, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in stored]
+        )
+    for draft in stored:
+        for recipient in draft.recipients:
+            if recipient.number in draft.new:
+                work.count(recipient.number, "accepted", 1)
+                work.after_commit(Ring(recipient.name, draft.event.type, draft.event.id, draft.event.wakes))
+
+
+def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
+    person = draft.sender is not None and draft.sender.kind is Kind.HUMAN
+    source = draft.sender.name if draft.sender else event.source
+    return (
+        recipient,
+        event.arrival,
+        event.key,
+        event.priority,
+        person,
+        source,
+        event.expires_at,
+        event.wakes,
+        draft.size,
+    )
+
+
+def _alerts(work: Work, drafts: Sequence[_Draft]) -> list[_Draft | Pushed | GatepostError]:
+    """One alert to the owner of whoever is at the end of a chain that has grown too long."""
+    wishes = [
+        Push(
+            to=recipient.owner,
+            type=Type.ALERT,
+            source="gatepost",
+            content=(
+                f"a chain of {draft.event.hops} events reached {recipient.name!r}: the last one was stored and did not"
+                f" wake it (event {draft.event.id})"
+            ),
+            priority=Priority.HIGH,
+            key=f"alert:hops:{recipient.name}",
+            trust=Trust.OWNER,
+        )
+        for draft in drafts
+        if draft.event.hops > work.limits.hops
+        for recipient in draft.recipients
+        if recipient.owner is not None and recipient.owner != recipient.name
+    ]
+    return _drafted(work, wishes) if wishes else []
+
+
+def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:
+    if not isinstance(draft, _Draft):
+        return draft
+    deliveries = tuple(_delivery(work, draft, one) for one in draft.recipients)
+    return Pushed(draft.event.id if draft.new or not deliveries else deliveries[0].event, deliveries)
+
+
+def _delivery(work: Work, draft: _Draft, recipient: Entity) -> Delivery:
+    if recipient.number in draft.new:
+        return Delivery(recipient.name, draft.event.id, duplicate=False)
+    assert draft.event.key is not None
+    first = items.keyed(work, recipient.number, draft.event.key)
+    if first is None:
+        raise Unavailable(f"the first event with the key {draft.event.key!r} was just removed", hint="try again")
+    return Delivery(recipient.name, first, duplicate=True)

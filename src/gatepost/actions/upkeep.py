@@ -1,0 +1,44 @@
+"""
+Keeping the house: what has run out of time, and what has been kept long enough. Every verb here works through a small
+batch, so that writers never wait for long, and returns how much it did; whoever calls repeats it until that is nothing.
+"""
+
+from gatepost.actions import directory
+from gatepost.core.account import Account
+from gatepost.core.ring import Ring
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import broadcasts, claims, events, items, tallies
+
+BATCH = 500
+
+
+def lapse(work: Work, *, limit: int = BATCH) -> int:
+    """Give back what drains held too long; return how many drains."""
+    lapsed = claims.lapse(work, None, limit)
+    for number, recipient in lapsed:
+        items.release(work, number)
+        work.after_commit(Ring(recipient, "lapse"))
+    return len(lapsed)
+
+
+def expire(work: Work, *, limit: int = BATCH) -> int:
+    """Write down what has run out of time; it was not delivered since then anyway."""
+    return items.expire(work, limit)
+
+
+def reap(work: Work, *, limit: int = BATCH) -> int:
+    """Remove what ended longer ago than is remembered, adding it to the accounts of the state it had."""
+    before = work.now - work.limits.remember
+    gone = items.reap(work, before, limit)
+    for recipient, _, state in gone:
+        work.count(recipient, state, 1)
+    cast = broadcasts.reap(work, before, limit)
+    orphans = {arrival for _, arrival, _ in gone}.union(cast)
+    if orphans:
+        events.reap(work, sorted(orphans))
+    return len(gone) + len(cast) + claims.reap(work, before, limit)
+
+
+def accounts(reader: Reader, name: str | None = None) -> list[Account]:
+    """The accounts of one inbox, or of all: accepted on one side, what became of it on the other."""
+    return tallies.accounts(reader, directory.find(reader, name).number if name is not None else None)

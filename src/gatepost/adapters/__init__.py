@@ -1,0 +1,1 @@
+"""The plugs: what fits the sockets. Only `app` and `testing` know them by name."""

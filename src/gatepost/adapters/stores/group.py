@@ -1,0 +1,261 @@
+"""
+Many verbs, one commit.
+
+A disk can flush a few thousand times a second; callers want more than that. So a writer takes every call that waits,
+runs each in a savepoint of its own, commits once, and only then answers them all:
+
+    calls ->  BEGIN  [savepoint verb] [savepoint verb] ... counters  COMMIT  -> rings -> answers
+
+Why this is as good as a transaction each:
+
+- *Answered means stored.* No answer leaves before COMMIT has returned.
+- *Failed means nothing left.* A verb that raises is rolled back to its savepoint, and its rings and counts are dropped
+  with it. If the database itself ends the transaction (a full disk, a lost connection), nothing of the group is stored
+  and all of it is told `Unavailable`.
+- *Order.* Verbs of one lane go to one writer, in the order of their calls, and run one after the other.
+- *Again is safe.* When two writers collide (deadlock, serialisation) the database undoes one of the groups; it is run
+  again from the start, which a verb permits by having no effect but on its `Work`.
+- *A lost answer to COMMIT* is looked up (`Connection.commit` asks what became of the transaction), not guessed.
+
+Waiting calls of a `batched` verb are run as one call with all their elements; if that raises, each is run alone, so
+that one bad element cannot fail its neighbours.
+"""
+
+import asyncio
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from gatepost.core.ids import mint
+from gatepost.core.instants import Instant
+from gatepost.core.limits import Limits
+from gatepost.core.ring import Ring
+from gatepost.errors import Unavailable
+from gatepost.ports.bell import Bell
+from gatepost.ports.clock import Clock
+from gatepost.ports.store import Row, is_batched
+
+#: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
+SAVEPOINTS: Final = 60
+#: elements of a batched verb in one statement
+ELEMENTS: Final = 1_000
+#: times a group is run again after a collision
+TRIES: Final = 12
+
+_COUNTS: Final = ("accepted", "delivered", "expired", "discarded")
+
+
+class Again(Exception):
+    """The database undid the transaction because of another one; running it again will do."""
+
+
+class Connection(Protocol):
+    """What a writer needs of a database. Whatever the driver raises comes out as `Unavailable` or `Again`."""
+
+    def begin(self) -> Instant | None:
+        """Begin a transaction, connecting first where needed; return the database's time if it has one."""
+        ...
+
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+
+    def rollback_to(self) -> None:
+        """Undo the verb; `Unavailable` if the transaction is gone altogether."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def abandon(self) -> None:
+        """Undo everything and, if the connection is no longer good, let go of it; never raises."""
+        ...
+
+    def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]: ...
+    def run(self, statement: str, parameters: Mapping[str, Any], /) -> int: ...
+    def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Call:
+    """A verb that somebody waits for."""
+
+    verb: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    #: where the answer is awaited, for callers in an event loop
+    future: "asyncio.Future[Any] | None" = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Transaction:
+    """The `Work` of a group: statements go to the connection, rings and counts are kept for the end."""
+
+    def __init__(self, connection: Connection, clock: Clock, limits: Limits, now: Instant | None) -> None:
+        self._connection = connection
+        self._clock = clock
+        self.limits = limits
+        self.now = clock.now() if now is None else now
+        self.rings: list[Ring] = []
+        self._counts: list[tuple[int, str, int]] = []
+
+    def one(self, statement: str, /, **parameters: Any) -> Row | None:
+        rows = self._connection.all(statement, parameters)
+        return rows[0] if rows else None
+
+    def all(self, statement: str, /, **parameters: Any) -> list[Row]:
+        return self._connection.all(statement, parameters)
+
+    def run(self, statement: str, /, **parameters: Any) -> int:
+        return self._connection.run(statement, parameters)
+
+    def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        return self._connection.many(statement, columns)
+
+    def after_commit(self, ring: Ring) -> None:
+        self.rings.append(ring)
+
+    def count(self, recipient: int, what: str, by: int) -> None:
+        self._counts.append((recipient, what, by))
+
+    def id(self, prefix: str) -> str:
+        return mint(prefix, self.now, self._clock.entropy())
+
+    def mark(self) -> tuple[int, int]:
+        return len(self.rings), len(self._counts)
+
+    def forget(self, mark: tuple[int, int]) -> None:
+        """Drop the rings and counts since the mark."""
+        del self.rings[mark[0] :], self._counts[mark[1] :]
+
+    def settle(self) -> None:
+        """Write the counts: once for each recipient, in order."""
+        if not self._counts:
+            return
+        sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
+        for recipient, what, by in self._counts:
+            sums[recipient][what] += by
+        recipients = sorted(sums)
+        columns = {what: [sums[recipient][what] for recipient in recipients] for what in _COUNTS}
+        self._connection.many("tallies/add", {"recipient": recipients, **columns})
+
+
+class Writer:
+    """One connection, and the groups that go through it."""
+
+    def __init__(self, connection: Connection, clock: Clock, limits: Limits, bell: Bell) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._limits = limits
+        self._bell = bell
+        #: rings that could not be passed on
+        self.unrung = 0
+
+    def write(self, calls: Sequence[Call]) -> list[Outcome]:
+        """Run the calls in one transaction and return what became of each; nothing is raised."""
+        for attempt in range(TRIES):
+            try:
+                outcomes, rings = self._attempt(calls)
+            except Again:
+                self._connection.abandon()
+                # A collision clears when the other one is through: wait a little, unevenly, longer each time.
+                time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311 (not for secrecy)
+            except Unavailable as error:
+                self._connection.abandon()
+                return [Outcome(error=Unavailable(error.message, hint=error.hint)) for _ in calls]
+            except BaseException:
+                self._connection.abandon()
+                raise
+            else:
+                self._ring(rings)
+                return outcomes
+        return [Outcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls]
+
+    def _attempt(self, calls: Sequence[Call]) -> tuple[list[Outcome], list[Ring]]:
+        work = Transaction(self._connection, self._clock, self._limits, self._connection.begin())
+        outcomes = [Outcome() for _ in calls]
+        for together in _together(calls):
+            if not self._try(work, calls, together, outcomes) and len(together) > 1:
+                for alone in together:
+                    self._try(work, calls, [alone], outcomes)
+        if all(outcome.error for outcome in outcomes):
+            self._connection.abandon()
+        else:
+            work.settle()
+            self._connection.commit()
+        return outcomes, work.rings
+
+    def _try(self, work: Transaction, calls: Sequence[Call], together: Sequence[int], outcomes: list[Outcome]) -> bool:
+        """Run one verb for the calls at these places, in a savepoint; say whether it went through."""
+        mark = work.mark()
+        shared = len(calls) > 1
+        if shared:
+            self._connection.savepoint()
+        try:
+            if len(together) == 1:
+                call = calls[together[0]]
+                values = [call.verb(work, *call.args, **call.kwargs)]
+            else:
+                values = _run_as_one(work, [calls[place] for place in together])
+        except (Again, Unavailable):
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
+            if shared:
+                self._connection.rollback_to()
+            work.forget(mark)
+            for place in together:
+                outcomes[place].error = error
+            return False
+        if shared:
+            self._connection.release()
+        for place, value in zip(together, values, strict=True):
+            outcomes[place].value, outcomes[place].error = value, None
+        return True
+
+    def _ring(self, rings: Sequence[Ring]) -> None:
+        if not rings:
+            return
+        try:
+            self._bell(rings)
+        except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
+            self.unrung += len(rings)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _together(calls: Sequence[Call]) -> Iterable[list[int]]:
+    """Put the places of calls that may run as one beside each other; every other call stands alone."""
+    groups: dict[Any, list[int]] = {}
+    for place, call in enumerate(calls):
+        key = call.verb if is_batched(call.verb) and len(call.args) == 1 and not call.kwargs else place
+        groups.setdefault(key, []).append(place)
+    return groups.values()
+
+
+def _run_as_one(work: Transaction, calls: Sequence[Call]) -> list[Any]:
+    """Run a batched verb over the elements of all the calls and give each its share of the outcomes."""
+    elements = [element for call in calls for element in call.args[0]]
+    outcomes = iter(calls[0].verb(work, elements))
+    return [[next(outcomes) for _ in call.args[0]] for call in calls]
+
+
+def weight(call: Call) -> tuple[int, int]:
+    """What a call adds to a group: savepoints and elements."""
+    if is_batched(call.verb) and call.args:
+        return 0, len(call.args[0])
+    return 1, 0
+
+
+def raised(outcome: Outcome) -> Any:
+    """Return the value, or raise the error."""
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value

@@ -1,0 +1,246 @@
+"""
+PostgreSQL: for more than one machine.
+
+Each writer has a connection. Time is the database's, so that deadlines mean the same to every process. READ COMMITTED
+is enough because whatever two verbs could both decide is decided by a row they both lock or a unique index they both
+meet; deadlocks and serialisation failures are run again by the group.
+
+When the connection breaks while COMMIT is on its way, nobody knows yet whether it was stored. The writer knows the
+number of its transaction and asks a new connection what became of it (`pg_xact_status`): committed is a success,
+aborted is `Unavailable`, and "in progress" is asked again until the server has noticed that we are gone.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors, sql
+
+from gatepost.adapters.stores import schema
+from gatepost.adapters.stores.group import Again
+from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.core.instants import Instant
+from gatepost.errors import Unavailable
+from gatepost.ports.store import Row
+from gatepost.tables.statements import PARAMETER, statement
+
+_CONNECT: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
+#: how long to ask after a transaction whose COMMIT was not answered
+_ASK: Final = 15.0
+#: 'gate' as a number: held while migrating
+_LOCK: Final = 0x67617465
+
+_BEGIN: Final = (
+    "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+)
+_BEGIN_READING: Final = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+    " SELECT 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+)
+
+
+class PostgresConnection:
+    """Connects when it is first used, and again after it was lost."""
+
+    def __init__(self, url: str, *, writes: bool, own_time: bool) -> None:
+        self._url = url
+        self._begin = _BEGIN if writes else _BEGIN_READING
+        self._own_time = own_time
+        self._db: psycopg.Connection[Row] | None = None
+        self._xid = 0
+
+    def begin(self) -> Instant | None:
+        try:
+            return self._began()
+        except Unavailable:
+            # The server may have been restarted since the last time: nothing was done yet, so try once anew.
+            self.close()
+            return self._began()
+
+    def _began(self) -> Instant | None:
+        if self._db is None or self._db.closed:
+            self._db = connect(self._url)
+        cursor = self._db.cursor()
+        try:
+            cursor.execute(self._begin.encode())
+            cursor.nextset()
+            row = cursor.fetchone()
+        except psycopg.Error as error:
+            raise explained(error) from error
+        assert row is not None
+        self._xid, now = row
+        return now if self._own_time else None
+
+    def savepoint(self) -> None:
+        self._execute("SAVEPOINT verb")
+
+    def release(self) -> None:
+        self._execute("RELEASE verb")
+
+    def rollback_to(self) -> None:
+        self._execute("ROLLBACK TO verb; RELEASE verb")
+
+    def commit(self) -> None:
+        assert self._db is not None
+        try:
+            status = self._db.execute("COMMIT").statusmessage
+        except psycopg.OperationalError as error:
+            if not self._db.broken:
+                raise explained(error) from error
+            self._settle_lost_commit()
+        except psycopg.Error as error:
+            raise explained(error) from error
+        else:
+            if status != "COMMIT":
+                raise Unavailable("PostgreSQL rolled the transaction back", hint="nothing was stored; try again")
+
+    def abandon(self) -> None:
+        if self._db is None:
+            return
+        try:
+            if not self._db.broken and self._db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self._db.execute("ROLLBACK")
+        except psycopg.Error:
+            self._db.close()
+        if self._db.closed:
+            self._db = None
+
+    def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
+        return self._execute(_formatted(name), parameters).fetchall()
+
+    def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
+        return self._execute(_formatted(name), parameters).rowcount
+
+    def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        """The statement takes each column as an array (`unnest`)."""
+        return self._execute(_formatted(name), columns).rowcount
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> psycopg.Cursor[Row]:
+        assert self._db is not None
+        try:
+            return self._db.execute(text.encode(), parameters)
+        except psycopg.Error as error:
+            raise explained(error, in_verb=True) from error
+
+    def _settle_lost_commit(self) -> None:
+        """Find out what became of a COMMIT that was not answered; return if it was done."""
+        xid, until, pause = self._xid, time.monotonic() + _ASK, 0.01
+        while time.monotonic() < until:
+            try:
+                with connect(self._url) as db:
+                    row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(xid),)).fetchone()
+            except (Unavailable, psycopg.Error):
+                row = None
+            status = row[0] if row else None
+            if status == "committed":
+                return
+            if status == "aborted":
+                raise Unavailable("the connection to PostgreSQL was lost", hint="nothing was stored; try again")
+            time.sleep(pause)  # the server has not noticed yet, or is not back: no signal to wait for
+            pause = min(0.5, pause * 2)
+        raise Unavailable(
+            "the connection to PostgreSQL was lost while it stored, and it does not say whether it did",
+            hint="try again with the same dedup key: a repeat is recognised",
+        )
+
+
+class PostgresStore(ThreadedStore):
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, writers: int = 2, **options: Any) -> None:
+        super().__init__(writers=writers, **options)
+        self._url = url
+
+    def connect(self, *, writes: bool) -> PostgresConnection:
+        return PostgresConnection(self._url, writes=writes, own_time=not self._clock_rules)
+
+    def migrate(self) -> tuple[int, int]:
+        with connect(self._url) as db:
+            try:
+                return schema.migrate(_Migrating(db))
+            except psycopg.Error as error:
+                raise explained(error) from error
+
+    def check(self) -> list[str]:
+        """PostgreSQL checks itself: it is enough that every table of ours can be read."""
+        with connect(self._url) as db:
+            try:
+                tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+                for [table] in tables:
+                    db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))
+            except psycopg.Error as error:
+                return [f"a table cannot be read: {_first_line(error)}"]
+        return []
+
+
+class _Migrating:
+    """What `schema.migrate` needs of PostgreSQL."""
+
+    dialect = "postgres"
+
+    def __init__(self, db: psycopg.Connection[Row]) -> None:
+        self._db = db
+
+    def lock(self) -> None:
+        self._db.execute("BEGIN")
+        self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+
+    def version(self) -> tuple[int, int]:
+        row = self._db.execute("SELECT to_regclass('schema_version')").fetchone()
+        if row is None or row[0] is None:
+            return 0, 0
+        found = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
+        assert found is not None
+        return found[0], found[1]
+
+    def apply(self, text: str) -> None:
+        self._db.execute(text.encode())
+
+    def record(self, version: int, oldest: int) -> None:
+        self._db.execute("CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL, oldest bigint NOT NULL)")
+        self._db.execute("DELETE FROM schema_version")
+        self._db.execute("INSERT INTO schema_version VALUES (%s, %s)", (version, oldest))
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if not self._db.broken:
+            self._db.execute("ROLLBACK")
+
+
+def connect(url: str) -> psycopg.Connection[Row]:
+    """Connect, or say in one sentence why not."""
+    try:
+        return psycopg.connect(url, **_CONNECT)  # type: ignore[arg-type]
+    except psycopg.Error as error:
+        raise Unavailable(
+            f"cannot connect to PostgreSQL: {_first_line(error)}", hint="see `store` in the settings"
+        ) from error
+
+
+def explained(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
+    """The same in our words: a collision, the server's trouble, or else a fault of the verb, which is passed on."""
+    if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
+        return Again(str(error))
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
+        return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
+    return error
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """The first line of what the server said; the rest may quote the connection or the row."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
+
+
+@cache
+def _formatted(name: str) -> str:
+    """A statement with its parameters as psycopg writes them."""
+    return PARAMETER.sub(r"%(\1)s", statement("postgres", name).replace("%", "%%"))

@@ -1,0 +1,227 @@
+"""
+SQLite: one file, one writer, stock settings but for two.
+
+WAL, so that readers never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns. Every
+writing transaction begins IMMEDIATE: it has the write lock before it reads, so nothing it read can change under it.
+Other processes wait for the lock up to `busy` seconds.
+
+The file is marked as ours (`application_id`), and a file that is somebody else's is left alone.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from gatepost.adapters.stores import schema
+from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.core.instants import Instant
+from gatepost.errors import Unavailable
+from gatepost.ports.store import Row
+from gatepost.tables.statements import PARAMETER, statement
+
+#: "gate" in ASCII
+APPLICATION: Final = 0x67617465
+
+
+class SqliteConnection:
+    """Opens when it is first used, and again after it was let go."""
+
+    def __init__(self, path: Path, *, busy: float, writes: bool, now: Callable[[], Instant] | None) -> None:
+        self._path = path
+        self._busy = busy
+        self._begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
+        self._now = now
+        self._db: sqlite3.Connection | None = None
+
+    def begin(self) -> Instant | None:
+        if self._db is None:
+            self._db = open_file(self._path, self._busy)
+        self._execute(self._begin)
+        return self._now() if self._now else None
+
+    def savepoint(self) -> None:
+        self._execute("SAVEPOINT verb")
+
+    def release(self) -> None:
+        self._execute("RELEASE verb")
+
+    def rollback_to(self) -> None:
+        self._execute("ROLLBACK TO verb")
+        self._execute("RELEASE verb")
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+    def abandon(self) -> None:
+        if self._db is None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+
+    def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
+        return self._execute(statement("sqlite", name), _plain(parameters)).fetchall()
+
+    def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
+        return self._execute(statement("sqlite", name), _plain(parameters)).rowcount
+
+    def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        assert self._db is not None
+        text, order = _positional(name)
+        try:
+            return self._db.executemany(text, zip(*(columns[column] for column in order), strict=True)).rowcount
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _execute(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> sqlite3.Cursor:
+        assert self._db is not None
+        try:
+            return self._db.execute(text, parameters)
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: sqlite3.Error) -> Exception:
+        """What went wrong with the file concerns the whole transaction; anything else is a fault of the verb."""
+        return explained(error, self._path) or error
+
+
+class SqliteStore(ThreadedStore):
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, *, busy: float = 30.0, **options: Any) -> None:
+        super().__init__(**options)
+        self._path = path
+        self._busy = busy
+
+    def connect(self, *, writes: bool) -> SqliteConnection:
+        return SqliteConnection(self._path, busy=self._busy, writes=writes, now=None)
+
+    def migrate(self) -> tuple[int, int]:
+        db = open_file(self._path, self._busy)
+        try:
+            return schema.migrate(_Migrating(db))
+        except sqlite3.Error as error:
+            raise (explained(error, self._path) or error) from error
+        finally:
+            db.close()
+
+    def check(self) -> list[str]:
+        db = open_file(self._path, self._busy)
+        try:
+            broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            strays = [
+                f"a row of {row[0]} refers to a {row[2]} that is gone" for row in db.execute("PRAGMA foreign_key_check")
+            ]
+            return broken + strays
+        except sqlite3.Error as error:
+            return [str(explained(error, self._path) or error)]
+        finally:
+            db.close()
+
+
+class _Migrating:
+    """What `schema.migrate` needs of SQLite."""
+
+    dialect = "sqlite"
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def lock(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def version(self) -> tuple[int, int]:
+        if self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone() is None:
+            return 0, 0
+        version, oldest = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
+        return version, oldest
+
+    def apply(self, text: str) -> None:
+        # not executescript, which would commit first
+        for part in text.split(";\n"):
+            if part.strip():
+                self._db.execute(part)
+        self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+
+    def record(self, version: int, oldest: int) -> None:
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL, oldest INTEGER NOT NULL)"
+        )
+        self._db.execute("DELETE FROM schema_version")
+        self._db.execute("INSERT INTO schema_version VALUES (?, ?)", (version, oldest))
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+
+def open_file(path: Path, busy: float) -> sqlite3.Connection:
+    """Open the file with our settings, or say in one sentence why not."""
+    db = None
+    try:
+        db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False, cached_statements=256)
+        [application] = db.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION and db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as error:
+        if db is not None:
+            db.close()
+        raise (explained(error, path) or error) from error
+    except Unavailable:
+        assert db is not None
+        db.close()
+        raise
+    return db
+
+
+_FILE_TROUBLE: Final = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when it is done"),
+    sqlite3.SQLITE_LOCKED: ("is locked by another process", "try again when it is done"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room; nothing was stored"),
+    sqlite3.SQLITE_IOERR: ("cannot be read or written", "look at the disk; nothing was stored"),
+    sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it and its folder"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and can be written"),
+    sqlite3.SQLITE_PERM: ("is not open to this user", "give this user the right to write it"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore a backup, or save what can be read with `gatepost export`"),
+    sqlite3.SQLITE_NOTADB: ("is not a database", "name another file in `store`"),
+    sqlite3.SQLITE_NOMEM: ("cannot be used: out of memory", "free some memory"),
+    sqlite3.SQLITE_INTERRUPT: ("was interrupted", "try again"),
+    sqlite3.SQLITE_SCHEMA: ("has changed its schema", "try again"),
+}
+
+
+def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
+    """The same in our words, if it is about the file and not about the statement."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and "closed" not in str(error):
+        return None
+    trouble = _FILE_TROUBLE.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
+    return Unavailable(f"the store {str(path)!r} {trouble[0]}", hint=trouble[1]) if trouble else None
+
+
+def _plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Lists go in as JSON: the statement reads them with json_each."""
+    return {name: json.dumps(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
+
+
+@cache
+def _positional(name: str) -> tuple[str, tuple[str, ...]]:
+    """A statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
+    text = statement("sqlite", name)
+    return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))

@@ -1,0 +1,151 @@
+"""
+What SQLite and PostgreSQL have in common: threads that write, threads that read, and the four ways to ask them.
+
+Synchronous callers (the command line, hooks) get a connection for their own thread and no other thread is started.
+Asynchronous callers share the desks: calls made in one turn of the event loop are handed over together, and the
+answers of a group come back together, so that a group costs two crossings between threads however large it is.
+"""
+
+import asyncio
+import threading
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from gatepost.adapters.stores.desk import Desk
+from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
+from gatepost.core.limits import Limits
+from gatepost.errors import Unavailable
+from gatepost.ports.bell import Bell, silent
+from gatepost.ports.clock import Clock
+
+T = TypeVar("T")
+
+
+class ThreadedStore(ABC):
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        clock_rules: bool = False,
+        limits: Limits | None = None,
+        bell: Bell = silent,
+        writers: int = 1,
+        readers: int = 2,
+    ) -> None:
+        """With `clock_rules`, time is the clock's even where the database has its own: for tests."""
+        self._clock = clock
+        self._clock_rules = clock_rules
+        self._limits = limits or Limits()
+        self._bell = bell
+        self._writers = writers
+        self._lock = threading.Lock()
+        self._desks: list[Desk] = []
+        self._pool = ThreadPoolExecutor(readers, thread_name_prefix="gatepost-read")
+        self._local = threading.local()
+        self._opened: list[Connection] = []
+        self._gathered: dict[asyncio.AbstractEventLoop, list[tuple[int, Call]]] = {}
+        self._turn = 0
+        self._closed = False
+
+    @abstractmethod
+    def connect(self, *, writes: bool) -> Connection:
+        """Return a connection, not yet opened: `begin` does that, and again after it was lost."""
+
+    def call(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        writer: Writer | None = getattr(self._local, "writer", None)
+        if writer is None:
+            writer = self._local.writer = Writer(self._own(writes=True), self._clock, self._limits, self._bell)
+        [outcome] = writer.write([Call(verb, args, kwargs)])
+        value: T = raised(outcome)
+        return value
+
+    def look(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        connection: Connection | None = getattr(self._local, "reader", None)
+        if connection is None:
+            connection = self._local.reader = self._own(writes=False)
+        try:
+            now = connection.begin()
+            return query(Transaction(connection, self._clock, self._limits, now), *args, **kwargs)
+        finally:
+            connection.abandon()
+
+    async def run(self, verb: Callable[..., T], /, *args: Any, lane: str = "", **kwargs: Any) -> T:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        together = self._gathered.setdefault(loop, [])
+        if not together:
+            loop.call_soon(self._hand_over, loop)
+        together.append((self._place(lane), Call(verb, args, kwargs, future)))
+        return await future
+
+    async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(self.look, query, *args, **kwargs))
+
+    def close(self) -> None:
+        self._closed = True
+        for loop in list(self._gathered):
+            self._hand_over(loop)
+        for desk in self._desks:
+            desk.close()
+        self._desks.clear()
+        self._pool.shutdown()
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+
+    def _own(self, *, writes: bool) -> Connection:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        connection = self.connect(writes=writes)
+        with self._lock:
+            self._opened.append(connection)
+        return connection
+
+    def _place(self, lane: str) -> int:
+        """Which writer a lane goes to; without a lane they take turns."""
+        if lane:
+            return zlib.crc32(lane.encode()) % self._writers
+        self._turn += 1
+        return self._turn % self._writers
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Put what was called in this turn of the loop on the desks."""
+        if not self._desks:
+            with self._lock:
+                self._desks = self._desks or [self._desk(number) for number in range(self._writers)]
+        for place, call in self._gathered.pop(loop, ()):
+            self._desks[place].put(call)
+
+    def _desk(self, number: int) -> Desk:
+        writer = Writer(self.connect(writes=True), self._clock, self._limits, self._bell)
+        return Desk(writer, _settle, f"gatepost-write-{number}")
+
+
+def _settle(group: Sequence[tuple[Call, Outcome]]) -> None:
+    """Send the answers of a group back to the loops they are awaited in, one crossing each."""
+    answers: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+    for call, outcome in group:
+        if call.future is not None:
+            answers.setdefault(call.future.get_loop(), []).append((call.future, outcome))
+    for loop, answered in answers.items():
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_answer, answered)
+
+
+def _answer(answered: Sequence[tuple["asyncio.Future[Any]", Outcome]]) -> None:
+    for future, outcome in answered:
+        if future.done():
+            continue
+        if outcome.error is None:
+            future.set_result(outcome.value)
+        else:
+            future.set_exception(outcome.error)

@@ -1,0 +1,1 @@
+"""The nouns: pure data and rules, no I/O, no clock."""

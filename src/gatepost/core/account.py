@@ -1,0 +1,25 @@
+"""Nothing vanishes: what an inbox accepted is the sum of what became of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    name: str
+    #: counted on its own, by the transactions that accept
+    accepted: int
+    #: counted from the items; what the reaper took away is in the state it had
+    pending: int
+    claimed: int
+    delivered: int
+    expired: int
+    dead: int
+    discarded: int
+
+    @property
+    def found(self) -> int:
+        return self.pending + self.claimed + self.delivered + self.expired + self.dead + self.discarded
+
+    @property
+    def balanced(self) -> bool:
+        return self.accepted == self.found

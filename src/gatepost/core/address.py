@@ -1,0 +1,78 @@
+"""
+Who something is for.
+
+An address is a name or an alias, `*` (also `ALL`: every agent), `team:NAME` or `team:NAME/ROLE`. Reading one only
+says what form it has; whether anybody lives there is for the directory to say (`actions/directory.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.errors import Invalid
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_ALIAS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One entity, by its name or one of its aliases."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Every live member of a team, or those of it with one role."""
+
+    team: str
+    role: str | None = None
+
+    def __str__(self) -> str:
+        return f"team:{self.team}/{self.role}" if self.role else f"team:{self.team}"
+
+
+@dataclass(frozen=True, slots=True)
+class Everyone:
+    """Every live agent, and each agent once."""
+
+    def __str__(self) -> str:
+        return "*"
+
+
+Address = Named | Team | Everyone
+
+
+def name(text: str, what: str = "name") -> str:
+    """Return the text if it can be the name of an entity, a team or a role."""
+    if not _NAME.fullmatch(text):
+        raise Invalid(
+            f"{text!r} is not a {what}",
+            hint="use up to 63 lower-case letters, digits, dots, dashes and underscores, a letter or digit first",
+        )
+    if text == "all":
+        raise Invalid(f"{text!r} cannot be a {what}: it reads as the address of every agent")
+    return text
+
+
+def alias(text: str) -> str:
+    """Return the text if it can be an alias (a bead id, an account id)."""
+    if not _ALIAS.fullmatch(text) or text == "ALL" or text.startswith("team:"):
+        raise Invalid(f"{text!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
+    return text
+
+
+def parse(text: str) -> Address:
+    """Read an address."""
+    if text in ("*", "ALL"):
+        return Everyone()
+    if text.startswith("team:"):
+        team, slash, role = text.removeprefix("team:").partition("/")
+        return Team(name(team, "team"), name(role, "role") if slash else None)
+    if not _ALIAS.fullmatch(text):
+        raise Invalid(f"{text!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
+    return Named(text)

@@ -1,0 +1,42 @@
+"""A claim: the right to read some items for a while, and the batch that was read under it."""
+
+from dataclasses import dataclass
+
+from gatepost.core import line
+from gatepost.core.event import Item
+from gatepost.core.instants import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Whoever acks or releases it names its id, owner and fence."""
+
+    id: str
+    recipient: str
+    #: `drain` (a guest's, lapses), `run` (a resident's, is resumed instead) or `person`
+    kind: str
+    owner: str
+    #: higher than that of every earlier claim on the same inbox
+    fence: int
+    taken_at: Instant
+    deadline: Instant | None
+    ended_at: Instant | None = None
+    outcome: str | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What was claimed, in the order to show it."""
+
+    #: None when nothing waited
+    claim: Claim | None
+    items: tuple[Item, ...] = ()
+    #: for each item the characters it may be shown in, where its line is longer
+    rooms: tuple[int | None, ...] = ()
+    #: how many more wait, counted up to `batch.COUNTED`
+    held: int = 0
+    at: Instant
+
+    def __str__(self) -> str:
+        return line.batch(self.items, at=self.at, held=self.held, rooms=self.rooms)

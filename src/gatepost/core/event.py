@@ -1,0 +1,364 @@
+"""
+An event: one thing that happened, as it is told to everybody it concerns.
+
+An event is stored once; each recipient has an `Item` that says where it stands with them. What kind of thing happened
+is its `type`; `body(event)` reads type, content and data together as one of a closed union, so that whoever handles
+events can `match` on them and be told by the type checker what was forgotten.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from gatepost.core.entity import Kind
+from gatepost.core.instants import Duration, Instant
+from gatepost.errors import Invalid
+
+Json = Any
+
+
+class Priority(IntEnum):
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+    LOW = 3
+    FYI = 4
+
+    @staticmethod
+    def parse(text: str | int) -> "Priority":
+        """Read `0` to `4` or a word (`critical`, `high`, `normal`, `low`, `fyi`)."""
+        word = str(text).strip().lower()
+        for priority in Priority:
+            if word in (str(priority.value), priority.name.lower()):
+                return priority
+        raise Invalid(f"{text!r} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
+
+
+class Type(StrEnum):
+    SPACE_MESSAGE = "space_message"
+    PLAN = "plan"
+    SERVICE = "service"
+    TOOL_RESULT = "tool_result"
+    MAIL = "mail"
+    NOTE = "note"
+    CHANNEL = "channel"
+    DECISION = "decision"
+    GATE = "gate"
+    ALERT = "alert"
+    EVENT = "event"
+    AGENT = "agent"
+    SYSTEM = "system"
+
+    @staticmethod
+    def parse(text: str) -> "Type":
+        try:
+            return Type(text)
+        except ValueError:
+            raise Invalid(f"{text!r} is not a type of event", hint=f"use one of {', '.join(Type)}") from None
+
+
+class Trust(StrEnum):
+    """How far the text may be trusted; it is always data, never an instruction of ours."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    EXTERNAL = "external"
+
+    @staticmethod
+    def parse(text: str) -> "Trust":
+        try:
+            return Trust(text)
+        except ValueError:
+            raise Invalid(f"{text!r} is not a trust", hint=f"use one of {', '.join(Trust)}") from None
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    DEAD = "dead"
+    DISCARDED = "discarded"
+
+    @staticmethod
+    def parse(text: str) -> "State":
+        try:
+            return State(text)
+        except ValueError:
+            raise Invalid(f"{text!r} is not a state", hint=f"use one of {', '.join(State)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """What an event is about, such as `task:0.0.123`."""
+
+    type: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.id}"
+
+    @staticmethod
+    def parse(text: str) -> "Ref":
+        kind, colon, ident = text.partition(":")
+        if not (kind and colon and ident):
+            raise Invalid(f"{text!r} is not a reference", hint="write it as TYPE:ID, such as task:0.0.123")
+        return Ref(kind, ident)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a reply has to go: a channel and a session on it."""
+
+    channel: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    name: str
+    display: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    id: str
+    type: Type
+    #: the program or system it came through; the sender is who it came from
+    source: str
+    sender: Sender | None = None
+    subject: str | None = None
+    content: str = ""
+    data: Json = None
+    priority: Priority = Priority.NORMAL
+    key: str | None = None
+    created_at: Instant
+    expires_at: Instant | None = None
+    ref: Ref | None = None
+    route: Route | None = None
+    #: how many events led to this one
+    hops: int = 0
+    trust: Trust = Trust.MEMBER
+    wakes: bool = True
+    #: its place in the order of all events
+    arrival: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Who took an item, and when."""
+
+    #: `drain`, `run` or `person`
+    kind: str
+    #: the session, the run or the person
+    owner: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Where one event stands with one recipient."""
+
+    event: Event
+    recipient: str
+    state: State = State.PENDING
+    attempts: int = 0
+    seen_at: Instant | None = None
+    ended_at: Instant | None = None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """A wish to tell somebody something; it becomes an event when it is accepted."""
+
+    to: str
+    type: Type = Type.EVENT
+    source: str
+    #: the name of the entity it is from
+    sender: str | None = None
+    subject: str | None = None
+    content: str = ""
+    data: Json = None
+    priority: Priority = Priority.NORMAL
+    #: a repeat of this key for the same recipient is recognised
+    key: str | None = None
+    ttl: Duration | None = None
+    ref: Ref | None = None
+    route: Route | None = None
+    hops: int = 0
+    trust: Trust = Trust.MEMBER
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a push meant for one recipient: with a duplicate, the event is the one that was there first."""
+
+    name: str
+    event: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push came to. A broadcast has no deliveries yet: each agent takes it when it next looks."""
+
+    event: str
+    deliveries: tuple[Delivery, ...] = ()
+    #: of a broadcast: its number, and whether it was there before
+    broadcast: int | None = None
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    space: str
+    space_name: str
+    message: str
+    seq: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    plan: str
+    name: str
+    instruction: str
+    due_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    service: str
+    payload: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    tool: str
+    call: str
+    result: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Mailed:
+    mail: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    channel: str
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    decision: str
+    #: `answered`, `rejected`, `expired` or `withdrawn`
+    outcome: str
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    gate: str
+    #: `resolved`, `expired`, `orphaned` or `withdrawn`
+    outcome: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An alert, an event, a word from an agent or from the system: a source and a text."""
+
+    type: Type
+    source: str
+    text: str
+
+
+Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | Ended | Told
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """The data of an event, read with defaults for what is missing and an error for what is of the wrong kind."""
+
+    type: Type
+    fields: Mapping[str, Json] = field(default_factory=dict)
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise Invalid(f"data.{name} of a {self.type} must be a string, not {value!r:.60}")
+        return value
+
+    def number(self, name: str) -> int | None:
+        value = self.fields.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Invalid(f"data.{name} of a {self.type} must be a whole number, not {value!r:.60}")
+        return value
+
+
+def body(event: "Event | Push") -> Body:
+    """Read an event as what it is. Missing fields fall back on source, subject and content."""
+    data = _Data(event.type, event.data if isinstance(event.data, Mapping) else {})
+    match event.type:
+        case Type.SPACE_MESSAGE:
+            space = data.text("spaceId", event.source)
+            return Posted(
+                space,
+                data.text("spaceName", space),
+                data.text("messageId"),
+                data.number("seq"),
+                event.content or data.text("content"),
+            )
+        case Type.PLAN:
+            plan = data.text("planId")
+            return Due(
+                plan,
+                data.text("planName", event.subject or plan or event.source),
+                event.content or data.text("instruction"),
+                data.number("dueAt"),
+            )
+        case Type.SERVICE:
+            payload = data.fields.get("payload", event.data)
+            return Called(data.text("serviceName", event.source), event.content if payload is None else payload)
+        case Type.TOOL_RESULT:
+            result = data.fields.get("result", event.data)
+            return Returned(
+                data.text("toolName", event.source),
+                data.text("toolCallId"),
+                event.content if result is None else result,
+            )
+        case Type.MAIL:
+            return Mailed(data.text("mailId"), event.subject or "", event.content)
+        case Type.NOTE:
+            about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
+            return Noted(about, event.content)
+        case Type.CHANNEL:
+            route = event.route
+            return Heard(route.channel if route else event.source, route.session if route else "", event.content)
+        case Type.DECISION:
+            decision = data.text("decisionId", event.ref.id if event.ref else event.source)
+            return Answered(decision, data.text("outcome", "answered"), data.text("by"), event.content)
+        case Type.GATE:
+            gate = data.text("gateId", event.ref.id if event.ref else event.source)
+            return Ended(gate, data.text("outcome", "resolved"), event.content)
+        case Type.ALERT | Type.EVENT | Type.AGENT | Type.SYSTEM:
+            return Told(event.type, event.source, event.content)

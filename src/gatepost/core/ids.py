@@ -1,0 +1,45 @@
+"""
+Identity: a prefix that says what it is, and a UUIDv7 that says when it was made.
+
+Only the listed prefixes exist, so that an id pasted into the wrong place is recognised as such.
+"""
+
+from typing import Final
+
+from gatepost.core.instants import Instant
+from gatepost.errors import Invalid
+
+PREFIXES: Final = {
+    "evt": "event",
+    "msg": "message",
+    "spc": "space",
+    "run": "run",
+    "plan": "plan",
+    "gate": "gate",
+    "dec": "decision",
+    "clm": "claim",
+    "trg": "trigger",
+    "key": "key",
+    "err": "errand",
+}
+_HEX: Final = frozenset("0123456789abcdef")
+
+
+def mint(prefix: str, now: Instant, entropy: int) -> str:
+    """Make an id from a time and 74 random bits (any more are ignored)."""
+    assert prefix in PREFIXES, prefix
+    millis = (now // 1000) & 0xFFFF_FFFF_FFFF
+    high, low = (entropy >> 62) & 0xFFF, entropy & 0x3FFF_FFFF_FFFF_FFFF
+    number = millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low
+    return f"{prefix}_{number:032x}"
+
+
+def check(prefix: str, text: str) -> str:
+    """Return the id if it has that prefix and the right form."""
+    head, _, tail = text.partition("_")
+    if head == prefix and len(tail) == 32 and _HEX.issuperset(tail):
+        return text
+    known = PREFIXES.get(head)
+    if known and head != prefix:
+        raise Invalid(f"{text!r} is the id of a {known}, not of a {PREFIXES[prefix]}")
+    raise Invalid(f"{text!r} is not the id of a {PREFIXES[prefix]}", hint=f"such an id begins with {prefix}_")

@@ -1,0 +1,23 @@
+"""The rules an installation runs by. Verbs read them from `work.limits`; settings fill them."""
+
+from dataclasses import dataclass
+
+from gatepost.core.instants import DAY, MINUTE, Duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    #: how long what has ended stays visible, and its dedup key known
+    remember: Duration = DAY
+    #: failures of its own after which an item is dead
+    attempts: int = 5
+    #: how long an fyi item may wait before it wakes its recipient
+    fyi_wait: Duration = DAY
+    #: how long a drain may take before its items go to the next one
+    hold: Duration = MINUTE
+    #: links in a chain of events after which one no longer wakes
+    hops: int = 16
+    #: bytes of content, as UTF-8
+    content: int = 256 * 1024
+    #: bytes of data, as JSON
+    data: int = 1024 * 1024

@@ -1,0 +1,174 @@
+"""
+How an event reads to an agent: one event, one line, and nothing in it can pretend to be another line.
+
+Content is quoted as a JSON string, payloads are JSON, and a name that holds anything but letters, digits and a few
+harmless signs is quoted too. On top of what JSON escapes, every control and format character, every line separator,
+bidirectional marks, lone surrogates and `<` are written as `\\uXXXX`; so a line has no line break in it by any
+reading, no tag survives, and what looks like `[Space] Name (human):` inside a message stays inside its quotes.
+
+    [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, assert_never
+
+from gatepost.core.batch import COUNTED
+from gatepost.core.event import (
+    Answered,
+    Called,
+    Due,
+    Ended,
+    Event,
+    Heard,
+    Item,
+    Json,
+    Mailed,
+    Noted,
+    Posted,
+    Priority,
+    Returned,
+    Told,
+    Trust,
+    Type,
+    body,
+)
+from gatepost.core.instants import DAY, Instant, rfc3339
+
+#: controls, soft hyphen, bidi marks, invisible operators, line separators, tags, surrogates, non-characters
+_UNSAFE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
+    "\ud800-\udfff\U000e0000-\U000e0fff<]"
+)
+_PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
+_TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
+
+
+def line(event: Event, room: int | None = None) -> str:
+    """Write an event as one line; with `room`, in at most that many characters, saying how to read the rest."""
+    full = _line(event)
+    if room is None or len(full) <= room:
+        return full
+    tail = f" ... (cut, {len(full)} characters in all; the rest: gatepost inbox show {event.id})"
+    return _unbroken(full[: max(0, room - len(tail))]) + tail
+
+
+def batch(items: Sequence[Item], *, at: Instant, held: int = 0, rooms: Iterable[int | None] = ()) -> str:
+    """Write a batch as one message: a header and a line for each event."""
+    cut = list(rooms) or [None] * len(items)
+    lines = (line(item.event, room) for item, room in zip(items, cut, strict=True))
+    return "\n".join((header(len(items), held, at), *lines))
+
+
+def header(count: int, held: int, at: Instant) -> str:
+    events = "1 event" if count == 1 else f"{count} events"
+    plus = "+" if held >= COUNTED else ""
+    waiting = f", {held}{plus} more waiting" if held else ""
+    return f"INBOX ({events}{waiting}, {rfc3339(at - at % 1_000_000)}):"
+
+
+def quote(text: str) -> str:
+    """Write text as a JSON string that stays on its line."""
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def payload(value: Json) -> str:
+    """Write any JSON value on one line."""
+    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def title(text: str) -> str:
+    """Write a name as it is when it is harmless, quoted when it is not."""
+    return text if _PLAIN_NAME.fullmatch(text) else quote(text)
+
+
+def _line(event: Event) -> str:
+    match body(event):
+        case Posted() as said:
+            where = [f"space {title(said.space)}"] + ([f"message {said.seq}"] if said.seq is not None else [])
+            return f"[{title(said.space_name)}] {_who(event)}: {quote(said.text)}{_notes(event, where)}"
+        case Due() as due:
+            when = [f"due {_clock(due.due_at, event.created_at)}"] if due.due_at is not None else []
+            where = ([f"plan {title(due.plan)}"] if due.plan else []) + when
+            return f"[Plan: {title(due.name)}] {quote(due.instruction)}{_notes(event, where)}"
+        case Called() as called:
+            return f"[Service: {title(called.service)}] {payload(called.payload)}{_notes(event)}"
+        case Returned() as returned:
+            where = [f"call {title(returned.call)}"] if returned.call else []
+            return f"[Tool Result: {title(returned.tool)}] {payload(returned.result)}{_notes(event, where)}"
+        case Mailed() as mailed:
+            urgency = "" if event.priority is Priority.NORMAL else f", {event.priority.name.lower()}"
+            subject = f"{quote(mailed.subject)} - " if mailed.subject else ""
+            where = [f"mail {title(mailed.mail)}"] if mailed.mail else []
+            where += [f"ref {_ref(event)}"] if event.ref else []
+            return f"[Mail] {_who(event)}{urgency}: {subject}{quote(mailed.text)}{_notes(event, where)}"
+        case Noted() as noted:
+            return f"[Note: {title(noted.about)}] {_who(event)}: {quote(noted.text)}{_notes(event)}"
+        case Heard() as heard:
+            where = [f"session {_session(heard.session)}"] if heard.session else []
+            return f"[{title(heard.channel.capitalize())}] {_who(event)}: {quote(heard.text)}{_notes(event, where)}"
+        case Answered() as answered:
+            by = f" by {title(answered.by)}" if answered.by else ""
+            words = f": {quote(answered.text)}" if answered.text else ""
+            return f"[Decision {title(answered.decision)}] {title(answered.outcome)}{by}{words}{_notes(event)}"
+        case Ended() as ended:
+            words = f": {quote(ended.text)}" if ended.text else ""
+            return f"[Gate {title(ended.gate)}] {title(ended.outcome)}{words}{_notes(event)}"
+        case Told(type=Type.SYSTEM) as told:
+            return f"[System] {_told(event, told.text)}{_notes(event)}"
+        case Told() as told:
+            return f"[{_TITLES[told.type]}: {title(told.source)}] {_told(event, told.text)}{_notes(event)}"
+        case other:
+            assert_never(other)
+
+
+def _who(event: Event) -> str:
+    if event.sender is None:
+        return title(event.source)
+    return f"{title(event.sender.display)} ({event.sender.kind})"
+
+
+def _told(event: Event, text: str) -> str:
+    subject = f"{quote(event.subject)} - " if event.subject else ""
+    data = f" {payload(event.data)}" if event.data is not None else ""
+    return f"{subject}{quote(text)}{data}"
+
+
+def _notes(event: Event, where: Sequence[str] = ()) -> str:
+    """What follows the content: where it belongs, how far it is trusted, and a trigger's prompt."""
+    notes = [*where] + ([event.trust.value] if event.trust is not Trust.MEMBER else [])
+    context = event.data.get("context") if isinstance(event.data, dict) else None
+    prompt = f" (context {quote(context)})" if isinstance(context, str) else ""
+    return prompt + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _ref(event: Event) -> str:
+    assert event.ref
+    return f"{title(event.ref.type)}:{title(event.ref.id)}"
+
+
+def _session(text: str) -> str:
+    return text if re.fullmatch(r"[\w:.@-]+", text) else quote(text)
+
+
+def _clock(due: Instant, now: Instant) -> str:
+    """The time of day for something due today, else the whole date."""
+    whole = rfc3339(due - due % 1_000_000)
+    return f"{whole[11:16]}Z" if due // DAY == now // DAY else whole
+
+
+def _escaped(text: str) -> str:
+    return _UNSAFE.sub(lambda match: _escape(ord(match[0])), text)
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _unbroken(text: str) -> str:
+    """Drop an escape that a cut has left half-written."""
+    return re.sub(r"\\(?:u[0-9a-f]{0,3})?$", "", text)

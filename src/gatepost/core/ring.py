@@ -1,0 +1,18 @@
+"""
+A ring says that somebody's inbox may have changed. It is a hint, never the truth: it may be lost, repeated or late,
+and whoever hears it looks into the store.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    #: the name of the recipient, or `*` for every agent
+    recipient: str
+    #: why: an event's type, or the verb that made something pending again
+    cause: str
+    #: the event, where there is one
+    event: str | None = None
+    #: whether a sleeper should wake for it (an fyi, or a chain that is too long, should not)
+    wakes: bool = True

@@ -1,0 +1,67 @@
+"""
+What can go wrong, as a tree. The second level decides how every door answers.
+
+    GatepostError
+    |- NotFound           404, exit 1   what was named is not there
+    |- Refused            403, exit 1   it is there, and not for you, or not any more
+    |- Conflict           409, exit 1   somebody else was first, or it is not in that state
+    |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
+    |  |- UnknownAddress  404, exit 2   no entity of that name; says which names are near
+    |  `- TooLarge        413, exit 2   over a limit of size
+    `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
+
+A message is one sentence without a capital or a full stop. It quotes the value; `hint` names the fix when it is
+known. Foreign errors (of drivers, of the operating system) are turned into these at one point each, in the adapters.
+"""
+
+from typing import ClassVar
+
+
+class GatepostError(Exception):
+    """Something that Gatepost can explain."""
+
+    status: ClassVar[int] = 500
+    exit: ClassVar[int] = 1
+    type: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NotFound(GatepostError):
+    status = 404
+    type = "not-found"
+
+
+class Refused(GatepostError):
+    status = 403
+    type = "refused"
+
+
+class Conflict(GatepostError):
+    status = 409
+    type = "conflict"
+
+
+class Invalid(GatepostError):
+    status = 422
+    exit = 2
+    type = "invalid"
+
+
+class UnknownAddress(Invalid):
+    status = 404
+    type = "unknown-address"
+
+
+class TooLarge(Invalid):
+    status = 413
+    type = "too-large"
+
+
+class Unavailable(GatepostError):
+    status = 503
+    exit = 3
+    type = "unavailable"

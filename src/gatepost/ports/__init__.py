@@ -1,0 +1,1 @@
+"""The sockets: what the verbs need of the world, as protocols."""

@@ -1,0 +1,55 @@
+"""Broadcasts: one row for every agent there is, and each agent's cursor."""
+
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Work
+from gatepost.tables.items import NewItem
+
+
+def number(work: Work, *, by: int) -> int:
+    """
+    Take the row under which broadcasts and registrations take turns, and return the number: the next one (`by` 1) or
+    the last (`by` 0). The row stays locked until the commit, so numbers become visible in their order.
+    """
+    row = work.one("broadcasts/number", by=by)
+    assert row is not None
+    return int(row[0])
+
+
+def insert(work: Work, number: int, item: NewItem, sender: int | None) -> None:
+    _, arrival, key, priority, person, source, expires_at, wakes, size = item
+    work.run(
+        "broadcasts/insert",
+        number=number,
+        arrival=arrival,
+        dedup_key=key,
+        priority=priority,
+        sender=sender,
+        sender_is_person=person,
+        source=source,
+        expires_at=expires_at,
+        wakes=wakes,
+        size=size,
+    )
+
+
+def keyed(work: Work, key: str) -> tuple[int, str] | None:
+    """The number and the event of the broadcast that came first with this key."""
+    row = work.one("broadcasts/keyed", dedup_key=key)
+    return (row[0], row[1]) if row else None
+
+
+def materialise(work: Work, recipient: int, cursor: int) -> int:
+    """Make items of what an agent has not taken yet; return how many are new."""
+    row = work.one("broadcasts/last")
+    assert row is not None
+    last = int(row[0])
+    if last <= cursor:
+        return 0
+    made = work.run("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=work.now)
+    work.run("inboxes/advance", recipient=recipient, cursor=last)
+    return made
+
+
+def reap(work: Work, before: Instant, most: int) -> list[int]:
+    """Delete those that every live agent has behind it; return their arrivals."""
+    return [row[0] for row in work.all("broadcasts/reap", before=before, most=most)]

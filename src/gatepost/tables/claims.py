@@ -1,0 +1,71 @@
+"""Claims, and the inboxes they are made on."""
+
+from gatepost.core.claim import Claim
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Reader, Work
+
+
+def open_inbox(work: Work, recipient: int, cursor: int) -> None:
+    work.run("inboxes/insert", recipient=recipient, cursor=cursor)
+
+
+def lock(work: Work, recipient: int) -> tuple[int, int]:
+    """Take the next fence of an inbox, and with it the inbox; return the fence and the broadcast cursor."""
+    row = work.one("inboxes/lock", recipient=recipient)
+    assert row is not None
+    return row[0], row[1]
+
+
+def insert(work: Work, claim: Claim, recipient: int) -> int:
+    row = work.one(
+        "claims/insert",
+        id=claim.id,
+        recipient=recipient,
+        kind=claim.kind,
+        owner=claim.owner,
+        fence=claim.fence,
+        now=claim.taken_at,
+        deadline=claim.deadline,
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def end(work: Work, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
+    """End an open claim; return its number and recipient, or None when it is not theirs or not open."""
+    row = work.one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=work.now)
+    return (row[0], row[1]) if row else None
+
+
+def read(reader: Reader, id: str) -> Claim | None:
+    row = reader.one("claims/read", id=id)
+    if row is None:
+        return None
+    number, id, recipient, kind, owner, fence, taken_at, deadline, ended_at, outcome = row
+    return Claim(
+        id=id,
+        recipient=recipient,
+        kind=kind,
+        owner=owner,
+        fence=fence,
+        taken_at=taken_at,
+        deadline=deadline,
+        ended_at=ended_at,
+        outcome=outcome,
+        number=number,
+    )
+
+
+def open_run(reader: Reader, recipient: int) -> str | None:
+    """The run that has a claim open on this inbox."""
+    row = reader.one("claims/open_run", recipient=recipient)
+    return row[0] if row else None
+
+
+def lapse(work: Work, recipient: int | None, most: int) -> list[tuple[int, str]]:
+    """End drains past their deadline; return the number and the recipient's name of each."""
+    return [(row[0], row[1]) for row in work.all("claims/lapse", recipient=recipient, now=work.now, most=most)]
+
+
+def reap(work: Work, before: Instant, most: int) -> int:
+    return work.run("claims/reap", before=before, most=most)

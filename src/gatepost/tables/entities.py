@@ -1,0 +1,71 @@
+"""Entities, their names and aliases."""
+
+from collections.abc import Iterable, Sequence
+
+from gatepost.core.entity import Entity, Kind
+from gatepost.ports.store import Reader, Row, Work
+
+
+def by_names(reader: Reader, names: Iterable[str]) -> dict[str, Entity]:
+    """Those of these names and aliases that somebody has."""
+    rows = reader.all("entities/by_names", names=sorted(set(names)))
+    return {row[0]: _entity(row[1:]) for row in rows}
+
+
+def of_team(reader: Reader, team: str, role: str | None) -> list[Entity]:
+    """Everybody who is or was in a team."""
+    return [_entity(row) for row in reader.all("entities/of_team", team=team, role=role)]
+
+
+def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
+    """Entities in order of registration, with their aliases."""
+    rows = reader.all("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
+    aliases = aliases_of(reader, [row[0] for row in rows])
+    return [_entity(row, aliases.get(row[0], ())) for row in rows]
+
+
+def aliases_of(reader: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    for entity, alias in reader.all("names/aliases", entities=list(entities)):
+        found[entity] = (*found.get(entity, ()), alias)
+    return found
+
+
+def like(reader: Reader, name: str) -> list[str]:
+    """Names to look for a near one in."""
+    return [row[0] for row in reader.all("names/like", name=name)]
+
+
+def insert(
+    work: Work, *, name: str, kind: Kind, display: str, team: str | None, role: str | None, owner: int | None
+) -> int | None:
+    """Return the number of the new entity, or None when there was one of that name."""
+    row = work.one(
+        "entities/insert", name=name, kind=kind, display=display, team=team, role=role, owner=owner, now=work.now
+    )
+    return row[0] if row else None
+
+
+def give_name(work: Work, name: str, entity: int, *, is_alias: bool) -> bool:
+    """Say whether the name was free."""
+    return work.run("names/insert", name=name, entity=entity, is_alias=is_alias) == 1
+
+
+def retire(work: Work, entity: int) -> bool:
+    return work.run("entities/retire", number=entity, now=work.now) == 1
+
+
+def _entity(row: Row, aliases: tuple[str, ...] = ()) -> Entity:
+    number, name, kind, display, team, role, owner, created_at, retired_at = row
+    return Entity(
+        number=number,
+        name=name,
+        kind=Kind(kind),
+        display=display,
+        team=team,
+        role=role,
+        owner=owner,
+        aliases=aliases,
+        created_at=created_at,
+        retired_at=retired_at,
+    )

@@ -1,0 +1,238 @@
+"""Items: what an event is to a recipient."""
+
+import json
+from collections.abc import Sequence
+
+from gatepost.core.batch import Candidate
+from gatepost.core.entity import Kind
+from gatepost.core.event import (
+    Event,
+    Item,
+    Priority,
+    Receipt,
+    Ref,
+    Route,
+    Sender,
+    State,
+    Trust,
+    Type,
+)
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.events import zip_columns
+
+_COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
+
+#: recipient, arrival, key, priority, whether a person sent it, source, expiry, whether it wakes, size
+NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
+
+
+def insert(work: Work, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
+    """Store items but for repeats of a key; return the (arrival, recipient) of those that are new."""
+    stored = work.many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    if stored == len(rows):
+        return {(row[1], row[0]) for row in rows}
+    return {(row[0], row[1]) for row in work.all("items/present", arrivals=sorted({row[1] for row in rows}))}
+
+
+def keyed(reader: Reader, recipient: int, key: str) -> str | None:
+    """The event that came first with this key."""
+    row = reader.one("items/keyed", recipient=recipient, dedup_key=key)
+    return row[0] if row else None
+
+
+def candidates(reader: Reader, recipient: int, most: int) -> list[Candidate]:
+    rows = reader.all("items/candidates", recipient=recipient, now=reader.now, most=most)
+    return [_candidate(row) for row in rows]
+
+
+def heads(
+    reader: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, most: int
+) -> list[Candidate]:
+    """The first few items of other sources than those seen."""
+    rows = reader.all(
+        "items/heads",
+        recipient=recipient,
+        now=reader.now,
+        seen=list(seen),
+        steps=sources + len(seen),
+        sources=sources,
+        depth=depth,
+        most=most,
+    )
+    return [_candidate(row) for row in rows]
+
+
+def waiting(reader: Reader, recipient: int, most: int) -> int:
+    """How many wait, up to `most`."""
+    row = reader.one("items/waiting", recipient=recipient, now=reader.now, most=most)
+    assert row is not None
+    return int(row[0])
+
+
+def take(work: Work, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
+    """Put pending items under a claim; return the arrivals of those that still were."""
+    rows = work.all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
+    return {row[0] for row in rows}
+
+
+def read(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
+    """Items with their events, in the order to show them."""
+    return [_item(row) for row in reader.all("items/read", recipient=recipient, arrivals=list(arrivals))]
+
+
+def peek(reader: Reader, recipient: int, most: int) -> list[Item]:
+    return [_item(row) for row in reader.all("items/peek", recipient=recipient, now=reader.now, most=most)]
+
+
+def page(
+    reader: Reader,
+    *,
+    recipient: int | None,
+    state: State | None,
+    type: Type | None,
+    sender: str | None,
+    ref: Ref | None,
+    since: Instant | None,
+    until: Instant | None,
+    after: int,
+    most: int,
+) -> list[Item]:
+    """Items in order of arrival; what is pending past its time is shown as expired."""
+    rows = reader.all(
+        "items/list",
+        recipient=recipient,
+        state=state,
+        type=type,
+        sender=sender,
+        ref_type=ref.type if ref else None,
+        ref_id=ref.id if ref else None,
+        since=since,
+        until=until,
+        after=after,
+        now=reader.now,
+        most=most,
+    )
+    return [_item(row, reader.now) for row in rows]
+
+
+def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
+    """The items of an event, each with the number of its recipient."""
+    rows = reader.all("items/of_event", event=event, recipient=recipient)
+    return [(row[0], _item(row)) for row in rows]
+
+
+def of_broadcast(reader: Reader, event: str, most: int) -> list[Item]:
+    """A broadcast as it waits for agents that have not taken it yet."""
+    return [_item(row) for row in reader.all("items/of_broadcast", event=event, most=most)]
+
+
+def move(
+    work: Work, recipient: int, item: Item, to: State, *, claim: int | None = None, ended_at: Instant | None = None
+) -> bool:
+    """From the state the item was read in to another; say whether it still was in that state."""
+    changed = work.run(
+        "items/move",
+        recipient=recipient,
+        arrival=item.event.arrival,
+        was=item.state,
+        state=to,
+        claim=claim,
+        ended_at=ended_at,
+    )
+    return changed == 1
+
+
+def see(work: Work, recipient: int, events: Sequence[str]) -> int:
+    return work.run("items/see", recipient=recipient, events=list(events), now=work.now)
+
+
+def deliver(work: Work, claim: int) -> int:
+    return work.run("items/deliver", claim=claim, now=work.now)
+
+
+def release(work: Work, claim: int) -> int:
+    return work.run("items/release", claim=claim)
+
+
+def fail(work: Work, claim: int, events: Sequence[str]) -> int:
+    """Count a failure against these items of a claim; those with too many are dead, the others pending."""
+    return work.run("items/fail", claim=claim, events=list(events), attempts=work.limits.attempts, now=work.now)
+
+
+def expire(work: Work, most: int) -> int:
+    return work.run("items/expire", now=work.now, most=most)
+
+
+def reap(work: Work, before: Instant, most: int) -> list[tuple[int, int, str]]:
+    """Delete what ended before then; return the recipient, arrival and state of each."""
+    return [(row[0], row[1], row[2]) for row in work.all("items/reap", before=before, most=most)]
+
+
+def _candidate(row: Row) -> Candidate:
+    arrival, priority, person, source, size = row
+    return Candidate(arrival, priority, bool(person), source, size)
+
+
+def _item(row: Row, now: Instant | None = None) -> Item:
+    (
+        _recipient,
+        arrival,
+        recipient_name,
+        id,
+        type,
+        source,
+        sender_name,
+        sender_display,
+        sender_kind,
+        subject,
+        content,
+        data,
+        priority,
+        key,
+        created_at,
+        expires_at,
+        ref_type,
+        ref_id,
+        channel,
+        session,
+        hops,
+        trust,
+        wakes,
+        state,
+        attempts,
+        seen_at,
+        ended_at,
+        claim_kind,
+        claim_owner,
+        claim_at,
+    ) = row
+    event = Event(
+        id=id,
+        type=Type(type),
+        source=source,
+        sender=Sender(sender_name, sender_display, Kind(sender_kind)) if sender_name else None,
+        subject=subject,
+        content=content,
+        data=json.loads(data) if data is not None else None,
+        priority=Priority(priority),
+        key=key,
+        created_at=created_at,
+        expires_at=expires_at,
+        ref=Ref(ref_type, ref_id) if ref_type else None,
+        route=Route(channel, session) if channel else None,
+        hops=hops,
+        trust=Trust(trust),
+        wakes=bool(wakes),
+        arrival=arrival,
+    )
+    overdue = state == "pending" and now is not None and expires_at is not None and expires_at <= now
+    return Item(
+        event=event,
+        recipient=recipient_name,
+        state=State.EXPIRED if overdue else State(state),
+        attempts=attempts,
+        seen_at=seen_at,
+        ended_at=ended_at,
+        receipt=Receipt(claim_kind, claim_owner, ended_at or claim_at) if claim_kind else None,
+    )

@@ -1,0 +1,1 @@
+SELECT arrival FROM events WHERE id = :id

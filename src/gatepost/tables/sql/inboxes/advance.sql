@@ -1,0 +1,1 @@
+UPDATE inboxes SET cursor = :cursor WHERE recipient = :recipient

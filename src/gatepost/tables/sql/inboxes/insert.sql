@@ -1,0 +1,1 @@
+INSERT INTO inboxes (recipient, fence, cursor) VALUES (:recipient, 0, :cursor)

@@ -1,0 +1,1 @@
+SELECT * FROM outbox WHERE id = :event ORDER BY recipient LIMIT :most

@@ -1,0 +1,8 @@
+SELECT * FROM (
+    SELECT * FROM inbox WHERE recipient = :recipient AND state = 'pending'
+    UNION ALL
+    SELECT * FROM outbox WHERE recipient = :recipient
+) AS waiting
+WHERE expires_at IS NULL OR expires_at > :now
+ORDER BY priority, arrival
+LIMIT :most

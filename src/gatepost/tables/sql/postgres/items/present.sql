@@ -1,0 +1,1 @@
+SELECT arrival, recipient FROM items WHERE arrival = ANY (:arrivals)

