@@ -207,7 +207,7 @@ def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
             case State.DEAD | State.EXPIRED | State.DISCARDED:
                 if items.move(work, number, item, State.PENDING):
                     again.append(replace(item, state=State.PENDING, attempts=0, ended_at=None))
-                    work.after_commit(Ring(item.recipient, "replay", event))
+                    work.after_commit(Ring(item.recipient, "replay", item.event))
             case State.DELIVERED:
                 pushed = intake.push(work, _repeated(item))
                 again += [copy for _, copy in items.of_event(work, pushed.event)]

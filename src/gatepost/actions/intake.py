@@ -4,7 +4,7 @@ How something gets into inboxes.
 `push_all` takes many wishes and says of each what it came to: an event and, for every recipient, whether it is new, or
 an error that concerns that wish alone. It costs the same few statements however many there are:
 
-    resolve the names -> check each -> take arrivals -> items -> events -> counts and rings
+    resolve the names -> take arrivals -> check each -> items -> events -> counts and rings
 
 Items go in before events, because only they can tell a repeat: the unique key (recipient, dedup key) refuses it. An
 event whose every item was refused is not stored at all, so a repeat changes nothing.
@@ -19,7 +19,7 @@ from gatepost.actions import directory
 from gatepost.core import address, line
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type, body
+from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, Unavailable, UnknownAddress
@@ -46,6 +46,8 @@ class _Draft:
 @batched
 def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     """Accept what can be accepted; return an outcome for each wish."""
+    if not wishes:
+        return []
     drafts = _drafted(work, wishes)
     alerts = _alerts(work, [draft for draft in drafts if isinstance(draft, _Draft)])
     _store(work, [draft for draft in (*drafts, *alerts) if isinstance(draft, _Draft) and draft.recipients])
@@ -60,16 +62,28 @@ def push(work: Work, wish: Push) -> Pushed:
     return outcome
 
 
+def fan_out(work: Work, wish: Push, recipients: Sequence[Entity]) -> Pushed:
+    """Accept one wish for these recipients, whatever its address says: one event, an item each."""
+    known = directory.resolve(work, [Named(wish.sender)] if wish.sender else [])
+    [arrival] = events.take_arrivals(work, 1)
+    draft = _draft(work, wish, arrival, known)
+    draft.recipients = [one for one in recipients if one.live and one != draft.sender]
+    alerts = _alerts(work, [draft])
+    _store(work, [one for one in (draft, *alerts) if isinstance(one, _Draft) and one.recipients])
+    return _pushed(work, draft)
+
+
 def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
     addresses = [_parsed(wish.to) for wish in wishes]
     senders: list[Address] = [Named(wish.sender) for wish in wishes if wish.sender]
     known = directory.resolve(work, [*senders, *(one for one in addresses if not isinstance(one, GatepostError))])
+    arrivals = events.take_arrivals(work, len(wishes))
     drafts: list[_Draft | Pushed | GatepostError] = []
-    for wish, where in zip(wishes, addresses, strict=True):
+    for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
         try:
             if isinstance(where, GatepostError):
                 raise where
-            draft = _draft(work, wish, known)
+            draft = _draft(work, wish, arrival, known)
             if isinstance(where, Everyone):
                 drafts.append(_broadcast(work, draft))
             else:
@@ -87,7 +101,7 @@ def _parsed(text: str) -> Address | GatepostError:
         return error
 
 
-def _draft(work: Work, wish: Push, known: Mapping[Address, list[Entity]]) -> _Draft:
+def _draft(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]]) -> _Draft:
     """Check a wish and make an event of it."""
     sender = None
     if wish.sender:
@@ -115,6 +129,7 @@ def _draft(work: Work, wish: Push, known: Mapping[Address, list[Entity]]) -> _Dr
         hops=wish.hops,
         trust=wish.trust,
         wakes=wish.priority is not Priority.FYI and wish.hops <= work.limits.hops,
+        arrival=arrival,
     )
     return _Draft(event, data, sender, [], len(line.line(event)))
 
@@ -137,7 +152,6 @@ def checked(wish: Push, limits: Limits) -> str | None:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
     if not 0 <= wish.hops <= 10_000:
         raise Invalid(f"{wish.hops} is not a number of hops")
-    body(wish)
     return _json(wish, limits) if wish.data is not None else None
 
 
@@ -211,19 +225,16 @@ def _broadcast(work: Work, draft: _Draft) -> Pushed:
     if event.key and (first := broadcasts.keyed(work, key)):
         broadcasts.number(work, by=-1)
         return Pushed(first[1], broadcast=first[0], duplicate=True)
-    [arrival] = events.take_arrivals(work, 1)
-    event = replace(event, arrival=arrival, key=key)
+    event = replace(event, key=key)
     events.insert(work, [(event, draft.sender.number if draft.sender else None, draft.data)])
     broadcasts.insert(work, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)
-    work.after_commit(Ring("*", event.type, event.id, event.wakes))
+    work.after_commit(Ring("*", event.type, event, event.wakes))
     return Pushed(event.id, broadcast=number)
 
 
 def _store(work: Work, drafts: Sequence[_Draft]) -> None:
     if not drafts:
         return
-    for draft, arrival in zip(drafts, events.take_arrivals(work, len(drafts)), strict=True):
-        draft.event = replace(draft.event, arrival=arrival)
     rows = [_item(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
     # In one order everywhere, so that two writers with the same keys wait for each other instead of deadlocking.
     new = items.insert(work, sorted(rows, key=lambda row: (row[0], row[2] or "")))
@@ -238,7 +249,7 @@ def _store(work: Work, drafts: Sequence[_Draft]) -> None:
         for recipient in draft.recipients:
             if recipient.number in draft.new:
                 work.count(recipient.number, "accepted", 1)
-                work.after_commit(Ring(recipient.name, draft.event.type, draft.event.id, draft.event.wakes))
+                work.after_commit(Ring(recipient.name, draft.event.type, draft.event, draft.event.wakes))
 
 
 def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
@@ -281,8 +292,10 @@ def _alerts(work: Work, drafts: Sequence[_Draft]) -> list[_Draft | Pushed | Gate
 
 
 def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:
-    if not isinstance(draft, _Draft):
-        return draft
+    return _pushed(work, draft) if isinstance(draft, _Draft) else draft
+
+
+def _pushed(work: Work, draft: _Draft) -> Pushed:
     deliveries = tuple(_delivery(work, draft, one) for one in draft.recipients)
     return Pushed(draft.event.id if draft.new or not deliveries else deliveries[0].event, deliveries)
 

@@ -5,14 +5,16 @@ and whoever hears it looks into the store.
 
 from dataclasses import dataclass
 
+from gatepost.core.event import Event
+
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    #: the name of the recipient, or `*` for every agent
+    #: the name of the recipient, `*` for every agent, or `space:ID` for the readers of a space
     recipient: str
     #: why: an event's type, or the verb that made something pending again
     cause: str
-    #: the event, where there is one
-    event: str | None = None
+    #: the event, where there is one: transports that feed couriers carry it whole
+    event: Event | None = None
     #: whether a sleeper should wake for it (an fyi, or a chain that is too long, should not)
     wakes: bool = True

@@ -1,0 +1,14 @@
+"""A frame of a live stream: something that is shown while it happens, and not stored."""
+
+from dataclasses import dataclass
+
+from gatepost.core.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    #: whose readers it is for: `space:ID`, `agent:NAME` or `run:ID`
+    topic: str
+    #: the name of the event as readers see it, such as `agent.active`
+    event: str
+    data: Json

@@ -1,0 +1,74 @@
+"""
+The exchange: where this process's signals and those of other processes meet.
+
+It is the store's bell. What is committed here is passed to whoever subscribed in this process and to the transport;
+what the transport hears from elsewhere is passed to the same subscribers. So a subscriber need not know where a ring
+came from, and must not mind hearing it twice.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+from gatepost.core.ring import Ring
+from gatepost.ports.transport import Condition, Heard, Signal, Transport
+
+
+class Exchange:
+    def __init__(self, transport: Transport | None = None) -> None:
+        self._transport = transport
+        self._subscribers: list[Heard] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        #: subscribers that raised; they are told the next signal all the same
+        self.failures = 0
+
+    @property
+    def condition(self) -> Condition:
+        return self._transport.condition if self._transport else Condition()
+
+    def bell(self, rings: Sequence[Ring]) -> None:
+        """Pass on what was committed; called on the thread that committed."""
+        self.send(rings)
+
+    def send(self, signals: Sequence[Signal]) -> None:
+        """Pass signals to the subscribers here and to other processes; from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._deliver, signals)
+        if self._transport is not None:
+            self._transport.send(signals)
+
+    @contextmanager
+    def subscribed(self, heard: Heard) -> Iterator[None]:
+        """While entered, `heard` is called in the event loop for every signal; it must be quick."""
+        self._subscribers.append(heard)
+        try:
+            yield
+        finally:
+            self._subscribers.remove(heard)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """While entered, signals flow."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            if self._transport is None:
+                yield
+            else:
+                async with self._transport.listening(self._hear):
+                    yield
+        finally:
+            self._loop = None
+
+    def _hear(self, signal: Signal) -> None:
+        self._deliver([signal])
+
+    def _deliver(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
+            for heard in tuple(self._subscribers):
+                self._tell(heard, signal)
+
+    def _tell(self, heard: Callable[[Signal], None], signal: Signal) -> None:
+        try:
+            heard(signal)
+        except Exception:  # noqa: BLE001 (one subscriber's fault is not the others')
+            self.failures += 1
