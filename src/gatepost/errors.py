@@ -3,10 +3,13 @@ What can go wrong, as a tree. The second level decides how every door answers.
 
     GatepostError
     |- NotFound           404, exit 1   what was named is not there
+    |- Unauthorized       401, exit 1   no credential, or not a good one
     |- Refused            403, exit 1   it is there, and not for you, or not any more
     |- Conflict           409, exit 1   somebody else was first, or it is not in that state
     |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
+    |  |- Malformed       400, exit 2   it cannot even be read: not UTF-8, not JSON
     |  |- UnknownAddress  404, exit 2   no entity of that name; says which names are near
+    |  |- Reused          422, exit 2   the idempotency key belongs to another request
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
 
@@ -35,6 +38,11 @@ class NotFound(GatepostError):
     type = "not-found"
 
 
+class Unauthorized(GatepostError):
+    status = 401
+    type = "unauthorized"
+
+
 class Refused(GatepostError):
     status = 403
     type = "refused"
@@ -51,9 +59,18 @@ class Invalid(GatepostError):
     type = "invalid"
 
 
+class Malformed(Invalid):
+    status = 400
+    type = "malformed"
+
+
 class UnknownAddress(Invalid):
     status = 404
     type = "unknown-address"
+
+
+class Reused(Invalid):
+    type = "idempotency-key-reused"
 
 
 class TooLarge(Invalid):

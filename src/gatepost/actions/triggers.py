@@ -1,0 +1,121 @@
+"""
+Named ways in from outside: adding, finding and removing them.
+
+`owner=None` asks as the administrator; with a name, only that entity's own triggers are there. A secret goes in and is
+never told again: `opened` hands what is kept of it to whoever verifies a request, and nothing else reads it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from gatepost.actions import directory
+from gatepost.core import address, webhook
+from gatepost.core.address import Everyone, Named, Team
+from gatepost.core.instants import Instant
+from gatepost.core.trigger import Trigger
+from gatepost.core.webhook import Scheme
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import triggers
+
+_LONGEST_PROMPT: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTrigger:
+    name: str
+    scheme: Scheme
+    secret: str = field(repr=False)
+    target: str
+    prompt: str | None = None
+    #: the administrator, if it is nobody else
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a request that comes in by a trigger is held against."""
+
+    trigger: Trigger
+    kept: str = field(repr=False)
+    #: bytes of a body
+    most: int
+    now: Instant
+
+
+def add(work: Work, wish: NewTrigger) -> Trigger:
+    """Add a trigger; its name must be free, and somebody must live at its target."""
+    name = address.name(wish.name, "name of a trigger")
+    kept = webhook.kept(wish.scheme, wish.secret)
+    prompt = _prompt(wish.prompt)
+    target = _target(work, wish.target)
+    owner = directory.find_live(work, wish.owner or directory.ADMINISTRATOR)
+    added = triggers.insert(
+        work, name=name, scheme=wish.scheme, secret=kept, target=target, prompt=prompt, owner=owner.number
+    )
+    if not added:
+        raise Conflict(f"there is a trigger {name!r} already", hint="delete it first, or take another name")
+    return show(work, name)
+
+
+def show(reader: Reader, name: str, *, owner: str | None = None) -> Trigger:
+    found = _found(reader, name)
+    if found is None or owner not in (None, found.owner):
+        raise NotFound(f"there is no trigger {name!r}")
+    return found
+
+
+def page(reader: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
+    """Triggers in the order they were added; `after` is the number of the last one seen."""
+    return triggers.page(reader, owner=owner, after=after, most=limit)
+
+
+def set_active(work: Work, name: str, active: bool, *, owner: str | None = None) -> Trigger:
+    """Open or close a trigger; closed, it answers as if it were not there."""
+    triggers.activate(work, show(work, name, owner=owner).number, active=active)
+    return show(work, name)
+
+
+def delete(work: Work, name: str, *, owner: str | None = None) -> None:
+    triggers.delete(work, show(work, name, owner=owner).number)
+
+
+def opened(reader: Reader, name: str) -> Opened:
+    """A trigger that is open, and what its requests are held against."""
+    found = _found(reader, name)
+    if found is None or not found.active:
+        raise NotFound("there is no such webhook")
+    return Opened(found, triggers.secret(reader, found.number), reader.limits.data, reader.now)
+
+
+def _found(reader: Reader, name: str) -> Trigger | None:
+    """Look it up, unless no trigger can be called that: a database would choke on some of what comes in a URL."""
+    try:
+        return triggers.find(reader, address.name(name))
+    except Invalid:
+        return None
+
+
+def _target(reader: Reader, text: str) -> str:
+    """Return the address if somebody lives there now."""
+    where = address.parse(text)
+    found = directory.resolve(reader, [where]).get(where)
+    match where:
+        case Named(name) if not found:
+            raise directory.unknown(reader, name)
+        case Team() if not found:
+            raise UnknownAddress(f"nobody is in {text!r}", hint="`gatepost agent list` shows who is in which team")
+        case Named() | Team() if not any(one.live for one in found or ()):
+            raise Refused(f"{text!r} is retired and receives nothing")
+        case Named() | Team() | Everyone():
+            return str(where)
+
+
+def _prompt(text: str | None) -> str | None:
+    if not text:
+        return None
+    if len(text) > _LONGEST_PROMPT:
+        raise TooLarge(f"the prompt has {len(text)} characters, over the limit of {_LONGEST_PROMPT}")
+    if "\x00" in text or any("\ud800" <= one <= "\udfff" for one in text):
+        raise Invalid("the prompt has a character in it that cannot be stored", hint="remove it")
+    return text

@@ -1,0 +1,148 @@
+"""
+CloudEvents 1.0 over HTTP, taken out of their envelopes.
+
+The content type tells the three forms apart, and is asked before any header, as the specification has it:
+
+    application/cloudevents+json         structured: the body is the event, its attributes and its data
+    application/cloudevents-batch+json   batch: an array of such events
+    anything else, with ce-* headers     binary: the headers are the attributes, the body is the data
+
+Source and id together name an event for good. The source is a URI reference and so has no space in it, which is what
+makes `SOURCE ID` a name that no other pair can have.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from gatepost.core import strict
+from gatepost.core.event import Json
+from gatepost.errors import Malformed, TooLarge
+
+#: events in a batch
+MOST: Final = 1_000
+
+_REQUIRED: Final = ("specversion", "id", "source", "type")
+_ATTRIBUTE: Final = re.compile(r"[a-z0-9]+")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_JSON: Final = re.compile(r"(?:application|text)/(?:[^;/]+\+)?json")
+_TEXT: Final = re.compile(r"text/.+|application/(?:[^;/]+\+)?xml")
+
+
+@dataclass(frozen=True, slots=True)
+class CloudEvent:
+    attributes: Mapping[str, str | int | float | bool]
+    data: Json
+    #: whether the attributes were in the body, where a signature covers them
+    enclosed: bool
+
+    @property
+    def type(self) -> str:
+        return str(self.attributes["type"])
+
+    @property
+    def name(self) -> str:
+        return f"{self.attributes['source']} {self.attributes['id']}"
+
+
+def unwrap(headers: Mapping[str, str], body: bytes) -> list[CloudEvent] | None:
+    """Return the events of a request (header names in lower case), or None when it is no CloudEvent at all."""
+    media = _media(headers.get("content-type", ""))
+    if media == "application/cloudevents+json":
+        return [_structured(strict.read(body))]
+    if media == "application/cloudevents-batch+json":
+        return _batch(strict.read(body))
+    if media.startswith("application/cloudevents"):
+        raise Malformed(f"{media!r} is not a format that is read here", hint="send application/cloudevents+json")
+    if any(f"ce-{attribute}" in headers for attribute in _REQUIRED):
+        return [_binary(headers, body, media)]
+    return None
+
+
+def _batch(document: Json) -> list[CloudEvent]:
+    if not isinstance(document, list):
+        raise Malformed("a batch of CloudEvents is an array")
+    if len(document) > MOST:
+        raise TooLarge(f"a batch of {len(document)} CloudEvents is over the limit of {MOST}", hint="send several")
+    return [_structured(one) for one in document]
+
+
+def _structured(document: Json) -> CloudEvent:
+    if not isinstance(document, dict):
+        raise Malformed("a CloudEvent is an object")
+    attributes = {
+        name: value for name, value in document.items() if name not in ("data", "data_base64") and value is not None
+    }
+    if any(isinstance(value, dict | list) for value in attributes.values()):
+        raise Malformed("an attribute of a CloudEvent is a string, a number or a boolean")
+    return CloudEvent(_checked(attributes), _data(document, attributes), enclosed=True)
+
+
+def _data(document: dict[str, Json], attributes: Mapping[str, Json]) -> Json:
+    encoded = document.get("data_base64")
+    if encoded is None:
+        return document.get("data")
+    if "data" in document or not isinstance(encoded, str):
+        raise Malformed("a CloudEvent has either data or data_base64, which is a string")
+    try:
+        raw = b64decode(encoded, validate=True)
+    except ValueError:
+        raise Malformed("data_base64 of the CloudEvent is not base64") from None
+    return _content(raw, _media(str(attributes.get("datacontenttype", ""))))
+
+
+def _binary(headers: Mapping[str, str], body: bytes, media: str) -> CloudEvent:
+    attributes = {
+        name.removeprefix("ce-"): _decoded(value) for name, value in headers.items() if name.startswith("ce-")
+    }
+    if "content-type" in headers:
+        attributes["datacontenttype"] = headers["content-type"]
+    return CloudEvent(_checked(attributes), _content(body, media), enclosed=False)
+
+
+def _decoded(value: str) -> str:
+    """Undo what a header needed: quotes with their backslashes (of older senders), then one round of percent signs."""
+    if quoted := _QUOTED.fullmatch(value):
+        value = re.sub(r"\\(.)", r"\1", quoted[1])
+    try:
+        return unquote_to_bytes(value.encode("latin-1")).decode()
+    except UnicodeError:
+        raise Malformed("a ce- header is not UTF-8", hint="write other characters than ASCII as %XX of UTF-8") from None
+
+
+def _content(raw: bytes, media: str) -> Json:
+    if not raw:
+        return None
+    if not media or _JSON.fullmatch(media):
+        return strict.read(raw, "the data of the CloudEvent")
+    if not _TEXT.fullmatch(media):
+        raise Malformed(f"data of the type {media!r} is neither JSON nor text", hint="send a reference to it instead")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise Malformed("the data of the CloudEvent is not UTF-8") from None
+
+
+def _checked(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Refuse what lacks a name, or has one that could be another's."""
+    if attributes.get("specversion") != "1.0":
+        raise Malformed(
+            f"CloudEvents of version {str(attributes.get('specversion'))[:20]!r} are not read here, only 1.0"
+        )
+    for name in _REQUIRED:
+        if not isinstance(attributes.get(name), str) or not attributes[name]:
+            raise Malformed(f"the CloudEvent has no {name}")
+    if re.search(r"\s", attributes["source"]):
+        raise Malformed("the source of the CloudEvent has a space in it", hint="a source is a URI or a path")
+    for name in attributes:
+        if not _ATTRIBUTE.fullmatch(name):
+            raise Malformed(f"{name[:60]!r} is not the name of a CloudEvent's attribute")
+    return attributes
+
+
+def _media(text: str) -> str:
+    """The type without its parameters."""
+    return text.partition(";")[0].strip().lower()

@@ -1,0 +1,30 @@
+"""A trigger: a named way in from outside, and where what comes that way goes."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gatepost.core.instants import Instant
+from gatepost.core.webhook import Scheme
+
+
+class Provider(StrEnum):
+    WEBHOOK = "webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """The secret is no part of it, so that nobody shows it by showing the trigger."""
+
+    number: int
+    id: str
+    name: str
+    provider: Provider
+    scheme: Scheme
+    #: the address of whoever gets the events
+    target: str
+    #: added to every event as context
+    prompt: str | None = None
+    #: the name of whoever manages it and is told when something is wrong with it
+    owner: str | None = None
+    active: bool = True
+    created_at: Instant

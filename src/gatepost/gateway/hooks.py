@@ -1,0 +1,52 @@
+"""
+The door for webhooks: `POST /hooks/{trigger}`.
+
+    find the trigger -> weigh the body -> verify -> read -> store -> 202
+
+Nothing of a request is believed before it is verified, and the bytes that are verified are those that came: only then
+are they read as JSON. Each step refuses by raising, so that nothing is stored of what is refused; 202 means committed,
+and a request that brings several events has all of them stored or none. A trigger that is closed answers like one that
+was never there.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from gatepost.actions import services, triggers
+from gatepost.core import webhook
+from gatepost.core.event import Pushed
+from gatepost.core.webhook import Challenge, Refusal
+from gatepost.errors import TooLarge, Unauthorized
+from gatepost.ports.store import Store
+
+#: status, headers, body
+Answer = tuple[int, dict[str, str], bytes]
+
+_JSON: Final = {"content-type": "application/json"}
+_TEXT: Final = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+
+
+async def take(name: str, method: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> Answer:
+    """Take in what came to a trigger, as it came; return what to answer, or raise why not."""
+    if method != "POST":
+        return 405, {"allow": "POST"}, b""
+    given = webhook.headers(headers)
+    opened = await store.read(triggers.opened, name)
+    trigger = opened.trigger
+    if len(body) > opened.most:
+        raise TooLarge(f"the body is {len(body)} bytes, over the limit of {opened.most}")
+    verified = webhook.verify(trigger.scheme, opened.kept, given, body, opened.now)
+    if isinstance(verified, Refusal):
+        raise Unauthorized(verified.reason)
+    read = webhook.read(trigger.scheme, verified, given, body)
+    if isinstance(read, Challenge):
+        return 200, dict(_TEXT), read.text.encode()
+    return _accepted(await store.run(services.receive, trigger, read, lane=trigger.target))
+
+
+def _accepted(pushed: Sequence[Pushed]) -> Answer:
+    """Every event, and for a request that brought one also its id where the trigger route has it."""
+    events = [{"eventId": each.event, "duplicate": services.repeated(each)} for each in pushed]
+    first = events[0] if len(events) == 1 else {}
+    return 202, dict(_JSON), json.dumps(first | {"events": events}).encode()

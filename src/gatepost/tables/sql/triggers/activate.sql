@@ -1,0 +1,1 @@
+UPDATE triggers SET active = :active WHERE number = :number

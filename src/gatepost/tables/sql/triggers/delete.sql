@@ -1,0 +1,1 @@
+DELETE FROM triggers WHERE number = :number

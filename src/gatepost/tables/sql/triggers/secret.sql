@@ -1,0 +1,1 @@
+SELECT secret FROM triggers WHERE number = :number

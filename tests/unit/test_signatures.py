@@ -1,0 +1,245 @@
+"""Verification alone: what was published passes, and nothing that differs from it by one bit does."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks import Webhook
+
+from gatepost.core import webhook
+from gatepost.core.instants import MINUTE, SECOND, Instant
+from gatepost.core.webhook import Refusal, Scheme, Verified
+from gatepost.errors import Invalid
+from gatepost.testing.clock import MORNING
+from tests.senders import SENDERS, WHSEC, Sender
+
+VECTORS = Path(__file__).parents[3] / "shared/samples/webhooks/signature-vectors.json"
+BODY = b'{"id":"evt_9","event_id":"Ev9","n":[1,2]}'
+
+every_scheme = pytest.mark.parametrize("sender", SENDERS.values(), ids=lambda sender: sender.scheme)
+signed_schemes = pytest.mark.parametrize(
+    "sender", [one for one in SENDERS.values() if one.seals], ids=lambda sender: sender.scheme
+)
+
+
+def verify(sender: Sender, headers: dict[str, str], body: bytes = BODY, now: Instant = MORNING) -> Verified | Refusal:
+    kept = webhook.kept(sender.scheme, sender.secret)
+    return webhook.verify(sender.scheme, kept, webhook.headers(headers.items()), body, now)
+
+
+def published() -> list[dict[str, Any]]:
+    if not VECTORS.exists():
+        return []
+    vectors: list[dict[str, Any]] = json.loads(VECTORS.read_text())["vectors"]
+    return vectors
+
+
+@pytest.mark.skipif(not VECTORS.exists(), reason=f"THE PUBLISHED VECTORS ARE NOT CHECKED: {VECTORS} is missing")
+def test_what_vendors_published_passes() -> None:
+    assert {vector["scheme"] for vector in published()} == {"github", "slack", "standard-webhooks"}
+    for vector in published():
+        scheme, body = Scheme.parse(vector["scheme"]), vector["body"].encode()
+        headers = webhook.headers(vector.get("headers", {}).items())
+        headers |= {name: str(vector[name]) for name in ("webhook-id", "webhook-timestamp") if name in vector}
+        headers[next(iter(SENDERS[scheme].proof)).lower()] = vector["expected"]
+        now = next((int(value) for name, value in headers.items() if name.endswith("-timestamp")), 0) * SECOND
+        kept = webhook.kept(scheme, vector["secret"])
+
+        assert isinstance(webhook.verify(scheme, kept, headers, body, now), Verified), scheme
+        assert isinstance(webhook.verify(scheme, kept, headers, body + b" ", now), Refusal), scheme
+
+
+def test_known_answers() -> None:
+    github = webhook.verify(
+        Scheme.GITHUB,
+        "It's a Secret to Everybody",
+        {"x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"},
+        b"Hello, World!",
+        MORNING,
+    )
+    standard = webhook.verify(
+        Scheme.STANDARD,
+        WHSEC,
+        {
+            "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            "webhook-timestamp": "1614265330",
+            "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        },
+        b'{"test": 2432232314}',
+        1614265330 * SECOND,
+    )
+
+    assert github == Verified(None)
+    assert standard == Verified("msg_p5jXN8AQM9LWM0D4loKWxJek")
+
+
+@every_scheme
+def test_its_own_signature_passes(sender: Sender) -> None:
+    assert isinstance(verify(sender, sender.headers(BODY, MORNING)), Verified)
+
+
+@every_scheme
+def test_no_bit_of_the_proof_may_differ(sender: Sender) -> None:
+    headers = sender.headers(BODY, MORNING)
+    for name, spared in {**sender.proof, **dict.fromkeys(sender.covered, 0)}.items():
+        for value in flipped(headers[name], spared):
+            assert isinstance(verify(sender, headers | {name: value}), Refusal), (name, value)
+
+
+@signed_schemes
+def test_no_bit_of_the_body_may_differ(sender: Sender) -> None:
+    headers = sender.headers(BODY, MORNING)
+    for at in range(len(BODY)):
+        for bit in range(8):
+            body = bytearray(BODY)
+            body[at] ^= 1 << bit
+            assert isinstance(verify(sender, headers, bytes(body)), Refusal), bytes(body)
+    for end in range(len(BODY)):
+        assert isinstance(verify(sender, headers, BODY[:end]), Refusal), end
+
+
+@every_scheme
+def test_a_proof_must_be_there(sender: Sender) -> None:
+    headers = sender.headers(BODY, MORNING)
+    for name in (*sender.proof, *sender.covered):
+        assert isinstance(verify(sender, {key: headers[key] for key in headers if key != name}), Refusal)
+        assert isinstance(verify(sender, headers | {name: ""}), Refusal)
+        assert isinstance(verify(sender, headers | {name: headers[name][:-1]}), Refusal)
+
+
+@every_scheme
+def test_a_proof_made_with_another_secret_is_none(sender: Sender) -> None:
+    other = "whsec_" + base64.b64encode(b"another one entirely, 32 bytes!!").decode()
+    headers = sender.sign(other, BODY, MORNING // SECOND)
+
+    assert isinstance(verify(sender, headers), Refusal)
+
+
+@pytest.mark.parametrize("scheme", [Scheme.STANDARD, Scheme.SLACK, Scheme.STRIPE])
+def test_it_must_be_of_these_five_minutes(scheme: Scheme) -> None:
+    sender = SENDERS[scheme]
+    headers = sender.headers(BODY, MORNING)
+
+    for now in (MORNING - 5 * MINUTE, MORNING, MORNING + 5 * MINUTE):
+        assert isinstance(verify(sender, headers, now=now), Verified)
+    for now in (0, MORNING - 5 * MINUTE - 1, MORNING + 5 * MINUTE + 1, 2 * MORNING):
+        assert verify(sender, headers, now=now) == Refusal("the timestamp is over 5 minutes from now")
+
+
+def test_one_good_signature_of_several_is_enough() -> None:
+    standard, stripe = SENDERS[Scheme.STANDARD], SENDERS[Scheme.STRIPE]
+    good = standard.headers(BODY, MORNING)
+    signature = good["webhook-signature"]
+    for entries in (f"v1,AAAA {signature}", f"v1a,x,y nonsense  ,, {signature} v2,z", f"{signature} {signature}"):
+        assert isinstance(verify(standard, good | {"webhook-signature": entries}), Verified), entries
+
+    good = stripe.headers(BODY, MORNING)
+    stamp, _, signature = good["Stripe-Signature"].partition(",")
+    for entries in (f"{stamp},v1=00,{signature}", f"{signature},{stamp}", f"{stamp},v0=1,,=,v1,{signature},x"):
+        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Verified), entries
+    for entries in (f"{stamp},{stamp},{signature}", f"t=1,{stamp},{signature}", signature, stamp):
+        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Refusal), entries
+
+
+def test_a_header_that_comes_twice_is_neither_of_the_two() -> None:
+    sender = SENDERS[Scheme.HEADER]
+    kept = webhook.kept(sender.scheme, sender.secret)
+    pairs = [("X-Secret-Key", sender.secret), ("x-secret-key", "another")]
+
+    for both in (pairs, pairs[::-1]):
+        assert isinstance(webhook.verify(sender.scheme, kept, webhook.headers(both), BODY, MORNING), Refusal)
+
+
+def test_a_secret_that_is_sent_along_is_kept_as_its_hash() -> None:
+    secret = "sixteen-chars-ok"
+
+    assert webhook.kept(Scheme.HEADER, secret) == hashlib.sha256(secret.encode()).hexdigest()
+    assert webhook.kept(Scheme.BEARER, secret) == hashlib.sha256(secret.encode()).hexdigest()
+    assert webhook.kept(Scheme.GITHUB, secret) == secret
+
+
+@pytest.mark.parametrize(
+    ("scheme", "secret"),
+    [
+        *((scheme, "fifteen-chars-x") for scheme in Scheme),
+        *((scheme, "") for scheme in Scheme),
+        (Scheme.HEADER, "has a space in it, so it cannot"),
+        (Scheme.BEARER, "schlüssel-mit-umlaut"),
+        (Scheme.SLACK, "has a NUL\x00 in its middle"),
+        (Scheme.STANDARD, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        (Scheme.STANDARD, "whsec_not base64 at all, is it"),
+        (Scheme.STANDARD, "whsec_" + base64.b64encode(bytes(23)).decode()),
+        (Scheme.STANDARD, "whsec_" + base64.b64encode(bytes(65)).decode()),
+    ],
+)
+def test_a_secret_that_is_not_good_enough_is_refused_and_not_told(scheme: Scheme, secret: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        webhook.kept(scheme, secret)
+    assert not secret or secret not in f"{refused.value} {refused.value.hint}"
+
+
+@pytest.mark.parametrize("length", [24, 32, 64])
+def test_standard_secrets_may_lack_their_padding(length: int) -> None:
+    padded = "whsec_" + base64.b64encode(bytes(length)).decode()
+
+    assert webhook.kept(Scheme.STANDARD, padded.rstrip("=")) == padded
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (None, None),
+        ("", None),
+        ('""', None),
+        ("plain-1", "plain-1"),
+        ('"quoted 1"', "quoted 1"),
+        (r'"a \"b\" \\ c"', r'a "b" \ c'),
+        ('"half', '"half'),
+    ],
+)
+def test_an_idempotency_key_is_quoted_or_not(text: str | None, key: str | None) -> None:
+    assert webhook.idempotency(text) == key
+
+
+names = [name.lower() for sender in SENDERS.values() for name in (*sender.proof, *sender.covered)]
+anything = st.text() | st.from_regex(r"(t=|v1=|v1,|v0=|sha256=|Bearer )?[0-9]{0,12}[, ]?.*")
+headers_from_anywhere = st.dictionaries(st.sampled_from([*names, "idempotency-key"]) | st.text(), anything)
+
+
+@given(st.sampled_from(list(SENDERS.values())), headers_from_anywhere, st.binary(), st.integers(0, 2**60))
+def test_nothing_in_a_request_makes_it_raise(sender: Sender, headers: dict[str, str], body: bytes, now: int) -> None:
+    assert isinstance(verify(sender, headers, body, now), Refusal)
+
+
+@signed_schemes
+@given(body=st.binary(), at=st.integers(0, 10**11))
+def test_any_body_that_is_signed_well_passes(sender: Sender, body: bytes, at: int) -> None:
+    assert isinstance(verify(sender, sender.headers(body, at * SECOND), body, at * SECOND), Verified)
+
+
+@given(
+    st.text(st.characters(codec="utf-8")),
+    st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1),
+    st.integers(0, 10**9),
+)
+def test_what_the_standard_library_signs_passes(body: str, delivery: str, at: int) -> None:
+    headers = {
+        "webhook-id": delivery,
+        "webhook-timestamp": str(at),
+        "webhook-signature": Webhook(WHSEC).sign(delivery, datetime.fromtimestamp(at, tz=UTC), body),
+    }
+
+    assert verify(SENDERS[Scheme.STANDARD], headers, body.encode(), at * SECOND) == Verified(delivery)
+
+
+def flipped(text: str, spared: int) -> Iterator[str]:
+    for at in range(spared, len(text)):
+        for bit in range(8):
+            yield text[:at] + chr(ord(text[at]) ^ 1 << bit) + text[at + 1 :]

@@ -1,0 +1,177 @@
+"""Triggers, and what services say, as verbs over both stores."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gatepost.actions import directory, inbox, services, triggers
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.services import Call
+from gatepost.actions.triggers import NewTrigger
+from gatepost.core import line
+from gatepost.core.entity import Kind
+from gatepost.core.event import Pushed, Trust, Type
+from gatepost.core.trigger import Provider
+from gatepost.core.webhook import Scheme
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+
+SECRET = "sixteen-chars-ok"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        for name, kind in (("admin", Kind.HUMAN), ("ana", Kind.AGENT), ("ben", Kind.AGENT)):
+            kit.store.call(directory.register, Newcomer(name=name, kind=kind, team=f"{name}s"))
+        yield kit.store
+
+
+def wish(name: str = "issues", **fields: str) -> NewTrigger:
+    given = {"secret": SECRET, "target": "ana"} | fields
+    return NewTrigger(name=name, scheme=Scheme.GITHUB, **given)
+
+
+def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
+    added = store.call(triggers.add, wish(prompt="Look at it."))
+
+    assert added.id.startswith("trg_")
+    assert (added.provider, added.scheme, added.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
+    assert (added.prompt, added.owner, added.active) == ("Look at it.", "admin", True)
+    assert store.look(triggers.show, "issues") == added
+    assert store.call(triggers.set_active, "issues", False).active is False
+    assert store.look(triggers.show, "issues").active is False
+    store.call(triggers.delete, "issues")
+    with pytest.raises(NotFound):
+        store.look(triggers.show, "issues")
+    store.call(triggers.add, wish())
+
+
+def test_its_secret_is_never_told_again(store: Store) -> None:
+    added = store.call(triggers.add, wish())
+    opened = store.look(triggers.opened, "issues")
+
+    assert opened.kept == SECRET
+    for shown in (wish(), added, store.look(triggers.page), opened):
+        assert SECRET not in repr(shown)
+
+
+def test_names_are_taken_once(store: Store) -> None:
+    store.call(triggers.add, wish())
+
+    with pytest.raises(Conflict):
+        store.call(triggers.add, wish(target="ben"))
+    assert store.look(triggers.show, "issues").target == "ana"
+
+
+@pytest.mark.parametrize("target", ["ana", "team:anas", "*", "ALL"])
+def test_a_target_is_any_address(store: Store, target: str) -> None:
+    assert store.call(triggers.add, wish(target=target)).target == target.replace("ALL", "*")
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"target": "anna"}, UnknownAddress),
+        ({"target": "team:nobody"}, UnknownAddress),
+        ({"target": "no address"}, Invalid),
+        ({"target": "ben"}, Refused),
+        ({"target": "team:bens"}, Refused),
+        ({"owner": "nobody"}, UnknownAddress),
+        ({"owner": "ben"}, Refused),
+        ({"owner": "team:anas"}, Invalid),
+        ({"name": "No Name"}, Invalid),
+        ({"name": ""}, Invalid),
+        ({"secret": "too short"}, Invalid),
+        ({"secret": ""}, Invalid),
+        ({"prompt": "x" * 4_001}, TooLarge),
+        ({"prompt": "nul\x00"}, Invalid),
+        ({"prompt": "\ud800"}, Invalid),
+    ],
+)
+def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error: type[GatepostError]) -> None:
+    store.call(directory.retire, "ben")
+
+    with pytest.raises(error):
+        store.call(triggers.add, wish(**fields))
+    assert store.look(triggers.page) == []
+
+
+def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
+    store.call(triggers.add, wish("one", owner="ana"))
+    store.call(triggers.add, wish("two", owner="ben"))
+    store.call(triggers.add, wish("three"))
+
+    assert [one.name for one in store.look(triggers.page)] == ["one", "two", "three"]
+    assert [one.name for one in store.look(triggers.page, owner="ana")] == ["one"]
+    [first] = store.look(triggers.page, limit=1)
+    assert [one.name for one in store.look(triggers.page, after=first.number, limit=1)] == ["two"]
+    with pytest.raises(NotFound):
+        store.look(triggers.show, "two", owner="ana")
+    with pytest.raises(NotFound):
+        store.call(triggers.set_active, "two", False, owner="ana")
+    with pytest.raises(NotFound):
+        store.call(triggers.delete, "two", owner="ana")
+    assert store.look(triggers.show, "two").active
+    store.call(triggers.delete, "one", owner="ana")
+
+
+def test_a_call_is_an_event_of_its_service(store: Store) -> None:
+    call = Call(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
+    first, again = store.call(services.call, call), store.call(services.call, call)
+
+    [item] = store.look(inbox.page, "ana")
+    event = item.event
+    assert (event.type, event.source, event.trust) == (Type.SERVICE, "jira-webhook", Trust.EXTERNAL)
+    assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
+    assert event.key == "svc:jira-webhook:k1"
+    assert line.line(event).startswith('[Service: jira-webhook] {"issue":"PROJ-123","action":"created"} (')
+    assert (services.repeated(first), services.repeated(again)) == (False, True)
+    assert first.event == again.event == event.id
+
+
+def test_many_calls_are_answered_one_by_one(store: Store) -> None:
+    calls = [
+        Call(to="ana", service="ci", payload=None),
+        Call(to="nobody", service="ci", payload=1),
+        Call(to="ana", service="", payload=1),
+        Call(to="ana", service="ci", payload="\x00"),
+        Call(to="ana", service="ci", payload=float("nan")),
+        Call(to="ana", service="ci", payload="x" * 2**20),
+        Call(to="ana", service="ci", payload=2),
+    ]
+
+    outcomes = store.call(services.call_all, calls)
+
+    kinds = [Pushed, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, Pushed]
+    assert [type(outcome) for outcome in outcomes] == kinds
+    assert len(store.look(inbox.page, "ana")) == 2
+
+
+def test_no_two_names_make_one_key() -> None:
+    pairs = [
+        ("a", "b:c"),
+        ("a:b", "c"),
+        ("a%3Ab", "c"),
+        ("a", "x" * 600),
+        ("a", "x" * 601),
+        ("sha256", "x"),
+        ("a", "€"),
+    ]
+
+    keys = {services.key(service, name) for service, name in pairs}
+
+    assert len(keys) == len(pairs)
+    assert all(len(key) <= 512 for key in keys)
+
+
+def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> None:
+    payload: object = 1
+    for _ in range(900):
+        payload = [payload]
+
+    with pytest.raises(Invalid, match="deep"):
+        store.call(services.call, Call(to="ana", service="ci", payload=payload))
+    assert store.look(inbox.page, "ana") == []
