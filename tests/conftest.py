@@ -1,12 +1,19 @@
-"""Fixtures for every test: a real PostgreSQL, and how hard hypothesis looks."""
+"""Fixtures for every test: real servers, and how hard hypothesis looks."""
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.brokers import Nats, Redis
 from tests.servers import Postgres
+
+if TYPE_CHECKING:
+    from gatepost.testing import Kit
+
+pytest.register_assert_rewrite("gatepost.testing")
 
 settings.register_profile("daily", deadline=None)
 settings.register_profile("nightly", deadline=None, max_examples=1000)
@@ -31,4 +38,41 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
 def own_postgres() -> Iterator[Postgres]:
     """A server of the test's own, to kill, stop and restart."""
     with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator["Kit"]:
+    """An empty store with a clock that stands still, once on each database."""
+    from gatepost.testing import Kit  # after its asserts are to be rewritten
+
+    with Kit(request.getfixturevalue("postgres_url") if request.param == "postgres" else None) as kit:
+        yield kit
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[Redis]:
+    """The server that tests share. Do it no harm; names in it are everybody's."""
+    with Redis() as server:
+        yield server
+
+
+@pytest.fixture
+def own_redis() -> Iterator[Redis]:
+    """A server of the test's own, to kill, stop and restart."""
+    with Redis() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats() -> Iterator[Nats]:
+    """The server that tests share. Do it no harm; names in it are everybody's."""
+    with Nats() as server:
+        yield server
+
+
+@pytest.fixture
+def own_nats() -> Iterator[Nats]:
+    """A server of the test's own, to kill, stop and restart."""
+    with Nats() as server:
         yield server

@@ -69,7 +69,7 @@ class Postgres:
             self._user = _unprivileged(self._folder)
             self._programs = _programs(self._folder)
             self._initialise()
-            self.port = _free_port()
+            self.port = free_port()
             self._start()
         except BaseException:
             self.close()
@@ -103,7 +103,7 @@ class Postgres:
         processes = self._signal(signal.SIGKILL)
         if self._server is not None:
             self._server.wait(PATIENCE)
-        _until(lambda: all(map(_dead, processes)), "the killed backends are gone")
+        until(lambda: all(map(_dead, processes)), "the killed backends are gone")
         (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
 
     def stop(self) -> None:
@@ -172,7 +172,7 @@ class Postgres:
                 return False
             return True
 
-        _until(answers, "postgres answers")
+        until(answers, "postgres answers")
 
     def _surroundings(self) -> dict[str, Any]:
         """What a server's process is given: little of ours, so that no PG* variable reaches it."""
@@ -229,7 +229,7 @@ def _programs(folder: Path) -> Path:
     return folder / programs.relative_to(package.parent)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     while True:
         port = random.randrange(15_000, 32_000)
         with socket.socket() as probe:
@@ -247,7 +247,7 @@ def _dead(process: psutil.Process) -> bool:
         return True
 
 
-def _until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], what: str) -> None:
     """Ask until it is so: neither a server's start nor a stranger's death can be waited for."""
     deadline = time.monotonic() + PATIENCE
     while not condition():

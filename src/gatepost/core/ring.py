@@ -4,13 +4,18 @@ and whoever hears it looks into the store.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from gatepost.core.event import Event
+
+#: the cause of a ring by another program (`wakeup:{agent}` on Redis), which may have left something to be collected
+WAKEUP: Final = "wakeup"
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    #: the name of the recipient, `*` for every agent, or `space:ID` for the readers of a space
+    #: the name of the recipient, `*` for every agent, `space:ID` for the readers of a space, `plan:ID` for the tickers,
+    #: `keys:` for the doorkeepers
     recipient: str
     #: why: an event's type, or the verb that made something pending again
     cause: str

@@ -24,6 +24,14 @@ from gatepost.core.ring import Ring
 
 Row = tuple[Any, ...]
 
+
+class Again(Exception):
+    """
+    What another transaction did got in the way, and running it all again will do. The database says so when two
+    collide, and a verb may when what it relied on was removed under it. Callers never see it.
+    """
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 W = TypeVar("W")

@@ -8,7 +8,7 @@ came from, and must not mind hearing it twice.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from gatepost.core.ring import Ring
 from gatepost.ports.transport import Condition, Heard, Signal, Transport
@@ -23,6 +23,11 @@ class Exchange:
         self.failures = 0
 
     @property
+    def name(self) -> str:
+        """The transport's name, as in the settings."""
+        return self._transport.name if self._transport else "none"
+
+    @property
     def condition(self) -> Condition:
         return self._transport.condition if self._transport else Condition()
 
@@ -32,8 +37,10 @@ class Exchange:
 
     def send(self, signals: Sequence[Signal]) -> None:
         """Pass signals to the subscribers here and to other processes; from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._deliver, signals)
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it was closed: nobody here listens any more
+                loop.call_soon_threadsafe(self._deliver, signals)
         if self._transport is not None:
             self._transport.send(signals)
 

@@ -1,0 +1,57 @@
+"""Within one process: for a single gateway, and for tests in which several share a room."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from gatepost.ports.transport import Condition, Heard, Signal
+
+
+@dataclass(slots=True, eq=False)
+class _Listener:
+    who: "MemoryTransport"
+    heard: Heard
+    loop: asyncio.AbstractEventLoop
+    gone: bool = False
+
+    def tell(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
+            if not self.gone:
+                self.heard(signal)
+
+
+@dataclass(slots=True)
+class Room:
+    """Where transports hear each other."""
+
+    listeners: list[_Listener] = field(default_factory=list)
+
+
+class MemoryTransport:
+    name: ClassVar[str] = "memory"
+
+    def __init__(self, room: Room | None = None) -> None:
+        """Without a room it is alone, and nobody hears it."""
+        self._room = room or Room()
+
+    @property
+    def condition(self) -> Condition:
+        return Condition()
+
+    def send(self, signals: Sequence[Signal]) -> None:
+        for listener in tuple(self._room.listeners):
+            if listener.who is not self:
+                with suppress(RuntimeError):  # its loop was closed
+                    listener.loop.call_soon_threadsafe(listener.tell, tuple(signals))
+
+    @asynccontextmanager
+    async def listening(self, heard: Heard) -> AsyncIterator[None]:
+        listener = _Listener(self, heard, asyncio.get_running_loop())
+        self._room.listeners.append(listener)
+        try:
+            yield
+        finally:
+            listener.gone = True
+            self._room.listeners.remove(listener)

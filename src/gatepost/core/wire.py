@@ -1,0 +1,251 @@
+"""
+How nouns look to other programs: JSON with the same field names through every door, the command line's `--json`
+as HTTP.
+
+Absent values are null, so that a reader finds every field. Times are RFC 3339 in UTC, priorities 0 to 4, people and
+agents are named by their names. `data` of a space message, a plan and a service has exactly the fields that programs
+written for such events expect; whatever else was given with the event is in `extra`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gatepost.core.account import Account
+from gatepost.core.claim import Batch, Claim
+from gatepost.core.entity import Entity
+from gatepost.core.event import Called, Due, Event, Item, Json, Posted, Pushed, Receipt, State, body
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.key import Key
+from gatepost.core.plan import Plan
+from gatepost.core.space import Member, Message, Space
+from gatepost.core.trigger import Trigger
+
+Document = dict[str, Any]
+
+
+def event(event: Event) -> Document:
+    """What happened, whoever it is for."""
+    data, extra = _data(event)
+    document: Document = {
+        "eventId": event.id,
+        "type": event.type.value,
+        "timestamp": rfc3339(event.created_at),
+        "source": event.source,
+        "sender": event.sender.name if event.sender else None,
+        "senderName": event.sender.display if event.sender else None,
+        "senderType": event.sender.kind.value if event.sender else None,
+        "subject": event.subject,
+        "content": event.content,
+        "data": data,
+        "priority": event.priority.value,
+        "dedupKey": event.key,
+        "createdAt": rfc3339(event.created_at),
+        "expiresAt": _time(event.expires_at),
+        "ref": {"type": event.ref.type, "id": event.ref.id} if event.ref else None,
+        "route": {"channel": event.route.channel, "sessionId": event.route.session} if event.route else None,
+        "hops": event.hops,
+        "trust": event.trust.value,
+        "wakes": event.wakes,
+    }
+    return document | ({"extra": extra} if extra else {})
+
+
+def item(item: Item) -> Document:
+    """An event as it stands with one recipient."""
+    return event(item.event) | {"recipient": item.recipient} | _standing(item)
+
+
+def items(items: Sequence[Item]) -> Document:
+    """One event as it stands with each of its recipients; its own state is theirs, or `mixed`."""
+    states: set[State] = {item.state for item in items}
+    return event(items[0].event) | {
+        "state": next(iter(states)).value if len(states) == 1 else "mixed",
+        "recipients": [{"name": item.recipient, "eventId": item.event.id} | _standing(item) for item in items],
+    }
+
+
+def pushed(pushed: Pushed) -> Document:
+    """What a push came to. A push that was for nobody has no event."""
+    document: Document = {
+        "eventId": pushed.event if pushed.deliveries or pushed.broadcast is not None else None,
+        "recipients": [
+            {"name": each.name, "eventId": each.event, "duplicate": each.duplicate} for each in pushed.deliveries
+        ],
+    }
+    return document | ({"broadcast": pushed.broadcast, "duplicate": pushed.duplicate} if pushed.broadcast else {})
+
+
+def entity(entity: Entity) -> Document:
+    return {
+        "name": entity.name,
+        "kind": entity.kind.value,
+        "displayName": entity.display,
+        "team": entity.team,
+        "role": entity.role,
+        "owner": entity.owner,
+        "aliases": list(entity.aliases),
+        "createdAt": rfc3339(entity.created_at),
+        "retiredAt": _time(entity.retired_at),
+    }
+
+
+def account(account: Account) -> Document:
+    return {
+        "name": account.name,
+        "accepted": account.accepted,
+        "pending": account.pending,
+        "claimed": account.claimed,
+        "delivered": account.delivered,
+        "expired": account.expired,
+        "dead": account.dead,
+        "discarded": account.discarded,
+        "balanced": account.balanced,
+    }
+
+
+def claim(claim: Claim) -> Document:
+    return {
+        "claimId": claim.id,
+        "recipient": claim.recipient,
+        "kind": claim.kind,
+        "owner": claim.owner,
+        "fence": claim.fence,
+        "deadline": _time(claim.deadline),
+    }
+
+
+def batch(batch: Batch) -> Document:
+    """A batch as data and, in `text`, as an agent reads it."""
+    return {
+        "claim": claim(batch.claim) if batch.claim else None,
+        "items": [item(each) for each in batch.items],
+        "held": batch.held,
+        "text": str(batch) if batch.items else "",
+    }
+
+
+def space(space: Space) -> Document:
+    return {
+        "id": space.id,
+        "name": space.name,
+        "lastSeq": space.last_seq,
+        "createdAt": rfc3339(space.created_at),
+        "archivedAt": _time(space.archived_at),
+    }
+
+
+def member(member: Member) -> Document:
+    return {
+        "name": member.name,
+        "displayName": member.display,
+        "kind": member.kind.value,
+        "joinedAt": rfc3339(member.joined_at),
+        "readSeq": member.read_seq,
+    }
+
+
+def message(message: Message) -> Document:
+    return {
+        "id": message.id,
+        "space": message.space,
+        "seq": message.seq,
+        "sender": message.sender,
+        "senderName": message.sender_display,
+        "senderType": message.sender_kind.value,
+        "content": message.content,
+        "data": message.data,
+        "createdAt": rfc3339(message.created_at),
+    }
+
+
+def plan(plan: Plan) -> Document:
+    """A plan. `scheduledAt` is the slot of one that fires once; `nextRunAt` and `lastRunAt` are slots, too."""
+    return {
+        "id": plan.id,
+        "owner": plan.owner,
+        "name": plan.name,
+        "instruction": plan.instruction,
+        "cron": plan.cron,
+        "timeZone": plan.zone,
+        "catchUp": plan.catch_up.value,
+        "isRecurring": plan.cron is not None,
+        "scheduledAt": _time(plan.scheduled_at),
+        "nextRunAt": _time(plan.next_at),
+        "lastRunAt": _time(plan.last_at),
+        "status": plan.status.value,
+        "fired": plan.fired,
+        "createdAt": rfc3339(plan.created_at),
+        "endedAt": _time(plan.ended_at),
+    }
+
+
+def trigger(trigger: Trigger) -> Document:
+    """A trigger without its secret, which nobody is told."""
+    return {
+        "name": trigger.name,
+        "provider": trigger.provider.value,
+        "scheme": trigger.scheme.value,
+        "target": trigger.target,
+        "prompt": trigger.prompt,
+        "owner": trigger.owner,
+        "active": trigger.active,
+        "createdAt": rfc3339(trigger.created_at),
+    }
+
+
+def key(key: Key) -> Document:
+    """A key by its prefix; the key itself is shown once, by whoever made it."""
+    return {
+        "id": key.id,
+        "prefix": key.prefix,
+        "kind": key.kind,
+        "entity": key.entity,
+        "trigger": key.trigger,
+        "name": key.name,
+        "createdAt": rfc3339(key.created_at),
+        "revokedAt": _time(key.revoked_at),
+    }
+
+
+def receipt(receipt: Receipt | None) -> Document | None:
+    return {"kind": receipt.kind, "owner": receipt.owner, "at": rfc3339(receipt.at)} if receipt else None
+
+
+def _standing(item: Item) -> Document:
+    return {
+        "state": item.state.value,
+        "attempts": item.attempts,
+        "seenAt": _time(item.seen_at),
+        "endedAt": _time(item.ended_at),
+        "receipt": receipt(item.receipt),
+    }
+
+
+def _data(event: Event) -> tuple[Json, Document]:
+    """The data of an event with the fields that other programs know, and those that they do not."""
+    given: Document = event.data if isinstance(event.data, dict) else {}
+    match body(event):
+        case Posted() as said:
+            data = {
+                "spaceId": said.space,
+                "spaceName": said.space_name,
+                "messageId": said.message,
+                "senderEntityId": event.sender.name if event.sender else None,
+                "senderName": event.sender.display if event.sender else None,
+                "senderType": event.sender.kind.value if event.sender else None,
+                "content": said.text,
+            }
+        case Due() as due:
+            data = {"planId": due.plan, "planName": due.name, "instruction": due.instruction}
+            given = given | ({"dueAt": rfc3339(due.due_at)} if due.due_at is not None else {})
+        case Called() as called:
+            data = {"serviceName": called.service, "payload": called.payload}
+            if "payload" not in given:
+                given = {}  # all of it was the payload
+        case _:
+            return event.data, {}
+    return data, {name: value for name, value in given.items() if name not in data}
+
+
+def _time(instant: Instant | None) -> str | None:
+    return rfc3339(instant) if instant is not None else None

@@ -1,0 +1,59 @@
+"""A query sees one moment, waits for no writer, and changes nothing."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gatepost.ports.store import Reader, Store
+from gatepost.testing.conformance.office import PATIENCE, Hold, Office, Refusal, tell, together, told
+
+
+class Reads(Office):
+    def test_a_query_sees_one_moment(self, store: Store, other: Store) -> None:
+        store.call(tell, "before")
+
+        def look_twice(reader: Reader) -> tuple[list[str], list[str]]:
+            first = told(reader)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(other.call, tell, "meanwhile").result(PATIENCE)
+            return first, told(reader)
+
+        assert store.look(look_twice) == (["before"], ["before"])
+        assert store.look(told) == ["before", "meanwhile"]
+
+    def test_a_query_waits_for_no_writer(self, store: Store, other: Store) -> None:
+        async def scene() -> tuple[list[str], list[str]]:
+            await store.run(tell, "before")
+            hold = Hold()
+            writing = asyncio.create_task(store.run(hold, lane="ann"))
+            assert await asyncio.to_thread(hold.began.wait, PATIENCE)
+            seen = await store.read(told), other.look(told)
+            hold.go.set()
+            await writing
+            return seen
+
+        assert asyncio.run(scene()) == (["before"], ["before"])
+
+    def test_many_queries_at_once(self, store: Store) -> None:
+        async def scene() -> list[list[str]]:
+            await together(store, *(store.run(tell, str(number), lane="ann") for number in range(10)))
+            return await asyncio.gather(*(store.read(told) for _ in range(50)))
+
+        assert asyncio.run(scene()) == [[str(number) for number in range(10)]] * 50
+
+    def test_a_query_that_raises_says_so_and_the_next_one_works(self, store: Store) -> None:
+        def refuse(reader: Reader) -> None:
+            told(reader)
+            raise Refusal("no")
+
+        def ask_nonsense(reader: Reader) -> None:
+            reader.all("there is/no such statement")
+
+        for query, error in ((refuse, Refusal), (ask_nonsense, LookupError)):
+            with pytest.raises(error):
+                store.look(query)
+            with pytest.raises(error):
+                asyncio.run(store.read(query))
+            assert store.look(told) == []
+            assert asyncio.run(store.read(told)) == []

@@ -1,0 +1,114 @@
+"""Every transport passes the suite as it is."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import uvloop
+
+from gatepost.adapters.transports.memory import MemoryTransport, Room
+from gatepost.adapters.transports.nats import NatsTransport
+from gatepost.adapters.transports.postgres import PostgresTransport
+from gatepost.adapters.transports.redis import RedisTransport
+from gatepost.adapters.transports.socket import SocketTransport
+from gatepost.core.frame import Frame
+from gatepost.core.ring import Ring
+from gatepost.testing.transports import PATIENCE, Ears, Make, TransportSuite
+from tests.brokers import Nats, Redis
+from tests.servers import Postgres
+
+_IMPORT: Final = "from gatepost.core.ring import Ring"
+
+
+class Between(TransportSuite):
+    """What those who reach other processes have in common."""
+
+    #: how another process makes the transport
+    code: str
+
+    async def test_a_process_that_only_sends_and_ends_is_heard(self, make: Make, where: Any) -> None:
+        async with make().listening(ears := Ears()):
+            script = f"{self.code.format(where=where)}.send([Ring('ann', 'event')])"
+            process = await asyncio.create_subprocess_exec(sys.executable, "-c", f"{_IMPORT}\n{script}")
+            async with asyncio.timeout(PATIENCE):
+                assert await process.wait() == 0
+            await ears.hear("ann")
+
+    def test_uvloop_does_as_well(self, make: Make) -> None:
+        async def scene() -> None:
+            speaker = make()
+            async with make().listening(ears := Ears()), speaker.listening(Ears()):
+                speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", "x")])
+                await ears.until(lambda ears: len(ears.signals) == 2)
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(scene())
+
+
+class TestMemory(TransportSuite):
+    @pytest.fixture
+    def make(self) -> Make:
+        room = Room()
+        return lambda: MemoryTransport(room)
+
+
+class TestSocket(Between):
+    code = (
+        "from pathlib import Path\nfrom gatepost.adapters.transports.socket import *\nSocketTransport(Path('{where}'))"
+    )
+
+    @pytest.fixture
+    def where(self, tmp_path: Path) -> Path:
+        return tmp_path / "doorbells"
+
+    @pytest.fixture
+    def make(self, where: Path) -> Make:
+        return lambda: SocketTransport(where)
+
+
+class TestSocketFarDown(TestSocket):
+    """A home whose path is longer than what the kernel takes."""
+
+    @pytest.fixture
+    def where(self, tmp_path: Path) -> Path:
+        return tmp_path / ("far-" * 20) / ("down-" * 20) / "doorbells"
+
+
+class TestPostgres(Between):
+    carries_events = False
+    code = "from gatepost.adapters.transports.postgres import *\nPostgresTransport('{where}')"
+
+    @pytest.fixture
+    def where(self, postgres: Postgres) -> str:
+        return postgres.url
+
+    @pytest.fixture
+    def make(self, where: str) -> Make:
+        return lambda: PostgresTransport(where)
+
+
+class TestRedis(Between):
+    code = "from gatepost.adapters.transports.redis import *\nRedisTransport('{where}')"
+
+    @pytest.fixture
+    def where(self, redis: Redis) -> str:
+        return redis.url
+
+    @pytest.fixture
+    def make(self, where: str) -> Make:
+        return lambda: RedisTransport(where)
+
+
+class TestNats(Between):
+    carries_events = False
+    code = "from gatepost.adapters.transports.nats import *\nNatsTransport('{where}')"
+
+    @pytest.fixture
+    def where(self, nats: Nats) -> str:
+        return nats.url
+
+    @pytest.fixture
+    def make(self, where: str) -> Make:
+        return lambda: NatsTransport(where)

@@ -1,0 +1,153 @@
+"""What other programs see of the transports, and what they may say: the names on Redis and on NATS."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import nats as driver
+import pytest
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
+from redis.asyncio import Redis as RedisClient
+
+from gatepost.adapters.transports.nats import NatsTransport
+from gatepost.adapters.transports.redis import RedisTransport
+from gatepost.core import wire
+from gatepost.core.event import Event, Type
+from gatepost.core.frame import Frame
+from gatepost.core.ring import WAKEUP, Ring
+from gatepost.testing.transports import EVENT, PATIENCE, Ears
+from tests.brokers import Nats, Redis
+
+
+@pytest.fixture
+async def client(redis: Redis) -> AsyncIterator["RedisClient"]:
+    async with RedisClient.from_url(redis.url, protocol=2) as client:
+        yield client
+
+
+@pytest.fixture
+async def stream(own_nats: Nats) -> AsyncIterator[JetStreamContext]:
+    connection = await driver.connect(own_nats.url)
+    yield connection.jetstream()
+    await connection.close()
+
+
+async def test_on_redis_any_message_on_a_wakeup_channel_is_a_ring(redis: Redis, client: "RedisClient") -> None:
+    messages: list[str | bytes] = [
+        "",
+        "hello",
+        "{",
+        "7",
+        "null",
+        '{"ring": 1}',
+        json.dumps({"eventId": "evt-1", "data": {}}),
+        b"\xff",
+    ]
+    async with RedisTransport(redis.url).listening(ears := Ears()):
+        for message in messages:
+            await client.publish("wakeup:ann", message)
+        await client.publish("wakeup:", "nobody")
+        await client.publish("wakeup:" + "x" * 1_000, "nobody")
+        await client.publish("wakeup:0.0.123", "an alias")
+        await ears.hear("0.0.123")
+    assert ears.rings == [("ann", WAKEUP, True)] * len(messages) + [("0.0.123", WAKEUP, True)]
+
+
+async def test_on_redis_a_ring_is_the_event_as_json(redis: Redis, client: "RedisClient") -> None:
+    async with client.pubsub() as pubsub:
+        await pubsub.psubscribe("*")
+        assert await pubsub.get_message(timeout=PATIENCE)
+        RedisTransport(redis.url).send(
+            [Ring("ann", "space_message", EVENT), Ring("bob", "release", None, False), Frame("space:q4", "delta", 1)]
+        )
+        first, second, third = [await pubsub.get_message(timeout=PATIENCE) for _ in range(3)]
+    assert first["channel"] == b"wakeup:ann"
+    said = json.loads(first["data"])
+    assert said["ring"] == {"by": said["ring"]["by"], "cause": "space_message", "wakes": True}
+    assert said | wire.event(EVENT) == said
+    assert said["data"]["content"] == EVENT.content
+    assert second["channel"] == b"wakeup:bob"
+    assert json.loads(second["data"])["ring"]["wakes"] is False
+    assert not third["channel"].startswith(b"wakeup:")
+
+
+@pytest.mark.parametrize("kind", ["redis", "nats"])
+async def test_a_process_does_not_take_its_own_rings_for_somebody_elses(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(kind)
+    speaker = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
+    other = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
+    async with speaker.listening(own := Ears()), other.listening(ears := Ears()):
+        speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", 1)])
+        await ears.until(lambda ears: len(ears.signals) == 2)
+        other.send([Ring("bob", "event")])
+        await own.hear("bob")
+    assert own.rings == [("bob", "event", True)]
+    assert own.frames == []
+
+
+async def test_on_nats_the_stream_is_made_as_couriers_expect_it(own_nats: Nats, stream: JetStreamContext) -> None:
+    with pytest.raises(NotFoundError):
+        await stream.stream_info("INBOX_EVENTS")
+    async with NatsTransport(own_nats.url).listening(Ears()):
+        info = await stream.stream_info("INBOX_EVENTS")
+    config = info.config
+    assert config.subjects == ["inbox.>"]
+    assert (config.storage, config.retention, config.discard) == ("file", "limits", "old")
+    assert config.max_msgs == 10_000
+
+
+async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetStreamContext) -> None:
+    keyless = replace(EVENT, id="evt_2", key=None)
+    odd = replace(EVENT, id="evt_3", key=" zwei\nZeilen ü % ")
+    large = Event(id="evt_4", type=Type.EVENT, source="test", content="x" * 2_000_000, created_at=0)
+    rings = [
+        Ring("ann.smith", "space_message", EVENT),
+        Ring("bob", "space_message", EVENT),
+        Ring("*", "system", keyless),
+        Ring("bob", "event", odd),
+        Ring("bob", "event", large),
+        Ring("space:q4", "space_message"),
+    ]
+    async with NatsTransport(own_nats.url).listening(ears := Ears()):
+        speaker = NatsTransport(own_nats.url)
+        async with speaker.listening(Ears()):
+            speaker.send(rings)
+            speaker.send(rings)
+            speaker.send([Ring("last", "event", replace(EVENT, id="evt_5", key="last"))])
+            await ears.hear("last")
+            messages = [await _message(stream, number) for number in range(1, 6)]
+    assert [(subject, ident) for subject, ident, _ in messages] == [
+        ("inbox.targeted.ann~smith", "ann.smith/msg:msg_1"),
+        ("inbox.targeted.bob", "bob/msg:msg_1"),
+        ("inbox.broadcast", "*/evt_2"),
+        ("inbox.targeted.bob", "bob/%20zwei%0AZeilen%20%C3%BC%20%25%20"),
+        ("inbox.targeted.last", "last/last"),
+    ]
+    assert messages[0][2] == wire.event(EVENT)
+    assert len(ears.rings) == 2 * len(rings) + 1
+
+
+async def test_on_nats_without_jetstream_rings_flow_and_the_transport_says_what_is_missing() -> None:
+    with Nats(jetstream=False) as server:
+        listener = NatsTransport(server.url, beat=0.05)
+        async with listener.listening(ears := Ears()):
+            assert listener.condition.degraded
+            assert "INBOX_EVENTS" in str(listener.condition.reason)
+            NatsTransport(server.url).send([Ring("ann", "space_message", EVENT)])
+            await ears.hear("ann")
+
+
+async def _message(stream: JetStreamContext, number: int) -> tuple[str | None, str | None, Any]:
+    """What lies in the stream under a number, as soon as it does: it is published without waiting for the answer."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                message = await stream.get_msg("INBOX_EVENTS", seq=number)
+            except NotFoundError:
+                continue
+            return message.subject, (message.headers or {}).get("Nats-Msg-Id"), json.loads(message.data or b"")

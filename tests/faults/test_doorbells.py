@@ -1,0 +1,168 @@
+"""Listeners on the local socket die, stop, are too busy to read, or lose their file."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from gatepost.adapters.transports.socket import SocketTransport
+from gatepost.core.event import Event, Type
+from gatepost.core.frame import Frame
+from gatepost.core.ring import Ring
+from gatepost.ports.transport import Condition
+from gatepost.testing.transports import PATIENCE, Ears
+
+LISTENER: Final = """
+import asyncio, pathlib, sys
+from gatepost.adapters.transports.socket import SocketTransport
+
+async def main():
+    async with SocketTransport(pathlib.Path(sys.argv[1])).listening(lambda signal: None):
+        print("listening", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "doorbells"
+    settle()
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def settle() -> None:
+    """Return when nobody waits in a sender's place any more."""
+    for thread in threading.enumerate():
+        if thread.name == "gatepost-doorbell":
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+@asynccontextmanager
+async def somebody_listening(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LISTENER, str(folder), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert await process.stdout.readline() == b"listening\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_the_file_of_a_dead_listener_is_removed_by_whoever_rings(folder: Path) -> None:
+    async with somebody_listening(folder) as process:
+        [file] = files(folder)
+        process.kill()
+        await process.wait()
+    assert file.exists()
+    async with SocketTransport(folder).listening(ears := Ears()):
+        pass
+    assert not file.exists()
+    async with somebody_listening(folder) as process, SocketTransport(folder).listening(ears):
+        process.kill()
+        await process.wait()
+        assert len(files(folder)) == 2
+        SocketTransport(folder).send([Ring("ann", "event")])
+        await ears.hear("ann")
+        assert len(files(folder)) == 1
+
+
+async def test_a_listener_that_is_stopped_keeps_nobody_waiting(folder: Path) -> None:
+    async with somebody_listening(folder) as process, SocketTransport(folder).listening(ears := Ears()):
+        os.kill(process.pid, signal.SIGSTOP)
+        speaker = SocketTransport(folder)
+        for number in range(300):
+            speaker.send([Ring(str(number), "event")])
+        await ears.until(lambda ears: len(ears.rings) == 300)
+        await asyncio.to_thread(settle)
+        assert speaker.lost > 0
+        speaker.send([Ring("ann", "event")])
+        await ears.hear("ann")
+
+
+async def test_a_listener_that_is_busy_hears_everything_later_in_order(folder: Path) -> None:
+    async with SocketTransport(folder).listening(ears := Ears()):
+        speaker = SocketTransport(folder)
+        for number in range(500):  # nothing is read in between: the kernel holds back only the first few
+            speaker.send([Frame("space:q4", "delta", number)])
+        await ears.until(lambda ears: len(ears.frames) == 500)
+    assert [frame.data for frame in ears.frames] == list(range(500))
+    assert speaker.lost == 0
+
+
+async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) -> None:
+    again = asyncio.Event()
+
+    def changed(condition: Condition) -> None:
+        if not condition.degraded:
+            again.set()
+
+    listener = SocketTransport(folder, beat=0.01, changed=changed)
+    async with listener.listening(ears := Ears()):
+        shutil.rmtree(folder)
+        SocketTransport(folder).send([Ring("nobody", "event")])
+        async with asyncio.timeout(PATIENCE):
+            await again.wait()
+        SocketTransport(folder).send([Ring("ann", "event")])
+        await ears.hear("ann")
+    assert files(folder) == []
+
+
+async def test_where_a_folder_cannot_be_made_listening_is_degraded_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    listener = SocketTransport(tmp_path / "file" / "doorbells")
+    async with listener.listening(Ears()):
+        assert listener.condition.degraded
+        assert "Not a directory" in str(listener.condition.reason)
+        listener.send([Ring("ann", "event")])
+
+
+@pytest.mark.parametrize("largest", [60_000, 10_000_000])
+async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: Path, largest: int) -> None:
+    """With a limit above the kernel's it is the kernel that refuses, as on systems that take less than Linux."""
+    large = Event(id="evt_1", type=Type.EVENT, source="test", content="x" * 400_000, created_at=0)
+    speaker = SocketTransport(folder, largest=largest)
+    async with SocketTransport(folder).listening(ears := Ears()):
+        speaker.send([Ring("ann", "event", large), Frame("space:q4", "delta", "y" * 400_000), Ring("bob", "event")])
+        await ears.hear("bob")
+    assert [(ring[0], ring[1]) for ring in ears.rings] == [("ann", "event"), ("bob", "event")]
+    assert ears.frames == []
+    assert speaker.lost == 1
+
+
+def test_others_may_not_ring(folder: Path) -> None:
+    async def mode() -> int:
+        async with SocketTransport(folder).listening(Ears()):
+            return await asyncio.to_thread(lambda: folder.stat().st_mode)
+
+    assert asyncio.run(mode()) & 0o077 == 0
+
+
+async def test_nonsense_is_passed_over(folder: Path) -> None:
+    async with SocketTransport(folder).listening(ears := Ears()):
+        [file] = files(folder)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
+            for nonsense in (b"", b"\xff\x00", b"{}", b"[1, null, {}]", b'[{"to": [7]}]', b"[" * 50_000):
+                mouth.sendto(nonsense, str(file))
+        SocketTransport(folder).send([Ring("ann", "event")])
+        await ears.hear("ann")
+    assert ears.rings == [("ann", "event", True)]

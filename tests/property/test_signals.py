@@ -1,0 +1,64 @@
+"""What is written to a wire is read back as it was; what is not ours is passed over."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from gatepost.adapters.transports import codec
+from gatepost.core import wire
+from gatepost.core.event import Event
+from gatepost.core.frame import Frame
+from gatepost.core.ring import Ring
+from gatepost.ports.transport import Signal
+from tests.property.texts import events, texts, values
+
+names = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
+rings = some.builds(Ring, names, some.sampled_from(["event", "release"]), some.none(), some.booleans())
+frames = some.builds(Frame, names, texts, values)
+
+
+@given(some.lists(rings | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
+def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[Signal], most: int) -> None:
+    messages, lost = codec.messages(signals, most=most)
+    assert all(len(message.encode()) <= most for message in messages)
+    assert [signal for message in messages for signal in codec.read(message)] == signals
+    assert lost == 0
+
+
+@given(events())
+def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
+    [message], lost = codec.messages([Ring("ann", "event", event), Ring("bob", "event", event)], most=100_000)
+    assert lost == 0
+    for heard in codec.read(message):
+        assert isinstance(heard, Ring)
+        assert heard.event is not None
+        assert wire.event(heard.event) == wire.event(event)
+
+
+@given(some.lists(rings | frames, max_size=50), some.integers(min_value=2, max_value=300))
+def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[Signal], most: int) -> None:
+    messages, lost = codec.messages(signals, most=most)
+    assert all(len(message) <= most for message in messages)
+    assert sum(len(codec.read(message)) for message in messages) + lost == len(signals)
+
+
+@given(events(), some.integers(min_value=100, max_value=2_000))
+def test_an_event_without_room_is_left_out(event: Event, most: int) -> None:
+    [message], lost = codec.messages([Ring("ann", "event", event)], most=most)
+    [heard] = codec.read(message)
+    assert isinstance(heard, Ring)
+    assert (heard.recipient, heard.cause, lost) == ("ann", "event", 0)
+    assert len(message) <= most
+
+
+@given(values | some.lists(some.dictionaries(some.sampled_from(["to", "topic", "event", "cause"]), values)))
+def test_nonsense_is_passed_over(value: Any) -> None:
+    for signal in codec.read(json.dumps(value)):
+        assert isinstance(signal, Ring | Frame)
+
+
+@given(some.binary(max_size=50))
+def test_noise_is_passed_over(noise: bytes) -> None:
+    assert codec.read(noise) == [] or json.loads(noise)
