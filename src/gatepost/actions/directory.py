@@ -8,11 +8,12 @@ every agent and every broadcast it is settled which came first.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
-from gatepost.core import address
+from gatepost.core import address, key
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
+from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import broadcasts, claims, entities
@@ -33,16 +34,23 @@ class Newcomer:
     aliases: Sequence[str] = ()
 
 
+class Changes(TypedDict, total=False):
+    """What may be changed of an entity. None takes it away; without an owner it is the administrator's."""
+
+    display: str | None
+    team: str | None
+    role: str | None
+    owner: str | None
+    aliases: Sequence[str] | None
+
+
 def register(work: Work, who: Newcomer) -> Entity:
     """Add an entity; its name and aliases must be free."""
     name = address.name(who.name)
-    team = address.name(who.team, "team") if who.team is not None else None
-    role = address.name(who.role, "role") if who.role is not None else None
-    if role and not team:
-        raise Invalid(f"a role ({role!r}) needs a team", hint="add --team")
+    team, role = _place(who.team, who.role)
     display = _display(who.display or name)
     aliases = [address.alias(alias) for alias in dict.fromkeys(who.aliases)]
-    owner = find(work, who.owner) if who.owner else _administrator(work)
+    owner = find_live(work, who.owner) if who.owner else _administrator(work)
     cursor = broadcasts.number(work, by=0)
     number = entities.insert(
         work,
@@ -64,20 +72,24 @@ def register(work: Work, who: Newcomer) -> Entity:
 
 def find(reader: Reader, name: str) -> Entity:
     """The entity with that name or alias, live or retired."""
-    match address.parse(name):
-        case Named():
-            found = entities.by_names(reader, [name]).get(name)
-            if found is None:
-                raise unknown(reader, name)
-            return found
-        case Team() | Everyone():
-            raise Invalid(f"{name!r} is not one entity", hint="name one")
+    found = entities.by_names(reader, [address.single(name)]).get(name)
+    if found is None:
+        raise unknown(reader, name)
+    return found
 
 
 def find_live(reader: Reader, name: str) -> Entity:
     found = find(reader, name)
     if not found.live:
         raise Refused(f"{found.name!r} is retired")
+    return found
+
+
+def aliased(reader: Reader, alias: str) -> Entity:
+    """The entity that has this alias (a bead id, an account id)."""
+    found = entities.by_names(reader, [alias]).get(alias)
+    if found is None or found.name == alias:
+        raise UnknownAddress(f"nobody has the alias {alias!r}", hint="`gatepost agent add NAME --alias ID` gives one")
     return found
 
 
@@ -100,6 +112,35 @@ def page(
     return entities.page(reader, kind=kind, team=team, retired=retired, after=after, most=limit)
 
 
+def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
+    """Change what is given of a live entity and leave the rest as it is."""
+    entities.lock(work, find(work, name).number)
+    old = show(work, find_live(work, name).name)
+    team, role = _place(changes.get("team", old.team), changes.get("role", old.role))
+    owner = changes.get("owner", old.owner)
+    holder = _administrator(work) if owner is None else (find_live if "owner" in changes else find)(work, owner)
+    entities.update(
+        work,
+        old.number,
+        display=_display(changes.get("display", old.display) or old.name),
+        team=team,
+        role=role,
+        owner=holder.number if holder else None,
+    )
+    if "aliases" in changes:
+        _give_aliases(work, old, [address.alias(alias) for alias in changes["aliases"] or ()])
+    return show(work, old.name)
+
+
+def _give_aliases(work: Work, entity: Entity, aliases: Sequence[str]) -> None:
+    """Let an entity have these aliases and no others."""
+    for alias in set(entity.aliases) - set(aliases):
+        entities.take_name(work, alias, entity.number)
+    for alias in set(aliases) - set(entity.aliases):
+        if not entities.give_name(work, alias, entity.number, is_alias=True):
+            raise _taken(work, alias)
+
+
 def retire(work: Work, name: str) -> Entity:
     """Let an entity receive nothing from now on; what it has stays."""
     found = find(work, name)
@@ -107,6 +148,7 @@ def retire(work: Work, name: str) -> Entity:
         raise Refused(f"{ADMINISTRATOR!r} cannot be retired: alerts that nobody owns go there")
     if not entities.retire(work, found.number):
         raise Conflict(f"{found.name!r} is retired already")
+    work.after_commit(Ring(key.TOPIC, "retire"))
     return find(work, name)
 
 
@@ -137,6 +179,15 @@ def unknown(reader: Reader, name: str) -> UnknownAddress:
 
 def _administrator(work: Work) -> Entity | None:
     return entities.by_names(work, [ADMINISTRATOR]).get(ADMINISTRATOR)
+
+
+def _place(team: str | None, role: str | None) -> tuple[str | None, str | None]:
+    if role and not team:
+        raise Invalid(f"a role ({role!r}) needs a team", hint="add --team")
+    return (
+        address.name(team, "team") if team is not None else None,
+        address.name(role, "role") if role is not None else None,
+    )
 
 
 def _taken(work: Work, name: str) -> Conflict:

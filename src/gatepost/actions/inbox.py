@@ -27,11 +27,11 @@ from gatepost.core.batch import Candidate, Chosen
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Priority, Push, Ref, State, Type
-from gatepost.core.instants import Duration, Instant
+from gatepost.core.instants import LONGEST, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, items
+from gatepost.tables import broadcasts, claims, entities, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
@@ -76,8 +76,12 @@ def show(reader: Reader, event: str) -> list[Item]:
     found = [item for _, item in items.of_event(reader, ids.check("evt", event))]
     found += items.of_broadcast(reader, event, _MOST_SHOWN)
     if not found:
-        raise NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
-    return found
+        raise missing(event)
+    return [replace(item, state=_standing(item, reader.now)) for item in found]
+
+
+def missing(event: str) -> NotFound:
+    return NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
 
 
 def claim(
@@ -91,8 +95,11 @@ def claim(
     hold: Duration | None = None,
 ) -> Batch:
     """Take the next batch of an inbox for a while."""
-    if not owner or len(owner) > _LONGEST_OWNER:
-        raise Invalid(f"{owner[:60]!r} is not an owner of a claim", hint="name the session or the run")
+    _check_owner(owner)
+    if kind not in ("drain", "run"):
+        raise Invalid(f"{kind!r} is not a kind of claim", hint="use drain or run")
+    if hold is not None and not 0 < hold <= LONGEST:
+        raise Invalid(f"a claim cannot be held for {hold} microseconds")
     if not 1 <= cap <= 1_000:
         raise Invalid(f"{cap} is not a size of a batch", hint="use 1 to 1000")
     if budget < rules.LEAST_BUDGET:
@@ -119,34 +126,45 @@ def claim(
         taken_at=work.now,
         deadline=work.now + (hold or work.limits.hold) if kind == "drain" else None,
     )
-    return _taken(work, replace(taken, number=claims.insert(work, taken, reader.number)), reader.number, chosen)
+    batch = _taken(work, replace(taken, number=claims.insert(work, taken, reader.number)), reader.number, chosen)
+    if not batch.items:
+        claims.end(work, taken.id, owner, fence, "released")
+        return replace(batch, claim=None)
+    return batch
 
 
 def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None) -> Batch:
     """Take more items into an open claim, most urgent first."""
-    reader = directory.find_live(work, held.recipient)
-    claims.lock(work, reader.number)
+    if not 1 <= count <= 1_000:
+        raise Invalid(f"{count} is not a number of items", hint="use 1 to 1000")
     found = claims.read(work, held.id)
-    if found is None or found.ended_at is not None or (found.owner, found.fence) != (held.owner, held.fence):
+    if found is None:
         raise _not_held(work, held.id)
-    waiting = [item for item in items.peek(work, reader.number, 500) if type in (None, item.event.type)][:count]
-    chosen = [Chosen(item.event.arrival) for item in waiting]
+    reader = directory.find_live(work, found.recipient)
+    _, cursor = claims.lock(work, reader.number)
+    if not claims.hold(work, held.id, held.owner, held.fence):
+        raise _not_held(work, held.id)
+    _take_broadcasts(work, reader, cursor)
+    chosen = [Chosen(item.event.arrival) for item in items.peek(work, reader.number, count, type)]
     return _taken(work, found, reader.number, chosen) if chosen else Batch(claim=None, at=work.now)
 
 
-def ack(work: Work, id: str, *, owner: str, fence: int) -> int:
-    """Say that the items of a claim were read; return how many. A stale owner is refused."""
+def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -> int:
+    """Say that the items of a claim (`of` this inbox) were read; return how many. A stale owner is refused."""
+    _check_holder(id, owner, fence)
     ended = claims.end(work, id, owner, fence, "acked")
-    if ended is None:
+    found = claims.read(work, id)
+    if ended is None or found is None or of not in (None, found.recipient):
         raise _not_held(work, id)
     return items.deliver(work, ended[0])
 
 
-def release(work: Work, id: str, *, owner: str, fence: int, failed: Sequence[str] = ()) -> int:
+def release(work: Work, id: str, *, owner: str, fence: int, failed: Sequence[str] = (), of: str | None = None) -> int:
     """Give the items of a claim back; against those that `failed` of their own it is counted."""
-    found = claims.read(work, id)
+    _check_holder(id, owner, fence)
     ended = claims.end(work, id, owner, fence, "released")
-    if ended is None or found is None:
+    found = claims.read(work, id)
+    if ended is None or found is None or of not in (None, found.recipient):
         raise _not_held(work, id)
     count = items.fail(work, ended[0], failed) if failed else 0
     count += items.release(work, ended[0])
@@ -159,8 +177,10 @@ def done(work: Work, name: str, event: str) -> Item:
     person = directory.find_live(work, name)
     if person.kind is not Kind.HUMAN:
         raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
-    [(_, item)] = _found(work, event, person)
     fence, _ = claims.lock(work, person.number)
+    [(_, item)] = _found(work, event, person)
+    if (standing := _standing(item, work.now)) is not State.PENDING:
+        raise Conflict(f"{event!r} is {standing} for {person.name!r}, not pending")
     receipt = Claim(
         id=work.id("clm"),
         recipient=person.name,
@@ -172,9 +192,8 @@ def done(work: Work, name: str, event: str) -> Item:
     )
     number = claims.insert(work, receipt, person.number)
     claims.end(work, receipt.id, receipt.owner, receipt.fence, "acked")
-    pending = item.state is State.PENDING
-    if not pending or not items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now):
-        raise Conflict(f"{event!r} is {item.state} for {person.name!r}, not pending")
+    if not items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now):
+        raise Conflict(f"{event!r} is not pending for {person.name!r} any more")
     return _found(work, event, person)[0][1]
 
 
@@ -189,31 +208,38 @@ def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
         for number, item in found
-        if item.state in (State.PENDING, State.DEAD)
+        if _standing(item, work.now) in (State.PENDING, State.DEAD)
         and items.move(work, number, item, State.DISCARDED, ended_at=work.now)
     ]
-    return moved or _refuse(event, found, "discarded", (State.PENDING, State.DEAD))
+    return moved or _refuse(work, event, found, "discarded", (State.PENDING, State.DEAD))
 
 
 def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
     """
     Make what is dead, expired or discarded pending again, from the start, for one recipient or for all. What was
-    delivered stays delivered: for those recipients a new event is made with the same content.
+    delivered stays delivered: for those recipients a new event is made with the same content. Whoever has retired
+    gets nothing again.
     """
     found = _found(work, event, directory.find_live(work, name) if name is not None else None)
+    everybody = entities.by_names(work, [item.recipient for _, item in found])
     again: list[Item] = []
     for number, item in found:
+        if not everybody[item.recipient].live:
+            continue
         match _standing(item, work.now):
             case State.DEAD | State.EXPIRED | State.DISCARDED:
                 if items.move(work, number, item, State.PENDING):
-                    again.append(replace(item, state=State.PENDING, attempts=0, ended_at=None))
+                    event_again = replace(item.event, expires_at=None)
+                    again.append(Item(event=event_again, recipient=item.recipient, seen_at=item.seen_at))
                     work.after_commit(Ring(item.recipient, "replay", item.event))
             case State.DELIVERED:
-                pushed = intake.push(work, _repeated(item))
+                pushed = intake.repeat(work, _repeated(item), everybody[item.recipient])
                 again += [copy for _, copy in items.of_event(work, pushed.event)]
             case State.PENDING | State.CLAIMED:
                 pass
-    return again or _refuse(event, found, "replayed", (State.DEAD, State.EXPIRED, State.DISCARDED, State.DELIVERED))
+    return again or _refuse(
+        work, event, found, "replayed", (State.DEAD, State.EXPIRED, State.DISCARDED, State.DELIVERED)
+    )
 
 
 def _take_back(work: Work, recipient: int) -> None:
@@ -259,6 +285,19 @@ def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -
     )
 
 
+def _check_holder(id: str, owner: str, fence: int) -> None:
+    """Refuse what cannot be the holder of any claim, before the database does in words of its own."""
+    ids.check("clm", id)
+    _check_owner(owner)
+    if not 0 < fence < 2**63:
+        raise Invalid(f"{fence} is not a fence")
+
+
+def _check_owner(owner: str) -> None:
+    if not owner or len(owner) > _LONGEST_OWNER or not owner.isprintable():
+        raise Invalid(f"{owner[:60]!r} is not an owner of a claim", hint="name the session or the run")
+
+
 def _not_held(work: Work, id: str) -> NotFound | Conflict:
     found = claims.read(work, id)
     if found is None:
@@ -283,8 +322,8 @@ def _standing(item: Item, now: Instant) -> State:
     return State.EXPIRED if overdue and item.state is State.PENDING else item.state
 
 
-def _refuse(event: str, found: Sequence[tuple[int, Item]], what: str, states: Sequence[State]) -> NoReturn:
-    standing = ", ".join(f"{item.state} for {item.recipient!r}" for _, item in found)
+def _refuse(work: Work, event: str, found: Sequence[tuple[int, Item]], what: str, states: Sequence[State]) -> NoReturn:
+    standing = ", ".join(f"{_standing(item, work.now)} for {item.recipient!r}" for _, item in found)
     raise Conflict(f"{event!r} cannot be {what}: it is {standing}", hint=f"only what is {' or '.join(states)} can be")
 
 

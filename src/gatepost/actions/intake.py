@@ -16,17 +16,22 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import address, line
+from gatepost.core import address, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type
+from gatepost.core.instants import LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
-from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, Unavailable, UnknownAddress
-from gatepost.ports.store import Work, batched
+from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Again, Work, batched
 from gatepost.tables import broadcasts, events, items
 
+#: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
+_DEEPEST: Final = 128
 _LONGEST: Final = {"source": 200, "subject": 1_000, "dedup key": 512, "reference": 256, "route": 256}
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 Outcome = Pushed | GatepostError
 
@@ -49,8 +54,8 @@ def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     if not wishes:
         return []
     drafts = _drafted(work, wishes)
-    alerts = _alerts(work, [draft for draft in drafts if isinstance(draft, _Draft)])
-    _store(work, [draft for draft in (*drafts, *alerts) if isinstance(draft, _Draft) and draft.recipients])
+    _store(work, drafts)
+    _alert(work, drafts)
     return [_outcome(work, draft) for draft in drafts]
 
 
@@ -64,19 +69,28 @@ def push(work: Work, wish: Push) -> Pushed:
 
 def fan_out(work: Work, wish: Push, recipients: Sequence[Entity]) -> Pushed:
     """Accept one wish for these recipients, whatever its address says: one event, an item each."""
-    known = directory.resolve(work, [Named(wish.sender)] if wish.sender else [])
+    known = directory.resolve(work, _senders([wish]))
     [arrival] = events.take_arrivals(work, 1)
     draft = _draft(work, wish, arrival, known)
     draft.recipients = [one for one in recipients if one.live and one != draft.sender]
-    alerts = _alerts(work, [draft])
-    _store(work, [one for one in (draft, *alerts) if isinstance(one, _Draft) and one.recipients])
+    _store(work, [draft])
+    _alert(work, [draft])
+    return _pushed(work, draft)
+
+
+def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
+    """Accept once more what was accepted before, for one recipient, also when its sender has retired since."""
+    [arrival] = events.take_arrivals(work, 1)
+    draft = _draft(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
+    draft.recipients = [recipient]
+    _store(work, [draft])
     return _pushed(work, draft)
 
 
 def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
     addresses = [_parsed(wish.to) for wish in wishes]
-    senders: list[Address] = [Named(wish.sender) for wish in wishes if wish.sender]
-    known = directory.resolve(work, [*senders, *(one for one in addresses if not isinstance(one, GatepostError))])
+    good = [one for one in addresses if not isinstance(one, GatepostError)]
+    known = directory.resolve(work, [*good, *_senders(wishes)])
     arrivals = events.take_arrivals(work, len(wishes))
     drafts: list[_Draft | Pushed | GatepostError] = []
     for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
@@ -101,15 +115,23 @@ def _parsed(text: str) -> Address | GatepostError:
         return error
 
 
-def _draft(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]]) -> _Draft:
+def _senders(wishes: Sequence[Push]) -> list[Address]:
+    senders = {wish.sender for wish in wishes if wish.sender}
+    return [one for one in map(_parsed, senders) if isinstance(one, Named)]
+
+
+def _draft(
+    work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False
+) -> _Draft:
     """Check a wish and make an event of it."""
     sender = None
     if wish.sender:
         found = known.get(Named(wish.sender))
         if not found:
+            address.parse(wish.sender)
             raise directory.unknown(work, wish.sender)
         [sender] = found
-        if not sender.live:
+        if not sender.live and not again:
             raise Refused(f"{sender.name!r} is retired and sends nothing")
     data = checked(wish, work.limits)
     event = Event(
@@ -152,6 +174,12 @@ def checked(wish: Push, limits: Limits) -> str | None:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
     if not 0 <= wish.hops <= 10_000:
         raise Invalid(f"{wish.hops} is not a number of hops")
+    if wish.ttl is not None and not 0 < wish.ttl <= LONGEST:
+        raise Invalid(f"{wish.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
+    if wish.ref is not None and not (wish.ref.type and wish.ref.id):
+        raise Invalid(f"{str(wish.ref)!r} is not a reference", hint="it needs a type and an id")
+    if wish.route is not None and not (wish.route.channel and wish.route.session):
+        raise Invalid("a route needs a channel and a session")
     return _json(wish, limits) if wish.data is not None else None
 
 
@@ -183,7 +211,7 @@ def _encoded(what: str, text: str) -> bytes:
 
 def _json(wish: Push, limits: Limits) -> str:
     try:
-        text = json.dumps(wish.data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encode(wish.data)
     except (ValueError, TypeError, RecursionError):
         raise Invalid("the data is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
     if len(text) * 4 > limits.data and len(_encoded("data", text)) > limits.data:
@@ -191,6 +219,8 @@ def _json(wish: Push, limits: Limits) -> str:
             f"the data is {len(_encoded('data', text))} bytes as JSON, over the limit of {limits.data}",
             hint="send a reference to it instead",
         )
+    if strict.deeper(wish.data, _DEEPEST, text.count("[") + text.count("{")):
+        raise Invalid(f"the data is nested over {_DEEPEST} deep", hint="send it flatter")
     if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
         raise Invalid("the data has a NUL character in it", hint="remove it")
     _encoded("data", text)
@@ -210,7 +240,7 @@ def _recipients(
             return found
         case Team():
             everybody = known.get(where)
-            if not everybody:
+            if not everybody or not any(one.live for one in everybody):
                 raise UnknownAddress(
                     f"nobody is in {str(where)!r}", hint="`gatepost agent list` shows who is in which team"
                 )
@@ -232,7 +262,8 @@ def _broadcast(work: Work, draft: _Draft) -> Pushed:
     return Pushed(event.id, broadcast=number)
 
 
-def _store(work: Work, drafts: Sequence[_Draft]) -> None:
+def _store(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
+    drafts = [draft for draft in outcomes if isinstance(draft, _Draft) and draft.recipients]
     if not drafts:
         return
     rows = [_item(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
@@ -259,7 +290,7 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
         recipient,
         event.arrival,
         event.key,
-        event.priority,
+        event.priority.value,
         person,
         source,
         event.expires_at,
@@ -268,8 +299,8 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
     )
 
 
-def _alerts(work: Work, drafts: Sequence[_Draft]) -> list[_Draft | Pushed | GatepostError]:
-    """One alert to the owner of whoever is at the end of a chain that has grown too long."""
+def _alert(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
+    """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
     wishes = [
         Push(
             to=recipient.owner,
@@ -283,12 +314,13 @@ def _alerts(work: Work, drafts: Sequence[_Draft]) -> list[_Draft | Pushed | Gate
             key=f"alert:hops:{recipient.name}",
             trust=Trust.OWNER,
         )
-        for draft in drafts
-        if draft.event.hops > work.limits.hops
+        for draft in outcomes
+        if isinstance(draft, _Draft) and draft.event.hops > work.limits.hops
         for recipient in draft.recipients
-        if recipient.owner is not None and recipient.owner != recipient.name
+        if recipient.number in draft.new and recipient.owner is not None and recipient.owner != recipient.name
     ]
-    return _drafted(work, wishes) if wishes else []
+    if wishes:
+        _store(work, _drafted(work, wishes))
 
 
 def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:
@@ -306,5 +338,5 @@ def _delivery(work: Work, draft: _Draft, recipient: Entity) -> Delivery:
     assert draft.event.key is not None
     first = items.keyed(work, recipient.number, draft.event.key)
     if first is None:
-        raise Unavailable(f"the first event with the key {draft.event.key!r} was just removed", hint="try again")
+        raise Again(f"the first event with the key {draft.event.key!r} was just removed")
     return Delivery(recipient.name, first, duplicate=True)

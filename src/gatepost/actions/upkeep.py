@@ -5,9 +5,10 @@ batch, so that writers never wait for long, and returns how much it did; whoever
 
 from gatepost.actions import directory
 from gatepost.core.account import Account
+from gatepost.core.instants import Duration
 from gatepost.core.ring import Ring
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, events, items, tallies
+from gatepost.tables import broadcasts, claims, errands, events, items, plans, replies, tallies
 
 BATCH = 500
 
@@ -36,7 +37,30 @@ def reap(work: Work, *, limit: int = BATCH) -> int:
     orphans = {arrival for _, arrival, _ in gone}.union(cast)
     if orphans:
         events.reap(work, sorted(orphans))
-    return len(gone) + len(cast) + claims.reap(work, before, limit)
+    others = [reap(work, before, limit) for reap in (claims.reap, errands.reap, plans.reap, replies.reap)]
+    return len(gone) + len(cast) + sum(others)
+
+
+def awaiting(reader: Reader, *, after: int = 0, limit: int = BATCH) -> tuple[list[str], int | None]:
+    """
+    Who should wake and nobody is at work for: what they wait for was committed, but the ring may have been lost. Looks
+    at so many inboxes that hold something, from a number on; returns the names and where to go on, None at the end.
+    """
+    rows = claims.awaiting(reader, after, limit)
+    names = [name for _, name, wakes in rows if wakes]
+    return names, rows[-1][0] if len(rows) == limit else None
+
+
+def behind(reader: Reader, *, after: int = 0, limit: int = BATCH) -> tuple[list[str], int | None]:
+    """The same for agents that have not taken the last broadcast."""
+    rows = broadcasts.behind(reader, after, limit)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == limit else None
+
+
+def lag(reader: Reader) -> Duration:
+    """How long the oldest item that waits for an agent or a service has waited."""
+    oldest = items.oldest(reader)
+    return max(0, reader.now - oldest) if oldest is not None else 0
 
 
 def accounts(reader: Reader, name: str | None = None) -> list[Account]:

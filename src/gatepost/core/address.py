@@ -61,7 +61,7 @@ def name(text: str, what: str = "name") -> str:
 
 def alias(text: str) -> str:
     """Return the text if it can be an alias (a bead id, an account id)."""
-    if not _ALIAS.fullmatch(text) or text == "ALL" or text.startswith("team:"):
+    if not _ALIAS.fullmatch(text) or text.lower() == "all" or text.startswith("team:"):
         raise Invalid(f"{text!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
     return text
 
@@ -76,3 +76,12 @@ def parse(text: str) -> Address:
     if not _ALIAS.fullmatch(text):
         raise Invalid(f"{text!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
     return Named(text)
+
+
+def single(text: str) -> str:
+    """Return the text if it can be the name or an alias of one entity."""
+    match parse(text):
+        case Named(name):
+            return name
+        case Team() | Everyone():
+            raise Invalid(f"{text!r} is not one entity", hint="name one")

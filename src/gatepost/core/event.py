@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from gatepost.core.entity import Kind
-from gatepost.core.instants import Duration, Instant
+from gatepost.core.instants import LAST, Duration, Instant
 from gatepost.errors import Invalid
 
 Json = Any
@@ -314,6 +314,12 @@ class _Data:
             raise Invalid(f"data.{name} of a {self.type} must be a whole number, not {value!r:.60}")
         return value
 
+    def instant(self, name: str) -> Instant | None:
+        value = self.number(name)
+        if value is not None and not 0 <= value <= LAST:
+            raise Invalid(f"data.{name} of a {self.type} must be a time in microseconds since 1970, not {value!r:.60}")
+        return value
+
 
 def body(event: "Event | Push") -> Body:
     """Read an event as what it is. Missing fields fall back on source, subject and content."""
@@ -334,7 +340,7 @@ def body(event: "Event | Push") -> Body:
                 plan,
                 data.text("planName", event.subject or plan or event.source),
                 event.content or data.text("instruction"),
-                data.number("dueAt"),
+                data.instant("dueAt"),
             )
         case Type.SERVICE:
             payload = data.fields.get("payload", event.data)

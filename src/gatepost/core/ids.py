@@ -41,5 +41,9 @@ def check(prefix: str, text: str) -> str:
         return text
     known = PREFIXES.get(head)
     if known and head != prefix:
-        raise Invalid(f"{text!r} is the id of a {known}, not of a {PREFIXES[prefix]}")
-    raise Invalid(f"{text!r} is not the id of a {PREFIXES[prefix]}", hint=f"such an id begins with {prefix}_")
+        raise Invalid(f"{text!r} is the id of {_a(known)}, not of {_a(PREFIXES[prefix])}")
+    raise Invalid(f"{text!r} is not the id of {_a(PREFIXES[prefix])}", hint=f"such an id begins with {prefix}_")
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word.startswith("e") else f"a {word}"

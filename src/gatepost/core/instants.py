@@ -19,6 +19,8 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 WEEK: Final = 7 * DAY
+#: the last second that can be written as a date
+LAST: Final = 253_402_300_799 * SECOND
 
 _UNITS: Final = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
@@ -28,8 +30,9 @@ _UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
-_DURATION: Final = re.compile(r"([0-9]{1,9})\s?([a-z]+)")
-_LONGEST: Final = 100 * 365 * DAY
+_DURATION: Final = re.compile(r"([0-9]{1,9}) ?([a-z]+)")
+#: the longest duration there is
+LONGEST: Final = 100 * 365 * DAY
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -40,7 +43,7 @@ def duration(text: str) -> Duration:
     if match is None or unit is None:
         raise Invalid(f"{text!r} is not a duration", hint="write a number and a unit, such as 90s, 10m, 5 hours, 1 day")
     length = int(match[1]) * unit
-    if not 0 < length <= _LONGEST:
+    if not 0 < length <= LONGEST:
         raise Invalid(f"{text!r} is not a usable duration", hint="it must be over zero and at most a hundred years")
     return length
 
@@ -67,4 +70,7 @@ def instant(text: str) -> Instant:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise Invalid(f"{text!r} is not a time", hint="write it as 2026-02-18T15:07:00Z")
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    found = (moment - _EPOCH) // timedelta(microseconds=1)
+    if not 0 <= found <= LAST:
+        raise Invalid(f"{text!r} is not a usable time", hint="it must be in the years 1970 to 9999")
+    return found

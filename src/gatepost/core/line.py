@@ -2,9 +2,10 @@
 How an event reads to an agent: one event, one line, and nothing in it can pretend to be another line.
 
 Content is quoted as a JSON string, payloads are JSON, and a name that holds anything but letters, digits and a few
-harmless signs is quoted too. On top of what JSON escapes, every control and format character, every line separator,
-bidirectional marks, lone surrogates and `<` are written as `\\uXXXX`; so a line has no line break in it by any
-reading, no tag survives, and what looks like `[Space] Name (human):` inside a message stays inside its quotes.
+harmless signs is quoted too, and so is the name of a place that reads like a line of ours (`[Mail]`, `[Gate g_3]`). On
+top of what JSON escapes, every control character, every line separator, what cannot be seen, bidirectional marks, lone
+surrogates and `<` are written as `\\uXXXX`; so a line has no line break in it by any reading, no tag survives, and what
+looks like `[Space] Name (human):` inside a message stays inside its quotes.
 
     [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
 """
@@ -36,12 +37,15 @@ from gatepost.core.event import (
 )
 from gatepost.core.instants import DAY, Instant, rfc3339
 
-#: controls, soft hyphen, bidi marks, invisible operators, line separators, tags, surrogates, non-characters
+#: controls, soft hyphen, bidi marks, invisible operators and fillers, line separators, tags, surrogates, non-characters
 _UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
-    "\ud800-\udfff\U000e0000-\U000e0fff<]"
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff<]"
 )
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
+#: how lines of ours begin that name no place
+_OURS: Final = re.compile(r"(?:mail|system|(?:decision|gate)\s.*)", re.IGNORECASE)
 _TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
 
 
@@ -50,7 +54,8 @@ def line(event: Event, room: int | None = None) -> str:
     full = _line(event)
     if room is None or len(full) <= room:
         return full
-    tail = f" ... (cut, {len(full)} characters in all; the rest: gatepost inbox show {event.id})"
+    trust = f"{event.trust}, " if event.trust is not Trust.MEMBER else ""
+    tail = f" ... ({trust}cut, {len(full)} characters in all; the rest: gatepost inbox show {event.id})"
     return _unbroken(full[: max(0, room - len(tail))]) + tail
 
 
@@ -70,30 +75,36 @@ def header(count: int, held: int, at: Instant) -> str:
 
 def quote(text: str) -> str:
     """Write text as a JSON string that stays on its line."""
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return escaped(_encode(text))
 
 
 def payload(value: Json) -> str:
     """Write any JSON value on one line."""
-    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return escaped(_encode(value))
 
 
 def title(text: str) -> str:
     """Write a name as it is when it is harmless, quoted when it is not."""
-    return text if _PLAIN_NAME.fullmatch(text) else quote(text)
+    return text if _PLAIN_NAME.fullmatch(text) and not _UNSAFE.search(text) else quote(text)
+
+
+def _place(text: str) -> str:
+    """Write the name of a space or a channel, quoted also when it would read like the beginning of another line."""
+    return quote(text) if _OURS.fullmatch(text) else title(text)
 
 
 def _line(event: Event) -> str:
     match body(event):
         case Posted() as said:
             where = [f"space {title(said.space)}"] + ([f"message {said.seq}"] if said.seq is not None else [])
-            return f"[{title(said.space_name)}] {_who(event)}: {quote(said.text)}{_notes(event, where)}"
+            return f"[{_place(said.space_name)}] {_who(event)}: {quote(said.text)}{_notes(event, where)}"
         case Due() as due:
             when = [f"due {_clock(due.due_at, event.created_at)}"] if due.due_at is not None else []
             where = ([f"plan {title(due.plan)}"] if due.plan else []) + when
             return f"[Plan: {title(due.name)}] {quote(due.instruction)}{_notes(event, where)}"
         case Called() as called:
-            return f"[Service: {title(called.service)}] {payload(called.payload)}{_notes(event)}"
+            where = [f"event {title(event.subject)}"] if event.subject else []
+            return f"[Service: {title(called.service)}] {payload(called.payload)}{_notes(event, where)}"
         case Returned() as returned:
             where = [f"call {title(returned.call)}"] if returned.call else []
             return f"[Tool Result: {title(returned.tool)}] {payload(returned.result)}{_notes(event, where)}"
@@ -107,7 +118,7 @@ def _line(event: Event) -> str:
             return f"[Note: {title(noted.about)}] {_who(event)}: {quote(noted.text)}{_notes(event)}"
         case Heard() as heard:
             where = [f"session {_session(heard.session)}"] if heard.session else []
-            return f"[{title(heard.channel.capitalize())}] {_who(event)}: {quote(heard.text)}{_notes(event, where)}"
+            return f"[{_place(heard.channel.capitalize())}] {_who(event)}: {quote(heard.text)}{_notes(event, where)}"
         case Answered() as answered:
             by = f" by {title(answered.by)}" if answered.by else ""
             words = f": {quote(answered.text)}" if answered.text else ""
@@ -130,9 +141,10 @@ def _who(event: Event) -> str:
 
 
 def _told(event: Event, text: str) -> str:
+    who = f"{_who(event)}: " if event.sender else ""
     subject = f"{quote(event.subject)} - " if event.subject else ""
     data = f" {payload(event.data)}" if event.data is not None else ""
-    return f"{subject}{quote(text)}{data}"
+    return f"{who}{subject}{quote(text)}{data}"
 
 
 def _notes(event: Event, where: Sequence[str] = ()) -> str:
@@ -149,7 +161,7 @@ def _ref(event: Event) -> str:
 
 
 def _session(text: str) -> str:
-    return text if re.fullmatch(r"[\w:.@-]+", text) else quote(text)
+    return text if re.fullmatch(r"[\w:.@-]+", text) and not _UNSAFE.search(text) else quote(text)
 
 
 def _clock(due: Instant, now: Instant) -> str:
@@ -158,7 +170,8 @@ def _clock(due: Instant, now: Instant) -> str:
     return f"{whole[11:16]}Z" if due // DAY == now // DAY else whole
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Write what could break a line, hide or pretend as `\\uXXXX`."""
     return _UNSAFE.sub(lambda match: _escape(ord(match[0])), text)
 
 
@@ -171,4 +184,4 @@ def _escape(code: int) -> str:
 
 def _unbroken(text: str) -> str:
     """Drop an escape that a cut has left half-written."""
-    return re.sub(r"\\(?:u[0-9a-f]{0,3})?$", "", text)
+    return re.sub(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-f]{0,3})?$", r"\1", text)

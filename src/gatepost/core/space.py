@@ -1,10 +1,18 @@
 """A space: where people and agents talk. Its messages are numbered 1, 2, 3... without gaps."""
 
+import re
+import unicodedata
 from dataclasses import dataclass
+from typing import Final
 
+from gatepost.core import address
 from gatepost.core.entity import Kind
 from gatepost.core.event import Json
 from gatepost.core.instants import Instant
+from gatepost.errors import Invalid
+
+_LONGEST_TITLE: Final = 200
+_LONGEST_ID: Final = 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +24,7 @@ class Space:
     #: the number of its last message
     last_seq: int
     created_at: Instant
+    #: from then on it is only read
     archived_at: Instant | None = None
     number: int = 0
 
@@ -41,3 +50,24 @@ class Message:
     content: str
     data: Json = None
     created_at: Instant
+
+
+def title(text: str) -> str:
+    """Return the text if it can be the title of a space."""
+    if len(text) > _LONGEST_TITLE or not text.strip() or not text.isprintable():
+        raise Invalid(
+            f"{text[:60]!r} is not a title of a space", hint=f"use up to {_LONGEST_TITLE} printable characters"
+        )
+    return text
+
+
+def check(id: str) -> str:
+    """Return the text if it can be the id of a space."""
+    return address.name(id, "space id")
+
+
+def slug(title: str) -> str | None:
+    """The id that a title suggests: `Q4 Report` is `q4-report`. None where no letter of it may be in an id."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9._]+", "-", plain).strip("-._")
+    return words[:_LONGEST_ID].rstrip("-._") or None

@@ -110,6 +110,7 @@ def claim(claim: Claim) -> Document:
         "kind": claim.kind,
         "owner": claim.owner,
         "fence": claim.fence,
+        "takenAt": rfc3339(claim.taken_at),
         "deadline": _time(claim.deadline),
     }
 

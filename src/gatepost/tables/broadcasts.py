@@ -1,7 +1,7 @@
 """Broadcasts: one row for every agent there is, and each agent's cursor."""
 
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Work
+from gatepost.ports.store import Reader, Work
 from gatepost.tables.items import NewItem
 
 
@@ -48,6 +48,11 @@ def materialise(work: Work, recipient: int, cursor: int) -> int:
     made = work.run("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=work.now)
     work.run("inboxes/advance", recipient=recipient, cursor=last)
     return made
+
+
+def behind(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:
+    """Agents that have not taken the last broadcast that wakes."""
+    return [(row[0], row[1]) for row in reader.all("inboxes/behind", after=after, most=most, now=reader.now)]
 
 
 def reap(work: Work, before: Instant, most: int) -> list[int]:

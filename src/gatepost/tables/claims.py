@@ -1,6 +1,7 @@
 """Claims, and the inboxes they are made on."""
 
 from gatepost.core.claim import Claim
+from gatepost.core.event import Receipt
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
 
@@ -29,6 +30,18 @@ def insert(work: Work, claim: Claim, recipient: int) -> int:
     )
     assert row is not None
     return int(row[0])
+
+
+def restore(work: Work, id: str, recipient: int, receipt: Receipt) -> int:
+    """Store a receipt from elsewhere; return the number of its claim."""
+    row = work.one("claims/restore", id=id, recipient=recipient, kind=receipt.kind, owner=receipt.owner, at=receipt.at)
+    assert row is not None
+    return int(row[0])
+
+
+def hold(work: Work, id: str, owner: str, fence: int) -> bool:
+    """Take an open claim so that nobody ends it before this is committed; say whether it is theirs, and open."""
+    return work.run("claims/hold", id=id, owner=owner, fence=fence) == 1
 
 
 def end(work: Work, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
@@ -60,6 +73,14 @@ def open_run(reader: Reader, recipient: int) -> str | None:
     """The run that has a claim open on this inbox."""
     row = reader.one("claims/open_run", recipient=recipient)
     return row[0] if row else None
+
+
+def awaiting(reader: Reader, after: int, most: int) -> list[tuple[int, str, bool]]:
+    """Recipients that have something pending: number, name, and whether it should wake them now."""
+    rows = reader.all(
+        "inboxes/awaiting", after=after, most=most, now=reader.now, fyi_before=reader.now - reader.limits.fyi_wait
+    )
+    return [(row[0], row[1], bool(row[2])) for row in rows]
 
 
 def lapse(work: Work, recipient: int | None, most: int) -> list[tuple[int, str]]:

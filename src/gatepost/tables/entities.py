@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from gatepost.core.entity import Entity, Kind
+from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
 
 
@@ -15,6 +16,11 @@ def by_names(reader: Reader, names: Iterable[str]) -> dict[str, Entity]:
 def of_team(reader: Reader, team: str, role: str | None) -> list[Entity]:
     """Everybody who is or was in a team."""
     return [_entity(row) for row in reader.all("entities/of_team", team=team, role=role)]
+
+
+def in_space(reader: Reader, space: int) -> list[Entity]:
+    """The live agents among the members of a space."""
+    return [_entity(row) for row in reader.all("entities/in_space", space=space)]
 
 
 def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
@@ -51,8 +57,27 @@ def give_name(work: Work, name: str, entity: int, *, is_alias: bool) -> bool:
     return work.run("names/insert", name=name, entity=entity, is_alias=is_alias) == 1
 
 
+def take_name(work: Work, name: str, entity: int) -> None:
+    """An alias that the entity no longer has."""
+    work.run("names/delete", name=name, entity=entity)
+
+
+def lock(work: Work, entity: int) -> None:
+    """Keep the row until the commit."""
+    work.run("entities/lock", number=entity)
+
+
+def update(work: Work, entity: int, *, display: str, team: str | None, role: str | None, owner: int | None) -> None:
+    work.run("entities/update", number=entity, display=display, team=team, role=role, owner=owner)
+
+
 def retire(work: Work, entity: int) -> bool:
     return work.run("entities/retire", number=entity, now=work.now) == 1
+
+
+def date(work: Work, entity: int, created_at: Instant, retired_at: Instant | None) -> None:
+    """Say since when, and until when, there is an entity that was registered elsewhere."""
+    work.run("entities/date", number=entity, created_at=created_at, retired_at=retired_at)
 
 
 def _entity(row: Row, aliases: tuple[str, ...] = ()) -> Entity:

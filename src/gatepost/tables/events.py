@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gatepost.core.event import Event
-from gatepost.ports.store import Work
+from gatepost.core.position import Position
+from gatepost.ports.store import Reader, Work
 
 _COLUMNS = [
     "arrival",
@@ -24,6 +26,24 @@ _COLUMNS = [
     "hops",
     "trust",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """How far the order of all events is settled."""
+
+    #: the last event before which nothing can appear any more
+    last: Position
+    #: what no event that is settled can have reached
+    end: Position
+    #: whether there are events past the last
+    held: bool
+
+
+def here(reader: Reader) -> Here:
+    row = reader.one("events/here")
+    assert row is not None
+    return Here(Position(row[0], row[1]), Position(row[2], row[3]), bool(row[4]))
 
 
 def take_arrivals(work: Work, count: int) -> list[int]:
@@ -65,5 +85,9 @@ def zip_columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
 
 
 def reap(work: Work, arrivals: Sequence[int]) -> int:
-    """Of these, delete those that nobody has any more."""
+    """
+    Of these, delete those that nobody has any more. They are locked first: of two reapers that each remove one of the
+    last two items of an event, the second must see that the first has done so.
+    """
+    work.all("events/lock", arrivals=list(arrivals))
     return work.run("events/reap", arrivals=list(arrivals))

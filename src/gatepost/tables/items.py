@@ -18,6 +18,7 @@ from gatepost.core.event import (
     Type,
 )
 from gatepost.core.instants import Instant
+from gatepost.core.position import Position
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
 
@@ -70,6 +71,12 @@ def waiting(reader: Reader, recipient: int, most: int) -> int:
     return int(row[0])
 
 
+def oldest(reader: Reader) -> Instant | None:
+    """When the oldest item that waits for an agent or a service came."""
+    row = reader.one("items/oldest", now=reader.now)
+    return row[0] if row else None
+
+
 def take(work: Work, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
     """Put pending items under a claim; return the arrivals of those that still were."""
     rows = work.all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
@@ -81,8 +88,9 @@ def read(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
     return [_item(row) for row in reader.all("items/read", recipient=recipient, arrivals=list(arrivals))]
 
 
-def peek(reader: Reader, recipient: int, most: int) -> list[Item]:
-    return [_item(row) for row in reader.all("items/peek", recipient=recipient, now=reader.now, most=most)]
+def peek(reader: Reader, recipient: int, most: int, type: Type | None = None) -> list[Item]:
+    rows = reader.all("items/peek", recipient=recipient, type=type, now=reader.now, most=most)
+    return [_item(row) for row in rows]
 
 
 def page(
@@ -114,6 +122,21 @@ def page(
         most=most,
     )
     return [_item(row, reader.now) for row in rows]
+
+
+def since(reader: Reader, recipient: int, after: Position, to: Position, most: int) -> list[tuple[Item, Position]]:
+    """What came after one position, up to another, each with its own; broadcasts that were not taken yet too."""
+    rows = reader.all(
+        "items/since",
+        recipient=recipient,
+        after_transaction=after.transaction,
+        after_arrival=after.arrival,
+        to_transaction=to.transaction,
+        to_arrival=to.arrival,
+        now=reader.now,
+        most=most,
+    )
+    return [(_item(row[1:], reader.now), Position(row[0], row[2])) for row in rows]
 
 
 def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:

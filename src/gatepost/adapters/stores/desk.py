@@ -3,6 +3,10 @@ A desk: a queue, and a thread that writes what lies in it, a group at a time.
 
 The thread takes the first call that comes and everything that came with it, up to the limits of a group. While it is
 at the disk, more calls gather, so groups grow with the load by themselves and no call waits for company.
+
+The calls of a group are run lane by lane, in the order of the lanes' names. A lane is what its verbs lock (a space, an
+inbox), so groups that are run at the same time, in other processes too, lock in one order: they wait for each other and
+do not deadlock.
 """
 
 import queue
@@ -39,6 +43,7 @@ class Desk:
             if first is None:
                 break
             calls, left, closing = self._gather(first)
+            calls.sort(key=lambda call: call.lane)
             try:
                 outcomes = self._writer.write(calls)
             except BaseException as error:  # noqa: BLE001 (whatever it was, those who wait are told)

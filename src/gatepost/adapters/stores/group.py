@@ -14,7 +14,8 @@ Why this is as good as a transaction each:
   and all of it is told `Unavailable`.
 - *Order.* Verbs of one lane go to one writer, in the order of their calls, and run one after the other.
 - *Again is safe.* When two writers collide (deadlock, serialisation) the database undoes one of the groups; it is run
-  again from the start, which a verb permits by having no effect but on its `Work`.
+  again from the start, which a verb permits by having no effect but on its `Work`. It is run again in halves, so that
+  groups that keep colliding become single verbs, which seldom do.
 - *A lost answer to COMMIT* is looked up (`Connection.commit` asks what became of the transaction), not guessed.
 
 Waiting calls of a `batched` verb are run as one call with all their elements; if that raises, each is run alone, so
@@ -25,7 +26,7 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -36,7 +37,7 @@ from gatepost.core.ring import Ring
 from gatepost.errors import Unavailable
 from gatepost.ports.bell import Bell
 from gatepost.ports.clock import Clock
-from gatepost.ports.store import Row, is_batched
+from gatepost.ports.store import Again, Row, is_batched
 
 #: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
 SAVEPOINTS: Final = 60
@@ -46,10 +47,6 @@ ELEMENTS: Final = 1_000
 TRIES: Final = 12
 
 _COUNTS: Final = ("accepted", "delivered", "expired", "discarded")
-
-
-class Again(Exception):
-    """The database undid the transaction because of another one; running it again will do."""
 
 
 class Connection(Protocol):
@@ -85,6 +82,7 @@ class Call:
     verb: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    lane: str = ""
     #: where the answer is awaited, for callers in an event loop
     future: "asyncio.Future[Any] | None" = None
 
@@ -165,6 +163,9 @@ class Writer:
                 outcomes, rings = self._attempt(calls)
             except Again:
                 self._connection.abandon()
+                if len(calls) > 1:
+                    half = len(calls) // 2
+                    return self.write(calls[:half]) + self.write(calls[half:])
                 # A collision clears when the other one is through: wait a little, unevenly, longer each time.
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311 (not for secrecy)
             except Unavailable as error:
@@ -179,9 +180,18 @@ class Writer:
         return [Outcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls]
 
     def _attempt(self, calls: Sequence[Call]) -> tuple[list[Outcome], list[Ring]]:
-        work = Transaction(self._connection, self._clock, self._limits, self._connection.begin())
+        work = self._begun()
         outcomes = [Outcome() for _ in calls]
-        for together in _together(calls):
+        groups = _together(calls)
+        if len(groups) == 1:
+            # Nothing else is in the transaction: that is the savepoint. What failed as one is begun anew, each alone.
+            [together] = groups
+            groups = []
+            if not self._try(work, calls, together, outcomes, savepoint=False) and len(together) > 1:
+                self._connection.abandon()
+                work = self._begun()
+                groups = [[place] for place in together]
+        for together in groups:
             if not self._try(work, calls, together, outcomes) and len(together) > 1:
                 for alone in together:
                     self._try(work, calls, [alone], outcomes)
@@ -192,11 +202,21 @@ class Writer:
             self._connection.commit()
         return outcomes, work.rings
 
-    def _try(self, work: Transaction, calls: Sequence[Call], together: Sequence[int], outcomes: list[Outcome]) -> bool:
+    def _begun(self) -> Transaction:
+        return Transaction(self._connection, self._clock, self._limits, self._connection.begin())
+
+    def _try(
+        self,
+        work: Transaction,
+        calls: Sequence[Call],
+        together: Sequence[int],
+        outcomes: list[Outcome],
+        *,
+        savepoint: bool = True,
+    ) -> bool:
         """Run one verb for the calls at these places, in a savepoint; say whether it went through."""
         mark = work.mark()
-        shared = len(calls) > 1
-        if shared:
+        if savepoint:
             self._connection.savepoint()
         try:
             if len(together) == 1:
@@ -204,20 +224,27 @@ class Writer:
                 values = [call.verb(work, *call.args, **call.kwargs)]
             else:
                 values = _run_as_one(work, [calls[place] for place in together])
-        except (Again, Unavailable):
+        except Again:
             raise
         except Exception as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
-            if shared:
-                self._connection.rollback_to()
+            if savepoint:
+                self._undo(error)
             work.forget(mark)
             for place in together:
                 outcomes[place].error = error
             return False
-        if shared:
+        if savepoint:
             self._connection.release()
         for place, value in zip(together, values, strict=True):
             outcomes[place].value, outcomes[place].error = value, None
         return True
+
+    def _undo(self, error: Exception) -> None:
+        """Undo the verb alone. If that cannot be done, the error was of the database and concerns the whole group."""
+        try:
+            self._connection.rollback_to()
+        except Unavailable as gone:
+            raise (error if isinstance(error, Unavailable) else gone) from gone
 
     def _ring(self, rings: Sequence[Ring]) -> None:
         if not rings:
@@ -231,13 +258,25 @@ class Writer:
         self._connection.close()
 
 
-def _together(calls: Sequence[Call]) -> Iterable[list[int]]:
-    """Put the places of calls that may run as one beside each other; every other call stands alone."""
-    groups: dict[Any, list[int]] = {}
+def _together(calls: Sequence[Call]) -> list[list[int]]:
+    """
+    Put the places of calls that may run as one beside each other; every other call stands alone. A call joins those
+    before it unless it would overtake another call of its own lane by that.
+    """
+    groups: list[list[int]] = []
+    open: dict[Any, tuple[list[int], set[str]]] = {}
     for place, call in enumerate(calls):
-        key = call.verb if is_batched(call.verb) and len(call.args) == 1 and not call.kwargs else place
-        groups.setdefault(key, []).append(place)
-    return groups.values()
+        batch = call.verb if is_batched(call.verb) and len(call.args) == 1 and not call.kwargs else None
+        for verb, (_, passed) in open.items():
+            if verb is not batch:
+                passed.add(call.lane)
+        if batch in open and not (call.lane and call.lane in open[batch][1]):
+            open[batch][0].append(place)
+            continue
+        groups.append([place])
+        if batch is not None:
+            open[batch] = groups[-1], set()
+    return groups
 
 
 def _run_as_one(work: Transaction, calls: Sequence[Call]) -> list[Any]:

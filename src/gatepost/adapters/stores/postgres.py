@@ -8,6 +8,10 @@ meet; deadlocks and serialisation failures are run again by the group.
 When the connection breaks while COMMIT is on its way, nobody knows yet whether it was stored. The writer knows the
 number of its transaction and asks a new connection what became of it (`pg_xact_status`): committed is a success,
 aborted is `Unavailable`, and "in progress" is asked again until the server has noticed that we are gone.
+
+A server that crashed forgets the numbers it had not yet written down, and gives them again. After a crash "committed"
+may therefore be somebody else's commit, and the caller is told that nobody can know. Whether it crashed is seen by its
+statistics, which only a crash (or an administrator) begins anew.
 """
 
 import time
@@ -19,11 +23,10 @@ import psycopg
 from psycopg import errors, sql
 
 from gatepost.adapters.stores import schema
-from gatepost.adapters.stores.group import Again
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.instants import Instant
-from gatepost.errors import Unavailable
-from gatepost.ports.store import Row
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports.store import Again, Row
 from gatepost.tables.statements import PARAMETER, statement
 
 _CONNECT: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
@@ -50,6 +53,7 @@ class PostgresConnection:
         self._own_time = own_time
         self._db: psycopg.Connection[Row] | None = None
         self._xid = 0
+        self._life = ""
 
     def begin(self) -> Instant | None:
         try:
@@ -62,6 +66,8 @@ class PostgresConnection:
     def _began(self) -> Instant | None:
         if self._db is None or self._db.closed:
             self._db = connect(self._url)
+            if self._begin == _BEGIN:
+                self._life = _life(self._db)
         cursor = self._db.cursor()
         try:
             cursor.execute(self._begin.encode())
@@ -127,21 +133,18 @@ class PostgresConnection:
         try:
             return self._db.execute(text.encode(), parameters)
         except psycopg.Error as error:
-            raise explained(error, in_verb=True) from error
+            raise explained(error, in_verb=not self._db.closed) from error
 
     def _settle_lost_commit(self) -> None:
         """Find out what became of a COMMIT that was not answered; return if it was done."""
-        xid, until, pause = self._xid, time.monotonic() + _ASK, 0.01
+        until, pause = time.monotonic() + _ASK, 0.01
         while time.monotonic() < until:
-            try:
-                with connect(self._url) as db:
-                    row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(xid),)).fetchone()
-            except (Unavailable, psycopg.Error):
-                row = None
-            status = row[0] if row else None
-            if status == "committed":
+            fate, life = self._fate()
+            if fate == "committed" and life == self._life:
                 return
-            if status == "aborted":
+            if fate == "committed":
+                break
+            if fate == "aborted":
                 raise Unavailable("the connection to PostgreSQL was lost", hint="nothing was stored; try again")
             time.sleep(pause)  # the server has not noticed yet, or is not back: no signal to wait for
             pause = min(0.5, pause * 2)
@@ -149,6 +152,21 @@ class PostgresConnection:
             "the connection to PostgreSQL was lost while it stored, and it does not say whether it did",
             hint="try again with the same dedup key: a repeat is recognised",
         )
+
+    def _fate(self) -> tuple[str | None, str]:
+        """What a new connection says of the transaction, and in which life of the server it says so."""
+        try:
+            with connect(self._url) as db:
+                [replica] = db.execute("SELECT pg_is_in_recovery()").fetchone() or [True]
+                if replica:  # it may not have heard yet
+                    return None, ""
+                life = _life(db)
+                row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(self._xid),)).fetchone()
+        except errors.InvalidParameterValue:  # no such number yet: it crashed, and has forgotten ours
+            return "aborted", ""
+        except (Unavailable, psycopg.Error):
+            return None, ""
+        return row[0] if row else None, life
 
 
 class PostgresStore(ThreadedStore):
@@ -193,8 +211,10 @@ class _Migrating:
         self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
 
     def version(self) -> tuple[int, int]:
-        row = self._db.execute("SELECT to_regclass('schema_version')").fetchone()
-        if row is None or row[0] is None:
+        # The catalog is read as a table: to_regclass may still answer from before we waited for the lock.
+        if not self._db.execute(
+            "SELECT 1 FROM pg_tables WHERE tablename = 'schema_version' AND schemaname = ANY (current_schemas(false))"
+        ).fetchone():
             return 0, 0
         found = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
         assert found is not None
@@ -220,15 +240,32 @@ def connect(url: str) -> psycopg.Connection[Row]:
     """Connect, or say in one sentence why not."""
     try:
         return psycopg.connect(url, **_CONNECT)  # type: ignore[arg-type]
+    except psycopg.ProgrammingError:
+        # The driver could not read the URL, and what it says about it quotes it, the password too.
+        raise Invalid(
+            "the PostgreSQL URL of the store cannot be read", hint="write postgresql://user:password@host:5432/database"
+        ) from None
     except psycopg.Error as error:
         raise Unavailable(
             f"cannot connect to PostgreSQL: {_first_line(error)}", hint="see `store` in the settings"
         ) from error
 
 
+def _life(db: psycopg.Connection[Row]) -> str:
+    """What stays the same until the server crashes; restarts in good order do not change it."""
+    try:
+        row = db.execute("SELECT pg_stat_get_bgwriter_stat_reset_time()::text").fetchone()
+    except psycopg.Error as error:
+        raise explained(error) from error
+    return str(row[0]) if row else ""
+
+
 def explained(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
     """The same in our words: a collision, the server's trouble, or else a fault of the verb, which is passed on."""
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
+        return Again(str(error))
+    if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
+        # Found only at the commit: what a row refers to was removed meanwhile, and will not be there the next time.
         return Again(str(error))
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
         return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")

@@ -32,14 +32,16 @@ class SqliteConnection:
     def __init__(self, path: Path, *, busy: float, writes: bool, now: Callable[[], Instant] | None) -> None:
         self._path = path
         self._busy = busy
-        self._begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
+        self._writes = writes
         self._now = now
         self._db: sqlite3.Connection | None = None
 
     def begin(self) -> Instant | None:
         if self._db is None:
             self._db = open_file(self._path, self._busy)
-        self._execute(self._begin)
+            if not self._writes:
+                self._execute("PRAGMA query_only = ON")
+        self._execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         return self._now() if self._now else None
 
     def savepoint(self) -> None:
@@ -49,6 +51,10 @@ class SqliteConnection:
         self._execute("RELEASE verb")
 
     def rollback_to(self) -> None:
+        if self._db is None or not self._db.in_transaction:
+            raise Unavailable(
+                f"the store {str(self._path)!r} gave up the transaction", hint="nothing was stored; try again"
+            )
         self._execute("ROLLBACK TO verb")
         self._execute("RELEASE verb")
 
@@ -74,7 +80,8 @@ class SqliteConnection:
         assert self._db is not None
         text, order = _positional(name)
         try:
-            return self._db.executemany(text, zip(*(columns[column] for column in order), strict=True)).rowcount
+            rows = zip(*(_native(columns[column]) for column in order), strict=True)
+            return self._db.executemany(text, rows).rowcount
         except sqlite3.Error as error:
             raise self._explained(error) from error
 
@@ -120,7 +127,8 @@ class SqliteStore(ThreadedStore):
         try:
             broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             strays = [
-                f"a row of {row[0]} refers to a {row[2]} that is gone" for row in db.execute("PRAGMA foreign_key_check")
+                f"a row of {row[0]} refers to one of {row[2]} that is gone"
+                for row in db.execute("PRAGMA foreign_key_check")
             ]
             return broken + strays
         except sqlite3.Error as error:
@@ -173,8 +181,10 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
     db = None
     try:
         db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False, cached_statements=256)
+        # In this order: both are written by one commit, and another process may be about to make it.
+        anything = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
         [application] = db.execute("PRAGMA application_id").fetchone()
-        if application != APPLICATION and db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        if anything and application != APPLICATION:
             raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
@@ -218,6 +228,11 @@ def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
 def _plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Lists go in as JSON: the statement reads them with json_each."""
     return {name: json.dumps(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
+
+
+def _native(column: Sequence[Any]) -> Sequence[Any]:
+    """Truth values as whole numbers: sqlite3 would look for an adapter for each of them."""
+    return [*map(int, column)] if column and isinstance(column[0], bool) else column
 
 
 @cache

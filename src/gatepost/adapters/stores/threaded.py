@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import Any, TypeVar
 
 from gatepost.adapters.stores.desk import Desk
@@ -57,6 +56,7 @@ class ThreadedStore(ABC):
         """Return a connection, not yet opened: `begin` does that, and again after it was lost."""
 
     def call(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        self._refuse_if_closed()
         writer: Writer | None = getattr(self._local, "writer", None)
         if writer is None:
             writer = self._local.writer = Writer(self._own(writes=True), self._clock, self._limits, self._bell)
@@ -65,6 +65,10 @@ class ThreadedStore(ABC):
         return value
 
     def look(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        self._refuse_if_closed()
+        return self._look(query, *args, **kwargs)
+
+    def _look(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         connection: Connection | None = getattr(self._local, "reader", None)
         if connection is None:
             connection = self._local.reader = self._own(writes=False)
@@ -75,36 +79,40 @@ class ThreadedStore(ABC):
             connection.abandon()
 
     async def run(self, verb: Callable[..., T], /, *args: Any, lane: str = "", **kwargs: Any) -> T:
-        if self._closed:
-            raise Unavailable("the store is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        together = self._gathered.setdefault(loop, [])
-        if not together:
-            loop.call_soon(self._hand_over, loop)
-        together.append((self._place(lane), Call(verb, args, kwargs, future)))
+        with self._lock:
+            self._refuse_if_closed()
+            together = self._gathered.setdefault(loop, [])
+            if not together:
+                loop.call_soon(self._hand_over, loop)
+            together.append((self._place(lane), Call(verb, args, kwargs, lane, future)))
         return await future
 
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        if self._closed:
-            raise Unavailable("the store is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(self.look, query, *args, **kwargs))
+        with self._lock:
+            self._refuse_if_closed()
+            answer = self._pool.submit(self._look, query, *args, **kwargs)
+        return await asyncio.wrap_future(answer)
 
     def close(self) -> None:
-        self._closed = True
-        for loop in list(self._gathered):
-            self._hand_over(loop)
-        for desk in self._desks:
+        with self._lock:
+            self._closed = True
+            for loop in list(self._gathered):
+                self._put(loop)
+            desks, self._desks = self._desks, []
+        for desk in desks:
             desk.close()
-        self._desks.clear()
         self._pool.shutdown()
         for connection in self._opened:
             connection.close()
         self._opened.clear()
 
-    def _own(self, *, writes: bool) -> Connection:
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
+
+    def _own(self, *, writes: bool) -> Connection:
         connection = self.connect(writes=writes)
         with self._lock:
             self._opened.append(connection)
@@ -113,17 +121,20 @@ class ThreadedStore(ABC):
     def _place(self, lane: str) -> int:
         """Which writer a lane goes to; without a lane they take turns."""
         if lane:
-            return zlib.crc32(lane.encode()) % self._writers
+            return zlib.crc32(lane.encode(errors="surrogatepass")) % self._writers
         self._turn += 1
         return self._turn % self._writers
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Put what was called in this turn of the loop on the desks."""
-        if not self._desks:
-            with self._lock:
-                self._desks = self._desks or [self._desk(number) for number in range(self._writers)]
-        for place, call in self._gathered.pop(loop, ()):
-            self._desks[place].put(call)
+        """Put what was called in this turn of the loop on the desks, unless closing the store has done so."""
+        with self._lock:
+            self._put(loop)
+
+    def _put(self, loop: asyncio.AbstractEventLoop) -> None:
+        if calls := self._gathered.pop(loop, None):
+            self._desks = self._desks or [self._desk(number) for number in range(self._writers)]
+            for place, call in calls:
+                self._desks[place].put(call)
 
     def _desk(self, number: int) -> Desk:
         writer = Writer(self.connect(writes=True), self._clock, self._limits, self._bell)
@@ -145,7 +156,10 @@ def _answer(answered: Sequence[tuple["asyncio.Future[Any]", Outcome]]) -> None:
     for future, outcome in answered:
         if future.done():
             continue
-        if outcome.error is None:
-            future.set_result(outcome.value)
-        else:
-            future.set_exception(outcome.error)
+        match outcome.error:
+            case None:
+                future.set_result(outcome.value)
+            case StopIteration():  # which a future does not take
+                future.set_exception(RuntimeError("the verb raised StopIteration"))
+            case error:
+                future.set_exception(error)

@@ -192,4 +192,5 @@ JOIN inboxes x ON x.cursor < b.number
 JOIN entities r ON r.number = x.recipient AND r.kind = 'agent' AND r.retired_at IS NULL
 JOIN events e ON e.arrival = b.arrival
 LEFT JOIN entities s ON s.number = b.sender
-WHERE b.sender IS NULL OR b.sender <> r.number;
+WHERE (b.sender IS NULL OR b.sender <> r.number)
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.recipient = r.number AND i.dedup_key = b.dedup_key);

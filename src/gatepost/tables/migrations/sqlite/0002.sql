@@ -40,16 +40,18 @@ CREATE TABLE plans (
     cron        TEXT,
     zone        TEXT,
     catch_up    TEXT NOT NULL CHECK (catch_up IN ('once', 'skip', 'all')),
-    status      TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'deleted')),
-    -- the slot that is due next; none when it is over
+    status      TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'cancelled')),
+    -- the slot that is due next, none when it is over; and the one that fired last
     next_at     INTEGER,
     last_at     INTEGER,
     fired       INTEGER NOT NULL,
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    ended_at    INTEGER
 ) STRICT;
 
 CREATE INDEX plans_due ON plans (next_at) WHERE status = 'pending';
 CREATE INDEX plans_owner ON plans (owner, number);
+CREATE INDEX plans_ended ON plans (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Keys are kept hashed; the prefix is enough to tell them apart in a list.
 CREATE TABLE keys (

@@ -3,6 +3,6 @@ SELECT * FROM (
     UNION ALL
     SELECT * FROM outbox WHERE recipient = :recipient
 ) AS waiting
-WHERE expires_at IS NULL OR expires_at > :now
+WHERE (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
 ORDER BY priority, arrival
 LIMIT :most

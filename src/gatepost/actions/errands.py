@@ -1,0 +1,77 @@
+"""
+Effects outside the database, at least once.
+
+A verb that wants something done elsewhere (a message sent, a command run) writes an errand in its own transaction: the
+wish is kept if and only if the verb was. A runner takes what is due for a while, does it, and says how it went; if it
+dies, the next one takes it again. Pauses grow, and after `core.errand.TRIES` tries an errand ends as failed and the
+administrator is told.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gatepost.actions import directory, intake
+from gatepost.core.errand import TRIES, Errand, pause
+from gatepost.core.event import Json, Priority, Push, Trust, Type
+from gatepost.core.instants import MINUTE, Duration, Instant
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, GatepostError
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import errands
+
+_HOLD: Final = 2 * MINUTE
+_LONGEST_ERROR: Final = 500
+
+
+def add(work: Work, kind: str, payload: Json, *, due_at: Instant | None = None) -> str:
+    """Write down that something is to be done."""
+    id = work.id("err")
+    errands.insert(work, id, kind, payload, work.now if due_at is None else due_at)
+    work.after_commit(Ring(f"errand:{kind}", "errand"))
+    return id
+
+
+def take(work: Work, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD, limit: int = 10) -> list[Errand]:
+    """Take what is due; unless it is finished within `hold`, somebody else may take it too."""
+    return errands.take(work, kinds, holder, work.now + hold, limit)
+
+
+def done(work: Work, id: str, holder: str) -> None:
+    """Say that an errand was done."""
+    if not errands.finish(work, id, holder, due_at=work.now, ended_at=work.now, outcome="done", error=None):
+        raise Conflict(f"the errand {id!r} went to another runner meanwhile")
+
+
+def failed(work: Work, errand: Errand, holder: str, error: str, *, again_in: Duration | None = None) -> None:
+    """Say that a try failed: it is tried again later, or, after too many, not any more."""
+    over = errand.attempts + 1 >= TRIES
+    kept = errands.finish(
+        work,
+        errand.id,
+        holder,
+        due_at=work.now + (pause(errand.attempts) if again_in is None else again_in),
+        ended_at=work.now if over else None,
+        outcome="failed" if over else None,
+        error=error[:_LONGEST_ERROR],
+    )
+    if kept and over:
+        _tell(work, errand, error)
+
+
+def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
+    """When there is something to do next."""
+    return errands.next_due(reader, kinds)
+
+
+def _tell(work: Work, errand: Errand, error: str) -> None:
+    alert = Push(
+        to=directory.ADMINISTRATOR,
+        type=Type.ALERT,
+        source="gatepost",
+        content=f"gave up on {errand.kind} after {errand.attempts + 1} tries: {error[:_LONGEST_ERROR]}",
+        priority=Priority.HIGH,
+        key=f"alert:errand:{errand.id}",
+        trust=Trust.OWNER,
+    )
+    [outcome] = intake.push_all(work, [alert])
+    assert not isinstance(outcome, GatepostError) or outcome.status == 404

@@ -1,0 +1,24 @@
+"""
+One at a time: taking, keeping and giving back leases.
+
+A lease is a row with a holder, a deadline by the database's clock, and a fence that grows whenever the holder may have
+changed. Two can think they hold it at once (the old one was asleep past its deadline), so a lease alone protects
+nothing: whoever acts under it must name the fence in the transaction of the act, where the row decides.
+"""
+
+from gatepost.core.instants import Duration
+from gatepost.core.lease import Lease
+from gatepost.ports.store import Work
+from gatepost.tables import leases
+
+
+def take(work: Work, name: str, holder: str, length: Duration) -> Lease | None:
+    """Take a lease that is free or lapsed, or renew one's own; None while somebody else has it."""
+    deadline = work.now + length
+    fence = leases.take(work, name, holder, deadline)
+    return Lease(name=name, holder=holder, fence=fence, deadline=deadline) if fence is not None else None
+
+
+def release(work: Work, lease: Lease) -> bool:
+    """Give a lease back; say whether it still was one's own."""
+    return leases.release(work, lease.name, lease.holder, lease.fence)

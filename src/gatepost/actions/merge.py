@@ -1,0 +1,257 @@
+"""
+Storing what was exported elsewhere, a chunk in one transaction.
+
+Entities are merged by name, events by id, items by event and recipient. So an import that was cut off is simply run
+again, and importing twice is importing once:
+
+- *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
+  that is here keeps its place; an item that is here keeps its state. A dedup key that is here already makes an item a
+  repeat, as with a push.
+- *Events keep their order* among themselves, and come after those that are here.
+- *A claim does not travel.* What was claimed is pending again; what was delivered keeps its receipt.
+- *A broadcast that an agent had still to take* is an item of that agent: cursors do not travel either.
+- *What ended longer ago than is remembered* is not stored, since it would be reaped at once; but it is counted.
+
+Why the accounts balance: every item stored here counts as accepted. What ended and is no longer there is counted by the
+`account` records, which say how many ended in which way *in all*: where that is more than is known here, the difference
+is added to that state and to what was accepted, both. The second time there is no difference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gatepost.actions import directory, intake
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.transfer import Line
+from gatepost.core import address, line
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import Event, Receipt, Sender, State
+from gatepost.core.record import AccountRecord, EventRecord, ItemRecord
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, GatepostError, Invalid
+from gatepost.ports.store import Work
+from gatepost.tables import broadcasts, claims, entities, events, records, tallies
+
+_ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
+_LONGEST_KEY: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was new."""
+
+    entities: int = 0
+    events: int = 0
+    items: int = 0
+    #: items that were here before, or ended too long ago
+    known: int = 0
+
+    def __add__(self, other: "Taken") -> "Taken":
+        return Taken(
+            self.entities + other.entities,
+            self.events + other.events,
+            self.items + other.items,
+            self.known + other.known,
+        )
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """An event of the chunk, and where it will be."""
+
+    event: Event
+    data: str | None
+    sender: Entity | None
+    size: int
+    #: whether it was here before
+    here: bool
+
+
+def take(work: Work, chunk: Sequence[Line]) -> Taken:
+    """Store a chunk. Whatever is wrong with a line of it, nothing of the chunk is stored."""
+    broadcasts.number(work, by=0)  # imports and registrations take turns
+    made = 0
+    for number, record in chunk:
+        if isinstance(record, Entity):
+            with _of_line(number):
+                made += _take_entity(work, record)
+    taken = _take_items(
+        work,
+        [(number, record) for number, record in chunk if isinstance(record, EventRecord)],
+        [(number, record) for number, record in chunk if isinstance(record, ItemRecord)],
+    )
+    totals: dict[str, AccountRecord] = {}
+    for number, record in chunk:
+        if isinstance(record, AccountRecord):
+            with _of_line(number):
+                totals[directory.find(work, record.name).name] = record
+    for record in totals.values():
+        _take_account(work, record)
+    return replace(taken, entities=made)
+
+
+@contextmanager
+def _of_line(number: int) -> Iterator[None]:
+    """Let an error say which line it is about."""
+    try:
+        yield
+    except GatepostError as error:
+        raise type(error)(f"line {number}: {error.message}", hint=error.hint) from None
+
+
+def _take_entity(work: Work, record: Entity) -> int:
+    here = entities.by_names(work, [record.name]).get(record.name)
+    if here is None:
+        newcomer = Newcomer(
+            name=record.name,
+            kind=record.kind,
+            display=record.display,
+            team=record.team,
+            role=record.role,
+            owner=record.owner,
+            aliases=record.aliases,
+        )
+        entities.date(work, directory.register(work, newcomer).number, record.created_at, record.retired_at)
+        return 1
+    if here.name != record.name:
+        raise Conflict(f"{record.name!r} is an alias of {here.name!r} here")
+    if here.kind is not record.kind:
+        raise Conflict(f"{record.name!r} is of the kind {here.kind} here, not {record.kind}")
+    for alias in record.aliases:
+        if not entities.give_name(work, address.alias(alias), here.number, is_alias=True):
+            holder = entities.by_names(work, [alias])[alias]
+            if holder.number != here.number:
+                raise Conflict(f"the alias {alias!r} of {record.name!r} is taken by {holder.name!r} here")
+    return 0
+
+
+def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequence[tuple[int, ItemRecord]]) -> Taken:
+    if not meant:
+        return Taken()
+    names = {record.wish.sender for _, record in said if record.wish.sender} | {item.recipient for _, item in meant}
+    known = entities.by_names(work, names)
+    arriving = _arriving(work, said, known)
+    rows: dict[tuple[int, int], records.OldItem] = {}
+    receipts: dict[tuple[int, int], Receipt] = {}
+    for number, item in meant:
+        with _of_line(number):
+            row = _row(work, item, arriving, known)
+        if item.state in _ENDED and item.ended_at is not None and item.ended_at <= work.now - work.limits.remember:
+            continue
+        rows[row[1], row[0]] = row
+        if item.receipt and item.state is State.DELIVERED:
+            receipts[row[1], row[0]] = item.receipt
+    new = _restore(work, rows)
+    arrived = {arrival for arrival, _ in new}
+    stored = [each for each in arriving.values() if not each.here and each.event.arrival in arrived]
+    if stored:
+        events.insert(work, [(each.event, each.sender.number if each.sender else None, each.data) for each in stored])
+    _attach(work, {key: receipts[key] for key in sorted(new & receipts.keys())})
+    _tell(work, {entity.number: entity.name for entity in known.values()}, [rows[key] for key in sorted(new)])
+    return Taken(events=len(stored), items=len(new), known=len(meant) - len(new))
+
+
+def _arriving(work: Work, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity]) -> dict[str, _Arriving]:
+    """Events with the place they have here, or the one they will have."""
+    here = records.arrivals_of(work, [record.id for _, record in said])
+    fresh = iter(events.take_arrivals(work, len(said) - len(here)) if len(said) > len(here) else [])
+    arriving: dict[str, _Arriving] = {}
+    for number, record in said:
+        with _of_line(number):
+            wish = record.wish
+            data = intake.checked(wish, work.limits)
+            sender = known.get(wish.sender) if wish.sender else None
+            if wish.sender and sender is None:
+                raise directory.unknown(work, wish.sender)
+        event = Event(
+            id=record.id,
+            type=wish.type,
+            source=wish.source,
+            sender=Sender(sender.name, sender.display, sender.kind) if sender else None,
+            subject=wish.subject,
+            content=wish.content,
+            data=wish.data,
+            priority=wish.priority,
+            created_at=record.created_at,
+            ref=wish.ref,
+            route=wish.route,
+            hops=wish.hops,
+            trust=wish.trust,
+            arrival=here[record.id] if record.id in here else next(fresh),
+        )
+        arriving[record.id] = _Arriving(event, data, sender, len(line.line(event)), record.id in here)
+    return arriving
+
+
+def _row(
+    work: Work, item: ItemRecord, arriving: Mapping[str, _Arriving], known: Mapping[str, Entity]
+) -> records.OldItem:
+    about = arriving.get(item.event)
+    if about is None:
+        raise Invalid(f"the event {item.event!r} does not stand before its item")
+    recipient = known.get(item.recipient)
+    if recipient is None:
+        raise directory.unknown(work, item.recipient)
+    if item.key is not None and not 0 < len(item.key) <= _LONGEST_KEY:
+        raise Invalid(f"a dedup key has 1 to {_LONGEST_KEY} characters, not {len(item.key)}")
+    return (
+        recipient.number,
+        about.event.arrival,
+        item.key,
+        about.event.priority.value,
+        about.sender is not None and about.sender.kind is Kind.HUMAN,
+        about.sender.name if about.sender else about.event.source,
+        item.expires_at,
+        item.wakes,
+        (State.PENDING if item.state is State.CLAIMED else item.state).value,
+        item.attempts,
+        item.seen_at,
+        item.ended_at,
+        about.size,
+    )
+
+
+def _restore(work: Work, rows: Mapping[tuple[int, int], records.OldItem]) -> set[tuple[int, int]]:
+    """Store items; return the (arrival, recipient) of those that are new."""
+    if not rows:
+        return set()
+    arrivals = [arrival for arrival, _ in rows]
+    before = records.present(work, arrivals)
+    awaited = records.awaited(work, arrivals)
+    wanted = [row for key, row in rows.items() if key not in before and key not in awaited]
+    if wanted:
+        # in one order everywhere, as in `intake`
+        records.restore(work, sorted(wanted, key=lambda row: (row[0], row[2] or "", row[1])))
+    return records.present(work, arrivals) - before
+
+
+def _attach(work: Work, receipts: Mapping[tuple[int, int], Receipt]) -> None:
+    """Give what was delivered its receipts: one claim for what was taken together."""
+    numbers: dict[tuple[int, Receipt], int] = {}
+    for (arrival, recipient), receipt in receipts.items():
+        together = recipient, receipt
+        if together not in numbers:
+            numbers[together] = claims.restore(work, work.id("clm"), recipient, receipt)
+        records.attach(work, recipient, arrival, numbers[together])
+
+
+def _tell(work: Work, names: Mapping[int, str], rows: Sequence[records.OldItem]) -> None:
+    for row in rows:
+        work.count(row[0], "accepted", 1)
+    for recipient in sorted({row[0] for row in rows if row[8] == State.PENDING.value}):
+        work.after_commit(Ring(names[recipient], "import"))
+
+
+def _take_account(work: Work, record: AccountRecord) -> None:
+    number = directory.find(work, record.name).number
+    [here] = tallies.accounts(work, number)
+    for state, total, known in (
+        ("delivered", record.delivered, here.delivered),
+        ("expired", record.expired, here.expired),
+        ("discarded", record.discarded, here.discarded),
+    ):
+        if total > known:
+            work.count(number, state, total - known)
+            work.count(number, "accepted", total - known)

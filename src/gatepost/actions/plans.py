@@ -1,0 +1,228 @@
+"""
+Plans: setting, seeing and firing them.
+
+Any number of gateways tick, and nobody leads. Why each slot fires exactly once all the same:
+
+- `fire` takes the rows of what is due before it looks at them, and skips those that another has taken. Whoever comes
+  later finds the next slot in the row, because the events of a slot and the step to the next one are one transaction.
+- Whoever changes or deletes a plan takes the same row, so a slot fires by the old plan or the new one, not by both.
+- Should a slot come up again after all (a plan set back to a time that has fired), its event has the same dedup key,
+  `plan:{id}:{slot}`, and is a repeat.
+
+Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
+there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gatepost.actions import directory, intake
+from gatepost.core import ids
+from gatepost.core import plan as rules
+from gatepost.core.cron import Cron
+from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.plan import After, At, CatchUp, Firing, Plan, PlanWish, Schedule, Status
+from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Invalid, NotFound
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import plans
+
+#: how many events one firing makes before it leaves the rest to the next
+_MOST_EVENTS: Final = 1_000
+_NOTHING: Final = Firing((), None)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A plan that is due, and what came of it."""
+
+    plan: Plan
+    firing: Firing = _NOTHING
+    new: int = 0
+    refused: GatepostError | None = None
+
+
+def set(work: Work, owner: str | None, wish: PlanWish) -> Plan:
+    """
+    Make a plan or, with an id, change one. A schedule that is the one it has changes nothing; another one counts from
+    now, and what was due by the old one and has not fired does not fire any more.
+    """
+    plan = _made(work, owner, wish) if wish.id is None else _changed(work, owner, wish.id, wish)
+    work.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
+    return plan
+
+
+def page(
+    reader: Reader, owner: str | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
+) -> list[Plan]:
+    """Plans in the order they were made; `after` is the number of the last one seen."""
+    whose = directory.find(reader, owner).number if owner is not None else None
+    return plans.page(reader, owner=whose, status=status, after=after, most=limit)
+
+
+def show(reader: Reader, id: str, *, owner: str | None = None) -> Plan:
+    return _owned(reader, id, owner, plans.read(reader, ids.check("plan", id)))
+
+
+def delete(work: Work, id: str, *, owner: str | None = None) -> None:
+    plans.delete(work, _owned(work, id, owner, plans.lock(work, ids.check("plan", id))))
+
+
+def fire(work: Work, *, limit: int = 100) -> int:
+    """
+    Tell owners what has come due, in order of slots; return how many plans that were. Repeat it until there are none.
+    A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted.
+    """
+    turns = list(_turns(plans.due(work, limit), work.now))
+    _tell(work, turns)
+    if turns:
+        plans.advance(work, [_advanced(turn, work.now) for turn in turns])
+    intake.push_all(work, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
+    return len(turns)
+
+
+def next_due(reader: Reader) -> Instant | None:
+    """When a plan is due next; in the past if one is waiting to be fired."""
+    return plans.next_due(reader)
+
+
+def _made(work: Work, owner: str | None, wish: PlanWish) -> Plan:
+    if owner is None:
+        raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
+    name, schedule = rules.required(wish)
+    who = directory.find_live(work, owner)
+    plan = Plan(
+        id=work.id("plan"),
+        owner=who.name,
+        name=rules.named(name),
+        instruction=wish.instruction or "",
+        cron=None,
+        zone=None,
+        catch_up=CatchUp.ONCE,
+        status=Status.PENDING,
+        next_at=None,
+        last_at=None,
+        fired=0,
+        created_at=work.now,
+    )
+    plan = _checked(work, _caught_up(_scheduled(plan, schedule, work.now), wish))
+    return replace(plan, number=plans.insert(work, plan, who.number))
+
+
+def _changed(work: Work, owner: str | None, id: str, wish: PlanWish) -> Plan:
+    plan = _owned(work, id, owner, plans.lock(work, ids.check("plan", id)))
+    directory.find_live(work, plan.owner)
+    if wish.name is not None:
+        plan = replace(plan, name=rules.named(wish.name))
+    if wish.instruction is not None:
+        plan = replace(plan, instruction=wish.instruction)
+    if wish.schedule is not None and not _has(plan, wish.schedule):
+        plan = _scheduled(plan, wish.schedule, work.now)
+    plan = _checked(work, _caught_up(plan, wish))
+    plans.change(work, plan)
+    return plan
+
+
+def _owned(reader: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
+    if plan is None or (owner is not None and plan.owner != directory.find(reader, owner).name):
+        raise NotFound(f"there is no plan {id!r}")
+    return plan
+
+
+def _has(plan: Plan, schedule: Schedule) -> bool:
+    match schedule:
+        case Cron():
+            return plan.status is Status.PENDING and plan.recurring == schedule
+        case At(at):
+            return plan.scheduled_at == at
+        case After():
+            return False
+
+
+def _scheduled(plan: Plan, schedule: Schedule, now: Instant) -> Plan:
+    cron = schedule if isinstance(schedule, Cron) else None
+    return replace(
+        plan,
+        cron=cron.expression if cron else None,
+        zone=cron.zone if cron else None,
+        catch_up=plan.catch_up if cron else CatchUp.ONCE,
+        status=Status.PENDING,
+        next_at=rules.first(schedule, now),
+        ended_at=None,
+    )
+
+
+def _caught_up(plan: Plan, wish: PlanWish) -> Plan:
+    if wish.catch_up is None:
+        return plan
+    if plan.cron is None:
+        raise Invalid("catching up goes with cron", hint="what is due once fires once, however late")
+    return replace(plan, catch_up=wish.catch_up)
+
+
+def _checked(work: Work, plan: Plan) -> Plan:
+    """Return the plan if its event can be stored: better now than when it is due."""
+    intake.checked(_event(plan, work.now), work.limits)
+    return plan
+
+
+def _turns(due: Sequence[Plan], now: Instant) -> Iterator[_Turn]:
+    events = 0
+    for plan in due:
+        if events >= _MOST_EVENTS:
+            return
+        turn = _Turn(plan)
+        try:
+            turn.firing = rules.due(plan, now)
+        except GatepostError as error:  # a zone that was known where the plan was set, and is not here
+            turn.refused = error
+        events += len(turn.firing.slots)
+        yield turn
+
+
+def _tell(work: Work, turns: Sequence[_Turn]) -> None:
+    slots = [(slot, turn) for turn in turns for slot in turn.firing.slots]
+    slots.sort(key=lambda one: (one[0], one[1].plan.number))
+    outcomes = intake.push_all(work, [_event(turn.plan, slot) for slot, turn in slots])
+    for (_, turn), outcome in zip(slots, outcomes, strict=True):
+        if isinstance(outcome, GatepostError):
+            turn.refused = outcome
+        elif not all(each.duplicate for each in outcome.deliveries):
+            turn.new += 1
+
+
+def _event(plan: Plan, slot: Instant) -> Push:
+    """What the owner is told. When it was due is in it; when it fired is when the event was made."""
+    return Push(
+        to=plan.owner,
+        type=Type.PLAN,
+        source="plan",
+        content=plan.instruction,
+        data={"planId": plan.id, "planName": plan.name, "instruction": plan.instruction, "dueAt": slot},
+        key=f"plan:{plan.id}:{rfc3339(slot)}",
+    )
+
+
+def _advanced(turn: _Turn, now: Instant) -> Plan:
+    plan = replace(turn.plan, next_at=turn.firing.next_at, fired=turn.plan.fired + turn.new)
+    if turn.refused:
+        return replace(plan, status=Status.CANCELLED, next_at=None, ended_at=now)
+    if turn.firing.slots:
+        plan = replace(plan, last_at=turn.firing.slots[-1])
+    return plan if plan.next_at is not None else replace(plan, status=Status.COMPLETED, ended_at=now)
+
+
+def _alert(plan: Plan, error: GatepostError) -> Push:
+    """Tell the owner that a plan has ended without firing; an owner who is retired is not told."""
+    return Push(
+        to=plan.owner,
+        type=Type.ALERT,
+        source="plan",
+        content=f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}",
+        priority=Priority.HIGH,
+        key=f"alert:plan:{plan.id}",
+        ref=Ref("plan", plan.id),
+        trust=Trust.OWNER,
+    )

@@ -1,0 +1,230 @@
+"""
+Spaces: who is in them, what is said, and who hears it.
+
+A message goes to the inbox of every other agent in the space, in the transaction that stores it: no mentions, no
+router, no choice. People read the space itself. Why the numbers have no gaps, and why everybody who should hear a
+message does, and nobody else:
+
+- Whoever posts takes the space's row first (`spaces.take`), and with it the next number. Until the commit nobody else
+  has the row; if the post fails, the number goes back with everything else. So numbers are given in the order of the
+  commits, and a reader that has seen 7 will never yet find a 6.
+- Joining and leaving take the same row. So for every message and every member it is settled which came first: who is a
+  member when the message has its number gets it, and who has left does not.
+- A reader's membership is asked for in the transaction that reads.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from gatepost.actions import directory, intake
+from gatepost.core import space as rules
+from gatepost.core.address import Named
+from gatepost.core.entity import Entity
+from gatepost.core.event import Json, Push, Trust, Type
+from gatepost.core.ring import Ring
+from gatepost.core.space import Member, Message, Space
+from gatepost.errors import Conflict, Invalid, NotFound, Refused
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import entities, messages, spaces
+
+#: past the number of every message
+_END: Final = 2**63 - 1
+
+
+def create(work: Work, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
+    """Make a space; without an id it has the one its name suggests."""
+    title = rules.title(name)
+    wanted = rules.check(id if id is not None else rules.slug(title) or work.id("spc"))
+    joining = _live(work, members)
+    made = spaces.insert(work, wanted, title)
+    if made is None:
+        raise Conflict(f"there is a space {wanted!r} already", hint="give it another id")
+    if joining:
+        spaces.join(work, made, sorted(joining))
+    work.after_commit(_ring(made, "create"))
+    return made
+
+
+def show(reader: Reader, id: str, *, as_: str | None = None) -> Space:
+    """A space, as one of its members or (None) as the administrator."""
+    found = spaces.read(reader, rules.check(id))
+    if found is None:
+        raise _unknown(id)
+    if as_ is not None:
+        _member(reader, found, directory.find_live(reader, as_))
+    return found
+
+
+def page(reader: Reader, *, as_: str | None = None, after: int = 0, limit: int = 100) -> list[Space]:
+    """The spaces of a member, or all; `after` is the number of the last one seen."""
+    entity = directory.find_live(reader, as_).number if as_ is not None else None
+    return spaces.page(reader, entity=entity, after=after, most=limit)
+
+
+def rename(work: Work, id: str, name: str) -> Space:
+    """Change the title; the id stays."""
+    found = _taken(work, id)
+    changed = replace(found, name=rules.title(name))
+    spaces.update(work, found.number, name=changed.name, archived_at=None)
+    work.after_commit(_ring(found, "rename"))
+    return changed
+
+
+def archive(work: Work, id: str) -> Space:
+    """Let nothing more be said; its members may still read it."""
+    found = _taken(work, id)
+    spaces.update(work, found.number, name=found.name, archived_at=work.now)
+    work.after_commit(_ring(found, "archive"))
+    return replace(found, archived_at=work.now)
+
+
+def members(reader: Reader, id: str, *, as_: str | None = None) -> list[Member]:
+    """The live members, in the order in which they joined."""
+    return spaces.members(reader, show(reader, id, as_=as_).number)
+
+
+def join(work: Work, id: str, entity: str) -> Member:
+    """Make somebody a member; whoever is one already stays as they are."""
+    found, newcomer = _taken(work, id), directory.find_live(work, entity)
+    spaces.join(work, found, [newcomer.number])
+    work.after_commit(_ring(found, "join"))
+    return _member(work, found, newcomer)
+
+
+def leave(work: Work, id: str, entity: str) -> None:
+    """Let somebody hear and read nothing more; what is in their inbox stays there."""
+    found, leaver = _taken(work, id, archived=True), directory.find(work, entity)
+    if not spaces.leave(work, found.number, leaver.number):
+        raise NotFound(f"{leaver.name!r} is not a member of the space {found.id!r}")
+    work.after_commit(_ring(found, "leave"))
+
+
+def post(
+    work: Work,
+    id: str,
+    *,
+    sender: str,
+    content: str,
+    data: Json = None,
+    hops: int = 0,
+    trust: Trust = Trust.MEMBER,
+) -> Message:
+    """Say something in a space, and tell every other agent in it."""
+    found, speaker = _taken(work, id, by=1), directory.find_live(work, sender)
+    _member(work, found, speaker)
+    if not content and data is None:
+        raise Invalid("a message needs content")
+    message = Message(
+        id=work.id("msg"),
+        space=found.id,
+        seq=found.last_seq,
+        sender=speaker.name,
+        sender_display=speaker.display,
+        sender_kind=speaker.kind,
+        content=content,
+        data=data,
+        created_at=work.now,
+    )
+    wish = _wish(found, message, hops, trust)
+    stored = intake.checked(replace(wish, data=data), work.limits)
+    messages.insert(work, message, space=found.number, sender=speaker.number, data=stored)
+    # Who had read everything has read this too: it is their own.
+    spaces.advance(work, found.number, speaker.number, message.seq, least=message.seq - 1)
+    intake.fan_out(work, wish, entities.in_space(work, found.number))
+    work.after_commit(_ring(found, Type.SPACE_MESSAGE))
+    return message
+
+
+def read(
+    reader: Reader,
+    id: str,
+    *,
+    as_: str | None = None,
+    after_seq: int | None = None,
+    before_seq: int | None = None,
+    limit: int = 50,
+) -> list[Message]:
+    """Messages, oldest first: the first after a number, else the last, or the last before a number."""
+    found = show(reader, id, as_=as_)
+    before = _END if before_seq is None else max(0, min(before_seq, _END))
+    if after_seq is None:
+        return messages.before(reader, found, before=before, most=limit)
+    return messages.after(reader, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
+
+
+def mark_read(work: Work, id: str, entity: str, seq: int) -> Member:
+    """Note that a member has read up to a message; it never goes back."""
+    member = directory.find_live(work, entity)
+    found = show(work, id, as_=member.name)
+    if not 0 <= seq <= found.last_seq:
+        raise Invalid(f"the space {found.id!r} has no message {seq}", hint=f"its last one is {found.last_seq}")
+    spaces.advance(work, found.number, member.number, seq)
+    return _member(work, found, member)
+
+
+def unread(reader: Reader, entity: str) -> dict[str, int]:
+    """How many messages somebody has not read, for each of their spaces."""
+    return spaces.unread(reader, directory.find_live(reader, entity).number)
+
+
+def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False) -> Space:
+    """Take a space until the commit; an archived one only where that does no harm."""
+    found = spaces.take(work, rules.check(id), by=by)
+    if found is None:
+        raise _unknown(id)
+    if found.archived_at is not None and not archived:
+        raise Conflict(f"the space {found.id!r} is archived: it can only be read")
+    return found
+
+
+def _member(reader: Reader, space: Space, entity: Entity) -> Member:
+    found = spaces.member(reader, space.number, entity.number)
+    if found is None:
+        raise Refused(f"{entity.name!r} is not a member of the space {space.id!r}")
+    return found
+
+
+def _live(work: Work, names: Iterable[str]) -> set[int]:
+    """The numbers of those who are to be members."""
+    wanted = list(dict.fromkeys(names))
+    known = directory.resolve(work, [Named(name) for name in wanted])
+    numbers: set[int] = set()
+    for name in wanted:
+        [one] = known.get(Named(name)) or [directory.find_live(work, name)]
+        if not one.live:
+            raise Refused(f"{one.name!r} is retired")
+        numbers.add(one.number)
+    return numbers
+
+
+def _wish(space: Space, message: Message, hops: int, trust: Trust) -> Push:
+    """What the other agents are told, whose address is the space's; who they are is for the members to say."""
+    return Push(
+        to=space.id,
+        type=Type.SPACE_MESSAGE,
+        source=space.id,
+        sender=message.sender,
+        content=message.content,
+        data={
+            "spaceId": space.id,
+            "spaceName": space.name,
+            "messageId": message.id,
+            "seq": message.seq,
+            "senderEntityId": message.sender,
+            "senderName": message.sender_display,
+            "senderType": message.sender_kind.value,
+        },
+        key=f"msg:{message.id}",
+        hops=hops,
+        trust=trust,
+    )
+
+
+def _ring(space: Space, cause: str) -> Ring:
+    """For whoever reads the space as it grows."""
+    return Ring(f"space:{space.id}", cause)
+
+
+def _unknown(id: str) -> NotFound:
+    return NotFound(f"there is no space {id!r}", hint="`gatepost space list` shows which there are")

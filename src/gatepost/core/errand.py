@@ -1,0 +1,26 @@
+"""An errand: an effect outside the database, written down by a verb and done at least once."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.core.event import Json
+from gatepost.core.instants import MINUTE, SECOND, Duration, Instant
+
+#: tries after which an errand ends as failed: with the pauses below, most of a day
+TRIES: Final = 100
+_LONGEST_PAUSE: Final = 15 * MINUTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    id: str
+    kind: str
+    payload: Json
+    #: how often it was tried before
+    attempts: int
+    due_at: Instant
+
+
+def pause(attempts: int) -> Duration:
+    """How long to wait after so many tries: one second, doubling, at most a quarter of an hour."""
+    return min(SECOND << min(attempts, 20), _LONGEST_PAUSE)

@@ -1,0 +1,73 @@
+"""
+A key: a secret that stands for somebody. Only its hash is kept, and the few characters by which a person tells it from
+others; whoever made it is shown it once.
+
+A key is 256 random bits, so its hash needs neither salt nor stretching: there is nothing to guess.
+"""
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from gatepost.core.instants import Instant
+from gatepost.errors import Invalid
+
+Kind = Literal["admin", "agent", "trigger", "public"]
+
+#: whom a ring is for that says that a key, or whoever it stands for, has changed
+TOPIC: Final = "keys:"
+
+#: `sk_` or `pk_` and eight characters, by which a key is listed
+PREFIX: Final = 11
+_SECRET: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
+_PREFIX: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    id: str
+    prefix: str
+    kind: Kind
+    #: who may be acted as (`agent`), or be triggered (`trigger`)
+    entity: str | None = None
+    #: the trigger it is for
+    trigger: str | None = None
+    name: str = ""
+    created_at: Instant
+    revoked_at: Instant | None = None
+    number: int = 0
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def same(digest: str, other: str) -> bool:
+    """Compare two digests in a time that says nothing about them."""
+    return hmac.compare_digest(digest, other)
+
+
+def check(kind: Kind, secret: str) -> str:
+    """Return the secret if it has the form of such a key; what it says otherwise does not show it."""
+    if not _SECRET.fullmatch(secret) or secret.startswith("pk_") != (kind == "public"):
+        raise Invalid(
+            f"this cannot be a key of the kind {kind!r}",
+            hint=f"it is {'pk_' if kind == 'public' else 'sk_'} and 43 random characters that are safe in a URL",
+        )
+    return secret
+
+
+def called(text: str) -> str:
+    """What a key is looked up by: its id, or the prefix of what may be all of it."""
+    return text if text.startswith("key_") and text.isascii() and text.isprintable() else prefix(text)
+
+
+def prefix(text: str) -> str:
+    """The prefix of a key, of which the rest may have been given too."""
+    found = _PREFIX.match(text)
+    if found is None or len(text) not in (PREFIX, PREFIX + 35):
+        raise Invalid("this is neither the id nor the prefix of a key", hint="`gatepost key list` shows both")
+    return found[0]

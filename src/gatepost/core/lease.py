@@ -1,0 +1,14 @@
+"""A lease: one holder at a time, for as long as it keeps saying that it is there."""
+
+from dataclasses import dataclass
+
+from gatepost.core.instants import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    name: str
+    holder: str
+    #: higher than that of every holder before; whoever acts under a lease names it
+    fence: int
+    deadline: Instant

@@ -1,0 +1,228 @@
+"""
+A plan: something an agent has told itself, or was told, to do later, once or again and again.
+
+A plan says when in one of three ways: `runAfter` (a duration from now), `scheduledAt` (a time) or `cron`. Each instant
+at which it is due is a slot, and a slot fires once. What becomes of slots that passed while nobody was there to fire
+them is a pure function, so that the rule can be read, and proved, alone:
+
+    once only      fires, however late
+    recurring      on time (at most a minute late): fires
+                   missed: `once` - the latest of them, unless one on time follows
+                           `skip` - none
+                           `all`  - each, the latest hundred at most
+
+A `scheduledAt` in the past is a slot like any other: it fires at once, late, and once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, assert_never
+
+from gatepost.core import cron as crons
+from gatepost.core.cron import Cron
+from gatepost.core.event import Json
+from gatepost.core.instants import LAST, MINUTE, Duration, Instant, duration, instant
+from gatepost.errors import Invalid
+
+#: how late a slot may be and still count as on time: ticking is not exact, and a gateway may just be restarting
+GRACE: Final = MINUTE
+#: how many slots of a plan fire at one time
+MOST: Final = 100
+
+_LONGEST_NAME: Final = 200
+_FIELDS: Final = ("id", "name", "instruction", "runAfter", "scheduledAt", "cron", "timeZone", "catchUp")
+_ONE_OF: Final = "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z) and cron (0 9 * * 1)"
+
+
+class CatchUp(StrEnum):
+    ONCE = "once"
+    SKIP = "skip"
+    ALL = "all"
+
+    @staticmethod
+    def parse(text: str) -> "CatchUp":
+        try:
+            return CatchUp(text)
+        except ValueError:
+            raise Invalid(f"{text!r} is not a way to catch up", hint=f"use one of {', '.join(CatchUp)}") from None
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    #: it was to fire once, and has
+    COMPLETED = "completed"
+    #: it came due and could not fire, because its owner is retired or its event was refused
+    CANCELLED = "cancelled"
+
+    @staticmethod
+    def parse(text: str) -> "Status":
+        try:
+            return Status(text)
+        except ValueError:
+            raise Invalid(f"{text!r} is not a status of a plan", hint=f"use one of {', '.join(Status)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """So long from when it is set."""
+
+    length: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    instant: Instant
+
+
+Schedule = After | At | Cron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    id: str
+    #: the name of whose inbox it fires into
+    owner: str
+    name: str
+    instruction: str
+    #: what it recurs by; None for one that fires once
+    cron: str | None
+    zone: str | None
+    catch_up: CatchUp
+    status: Status
+    #: the slot that fires next; None when it is over
+    next_at: Instant | None
+    #: the slot that fired last, which is not when it fired
+    last_at: Instant | None
+    #: how many slots have fired
+    fired: int
+    created_at: Instant
+    ended_at: Instant | None = None
+    number: int = 0
+
+    @property
+    def recurring(self) -> Cron | None:
+        return Cron(self.cron, self.zone or "UTC") if self.cron is not None else None
+
+    @property
+    def scheduled_at(self) -> Instant | None:
+        """The one slot of a plan that fires once, before and after."""
+        return None if self.cron is not None else self.last_at if self.next_at is None else self.next_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWish:
+    """A plan to make or, with an id, what to change of one: whatever is None stays as it is."""
+
+    id: str | None = None
+    name: str | None = None
+    instruction: str | None = None
+    schedule: Schedule | None = None
+    catch_up: CatchUp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """What a plan that is due comes to: the slots that fire now, and the one that fires next."""
+
+    slots: tuple[Instant, ...]
+    next_at: Instant | None
+
+
+def read(fields: Mapping[str, Json]) -> PlanWish:
+    """Read a wish as programs write it: a name, perhaps an instruction, and one of the three ways to say when."""
+    for field, value in fields.items():
+        if field not in _FIELDS:
+            raise Invalid(f"{field!r:.60} is not a field of a plan", hint=f"use {', '.join(_FIELDS)}")
+        if value is not None and not isinstance(value, str):
+            raise Invalid(f"{field} of a plan must be a string, not {value!r:.60}")
+    catch_up = fields.get("catchUp")
+    return PlanWish(
+        id=fields.get("id"),
+        name=fields.get("name"),
+        instruction=fields.get("instruction"),
+        schedule=schedule(
+            run_after=fields.get("runAfter"),
+            scheduled_at=fields.get("scheduledAt"),
+            cron=fields.get("cron"),
+            zone=fields.get("timeZone"),
+        ),
+        catch_up=CatchUp.parse(catch_up) if catch_up is not None else None,
+    )
+
+
+def schedule(
+    *, run_after: str | None = None, scheduled_at: str | None = None, cron: str | None = None, zone: str | None = None
+) -> Schedule | None:
+    """Read when a plan is due: None when nothing is said, an error when it is said twice."""
+    given = [text for text in (run_after, scheduled_at, cron) if text is not None]
+    if len(given) > 1:
+        raise Invalid(f"a plan is due in one way, not in {len(given)}", hint=_ONE_OF)
+    if zone is not None and cron is None:
+        raise Invalid(f"the time zone {zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
+    if cron is not None:
+        return crons.parse(cron, zone if zone is not None else "UTC")
+    if run_after is not None:
+        return After(duration(run_after))
+    return At(_time(scheduled_at)) if scheduled_at is not None else None
+
+
+def required(wish: PlanWish) -> tuple[str, Schedule]:
+    """The name and the schedule, which a plan cannot be made without."""
+    if wish.name is None:
+        raise Invalid("a plan needs a name")
+    if wish.schedule is None:
+        raise Invalid("a plan must say when it is due", hint=_ONE_OF)
+    return wish.name, wish.schedule
+
+
+def named(text: str) -> str:
+    """Return the text if it can be the name of a plan."""
+    if len(text) > _LONGEST_NAME or not text.strip() or not text.isprintable():
+        raise Invalid(
+            f"{text!r:.60} is not a name of a plan", hint=f"use up to {_LONGEST_NAME} printable characters on one line"
+        )
+    return text
+
+
+def first(when: Schedule, now: Instant) -> Instant | None:
+    """The slot that fires first, seen from now."""
+    match when:
+        case After(length):
+            return now + length
+        case At(at):
+            return at
+        case Cron():
+            return when.next(now)
+        case _:
+            assert_never(when)
+
+
+def due(plan: Plan, now: Instant) -> Firing:
+    """What a plan comes to whose next slot has come."""
+    assert plan.next_at is not None
+    assert plan.next_at <= now
+    cron = plan.recurring
+    if cron is None:
+        return Firing((plan.next_at,), None)
+    # The slot that was promised fires even if the zone's rules have changed since, and it is none by them any more.
+    slots = [plan.next_at, *cron.latest(plan.next_at, now, MOST)][-MOST:]
+    return Firing(tuple(_kept(plan.catch_up, slots, now)), cron.next(now))
+
+
+def _kept(catch_up: CatchUp, slots: list[Instant], now: Instant) -> list[Instant]:
+    on_time = [slot for slot in slots if now - slot <= GRACE]
+    match catch_up:
+        case CatchUp.ONCE:
+            return on_time or slots[-1:]
+        case CatchUp.SKIP:
+            return on_time
+        case CatchUp.ALL:
+            return slots
+
+
+def _time(text: str) -> Instant:
+    at = instant(text)
+    if not 0 <= at <= LAST:
+        raise Invalid(f"{text!r} is not a time for a plan", hint="use one between 1970 and 9999")
+    return at

@@ -1,0 +1,33 @@
+"""
+A place in the order of all events from which a reader goes on: the transaction that stored an event, and its arrival.
+
+An arrival alone would do if arrivals became visible in their order. On PostgreSQL they do not (7 may commit after 8),
+so there the number of the transaction comes first; on SQLite, with its one writer, it is always 0.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.errors import Invalid
+
+_TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
+_MOST: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """Later is greater; the default is before everything."""
+
+    transaction: int = 0
+    arrival: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.transaction}-{self.arrival}"
+
+    @staticmethod
+    def parse(text: str) -> "Position":
+        found = _TEXT.fullmatch(text)
+        if found is None or int(found[1]) >= _MOST or int(found[2]) >= _MOST:
+            raise Invalid(f"{text[:60]!r} is not a place to resume from", hint="send the last `id:` back as it was")
+        return Position(int(found[1]), int(found[2]))

@@ -1,0 +1,211 @@
+"""
+The other way round: nouns from what `wire` wrote, for those who are at the other end of it. What is never told, such as
+an entity's number, is 0; and what was read here is written by `wire` as it was.
+"""
+
+from typing import Any
+
+from gatepost.core.account import Account
+from gatepost.core.claim import Claim
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import (
+    Delivery,
+    Event,
+    Item,
+    Json,
+    Priority,
+    Pushed,
+    Receipt,
+    Ref,
+    Route,
+    Sender,
+    State,
+    Trust,
+    Type,
+)
+from gatepost.core.instants import Instant, instant
+from gatepost.core.key import Key
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.space import Member, Message, Space
+from gatepost.core.trigger import Provider, Trigger
+from gatepost.core.webhook import Scheme
+from gatepost.core.wire import Document
+
+
+def event(document: Document) -> Event:
+    sender, ref, route = document["sender"], document["ref"], document["route"]
+    return Event(
+        id=document["eventId"],
+        type=Type(document["type"]),
+        source=document["source"],
+        sender=Sender(sender, document["senderName"], Kind(document["senderType"])) if sender else None,
+        subject=document["subject"],
+        content=document["content"],
+        data=_data(document),
+        priority=Priority(document["priority"]),
+        key=document["dedupKey"],
+        created_at=instant(document["createdAt"]),
+        expires_at=_instant(document["expiresAt"]),
+        ref=Ref(ref["type"], ref["id"]) if ref else None,
+        route=Route(route["channel"], route["sessionId"]) if route else None,
+        hops=document["hops"],
+        trust=Trust(document["trust"]),
+        wakes=document["wakes"],
+    )
+
+
+def item(document: Document) -> Item:
+    receipt = document["receipt"]
+    return Item(
+        event=event(document),
+        recipient=document["recipient"],
+        state=State(document["state"]),
+        attempts=document["attempts"],
+        seen_at=_instant(document["seenAt"]),
+        ended_at=_instant(document["endedAt"]),
+        receipt=Receipt(receipt["kind"], receipt["owner"], instant(receipt["at"])) if receipt else None,
+    )
+
+
+def items(document: Document) -> list[Item]:
+    """An event as it stands with each of its recipients."""
+    return [item(document | each | {"recipient": each["name"]}) for each in document["recipients"]]
+
+
+def pushed(document: Document) -> Pushed:
+    deliveries = tuple(Delivery(each["name"], each["eventId"], each["duplicate"]) for each in document["recipients"])
+    return Pushed(document["eventId"] or "", deliveries, document.get("broadcast"), document.get("duplicate", False))
+
+
+def claim(document: Document) -> Claim:
+    return Claim(
+        id=document["claimId"],
+        recipient=document["recipient"],
+        kind=document["kind"],
+        owner=document["owner"],
+        fence=document["fence"],
+        taken_at=instant(document["takenAt"]),
+        deadline=_instant(document["deadline"]),
+    )
+
+
+def entity(document: Document) -> Entity:
+    return Entity(
+        number=0,
+        name=document["name"],
+        kind=Kind(document["kind"]),
+        display=document["displayName"],
+        team=document["team"],
+        role=document["role"],
+        owner=document["owner"],
+        aliases=tuple(document["aliases"]),
+        created_at=instant(document["createdAt"]),
+        retired_at=_instant(document["retiredAt"]),
+    )
+
+
+def account(document: Document) -> Account:
+    return Account(
+        name=document["name"],
+        accepted=document["accepted"],
+        pending=document["pending"],
+        claimed=document["claimed"],
+        delivered=document["delivered"],
+        expired=document["expired"],
+        dead=document["dead"],
+        discarded=document["discarded"],
+    )
+
+
+def space(document: Document) -> Space:
+    return Space(
+        id=document["id"],
+        name=document["name"],
+        last_seq=document["lastSeq"],
+        created_at=instant(document["createdAt"]),
+        archived_at=_instant(document["archivedAt"]),
+    )
+
+
+def member(document: Document) -> Member:
+    return Member(
+        name=document["name"],
+        display=document["displayName"],
+        kind=Kind(document["kind"]),
+        joined_at=instant(document["joinedAt"]),
+        read_seq=document["readSeq"],
+    )
+
+
+def message(document: Document) -> Message:
+    return Message(
+        id=document["id"],
+        space=document["space"],
+        seq=document["seq"],
+        sender=document["sender"],
+        sender_display=document["senderName"],
+        sender_kind=Kind(document["senderType"]),
+        content=document["content"],
+        data=document["data"],
+        created_at=instant(document["createdAt"]),
+    )
+
+
+def plan(document: Document) -> Plan:
+    return Plan(
+        id=document["id"],
+        owner=document["owner"],
+        name=document["name"],
+        instruction=document["instruction"],
+        cron=document["cron"],
+        zone=document["timeZone"],
+        catch_up=CatchUp(document["catchUp"]),
+        status=Status(document["status"]),
+        next_at=_instant(document["nextRunAt"]),
+        last_at=_instant(document["lastRunAt"]),
+        fired=document["fired"],
+        created_at=instant(document["createdAt"]),
+        ended_at=_instant(document["endedAt"]),
+    )
+
+
+def trigger(document: Document) -> Trigger:
+    return Trigger(
+        number=0,
+        id="",
+        name=document["name"],
+        provider=Provider(document["provider"]),
+        scheme=Scheme(document["scheme"]),
+        target=document["target"],
+        prompt=document["prompt"],
+        owner=document["owner"],
+        active=document["active"],
+        created_at=instant(document["createdAt"]),
+    )
+
+
+def key(document: Document) -> Key:
+    return Key(
+        id=document["id"],
+        prefix=document["prefix"],
+        kind=document["kind"],
+        entity=document["entity"],
+        trigger=document["trigger"],
+        name=document["name"],
+        created_at=instant(document["createdAt"]),
+        revoked_at=_instant(document["revokedAt"]),
+    )
+
+
+def _data(document: Document) -> Json:
+    """The data and what was set apart from it, with times as events have them."""
+    extra = document.get("extra")
+    if not extra:
+        return document["data"]
+    if document["type"] == Type.PLAN and "dueAt" in extra:
+        extra = extra | {"dueAt": instant(extra["dueAt"])}
+    return document["data"] | extra
+
+
+def _instant(value: Any) -> Instant | None:
+    return instant(value) if value is not None else None

@@ -1,0 +1,42 @@
+"""
+The janitor: makes up for what was lost on the way.
+
+Waking is level-triggered. Whatever is committed and not acted on is found by query and rung again, so that a lost ring
+costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, and
+what has been kept long enough. Every step is small, and between steps others get their turn.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from gatepost.actions import upkeep
+from gatepost.core.ring import Ring
+from gatepost.ports.store import Reader, Store
+from gatepost.runtime.exchange import Exchange
+
+#: small steps a round may take of each kind before it leaves the rest to the next
+_STEPS: Final = 20
+
+
+async def tidy(store: Store, exchange: Exchange) -> None:
+    """One round."""
+    for verb in (upkeep.lapse, upkeep.expire, upkeep.reap):
+        for _ in range(_STEPS):
+            if await store.run(verb, lane="janitor") < upkeep.BATCH:
+                break
+    await _ring(store, exchange, upkeep.awaiting)
+    await _ring(store, exchange, upkeep.behind)
+
+
+async def _ring(store: Store, exchange: Exchange, query: Callable[..., tuple[list[str], int | None]]) -> None:
+    """Ring for everybody a query finds, a page at a time."""
+    after: int | None = 0
+    while after is not None:
+        names, after = await store.read(_page, query, after)
+        exchange.send([Ring(name, "janitor") for name in names])
+
+
+def _page(
+    reader: Reader, query: Callable[..., tuple[list[str], int | None]], after: int
+) -> tuple[list[str], int | None]:
+    return query(reader, after=after)

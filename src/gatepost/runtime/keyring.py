@@ -1,0 +1,65 @@
+"""
+Secrets, and the administrator's own: made at the first time, kept in the home for this user alone, and good in the
+store that is set there.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from gatepost.actions import keys
+from gatepost.errors import Conflict, Unavailable
+from gatepost.ports.store import Store
+
+ADMIN_KEY: Final = "admin.key"
+
+
+def new_secret(*, public: bool = False) -> str:
+    """A secret for a key; whoever makes it shows it once."""
+    return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
+
+
+def administrator(home: Path) -> str:
+    """The key in a home that has one."""
+    path = home / ADMIN_KEY
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise Unavailable(
+            f"the administrator's key cannot be read: {str(path)!r}: {error.strerror}", hint="`gatepost init` makes one"
+        ) from None
+
+
+def admit_administrator(store: Store, home: Path) -> bool:
+    """Let the key in the home be good here; make one if there is none, and say whether it was made."""
+    path = home / ADMIN_KEY
+    made = _write(path)
+    secret = administrator(home)
+    if store.look(keys.find, secret) is None:
+        try:
+            store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
+        except Conflict:
+            if store.look(keys.find, secret) is None:
+                raise Conflict(
+                    f"the key in {str(path)!r} was revoked", hint="remove the file, and a new one is made"
+                ) from None
+    return made
+
+
+def _write(path: Path) -> bool:
+    """Write a new key, unless there is one; nobody ever reads half of it."""
+    if path.exists():
+        return False
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(new_secret() + "\n")
+        os.link(aside, path)
+    except FileExistsError:  # another process was first
+        return False
+    except OSError as error:
+        raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,38 @@
+"""
+The ticker: fires plans when they are due.
+
+It looks when the next plan is due and says so, at most a few seconds ahead, so that whatever it did not hear of is seen
+soon anyway. Any number tick side by side on one store without a leader: what is due is shared out among them by row
+(`actions/plans.py`). It writes only when something is due.
+"""
+
+from typing import Final
+
+from gatepost.actions import plans
+from gatepost.core.instants import SECOND
+from gatepost.core.ring import Ring
+from gatepost.ports.store import Reader, Store
+from gatepost.ports.transport import Signal
+
+#: seconds to sleep at most
+LONGEST: Final = 5.0
+#: seconds to leave to another ticker that has in hand what is due
+_SHORTEST: Final = 0.1
+
+
+async def tick(store: Store) -> float:
+    """Fire what is due; return in how many seconds to look again."""
+    while (wait := await store.read(_wait)) <= 0:
+        if not await store.run(plans.fire, lane="plans"):
+            return _SHORTEST
+    return wait
+
+
+def wakes(signal: Signal) -> bool:
+    """Whether a signal says that a plan was set, which may be due before the next look."""
+    return isinstance(signal, Ring) and signal.recipient.startswith("plan:")
+
+
+def _wait(reader: Reader) -> float:
+    due = plans.next_due(reader)
+    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND)

@@ -1,0 +1,49 @@
+"""Errands at rest."""
+
+import json
+from collections.abc import Sequence
+
+from gatepost.core.errand import Errand
+from gatepost.core.event import Json
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Reader, Work
+
+
+def insert(work: Work, id: str, kind: str, payload: Json, due_at: Instant) -> None:
+    work.run("errands/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
+
+
+def take(work: Work, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Errand]:
+    """Put what is due under a holder until a deadline, oldest first."""
+    rows = work.all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=work.now, most=most)
+    errands = [
+        Errand(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
+        for id, kind, payload, attempts, due_at in rows
+    ]
+    return sorted(errands, key=lambda errand: (errand.due_at, errand.id))
+
+
+def finish(
+    work: Work,
+    id: str,
+    holder: str,
+    *,
+    due_at: Instant,
+    ended_at: Instant | None,
+    outcome: str | None,
+    error: str | None,
+) -> bool:
+    """End an errand, or put it back until it is due; say whether the holder still had it."""
+    changed = work.run(
+        "errands/finish", id=id, holder=holder, due_at=due_at, ended_at=ended_at, outcome=outcome, error=error
+    )
+    return changed == 1
+
+
+def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
+    row = reader.one("errands/next_due", kinds=list(kinds))
+    return row[0] if row else None
+
+
+def reap(work: Work, before: Instant, most: int) -> int:
+    return work.run("errands/reap", before=before, most=most)

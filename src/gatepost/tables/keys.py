@@ -1,0 +1,56 @@
+"""Keys, by their hashes."""
+
+from gatepost.core import key
+from gatepost.core.key import Key
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(work: Work, made: Key, *, hash: str, entity: int | None) -> bool:
+    """Say whether it is new."""
+    row = work.one(
+        "keys/insert",
+        id=made.id,
+        prefix=made.prefix,
+        hash=hash,
+        kind=made.kind,
+        entity=entity,
+        trigger=made.trigger,
+        name=made.name,
+        now=made.created_at,
+    )
+    return row is not None
+
+
+def in_force(reader: Reader, hash: str) -> Key | None:
+    """The key with this hash, unless it was revoked or whoever it stands for is retired."""
+    row = reader.one("keys/by_hash", hash=hash)
+    return _key(row[:-1]) if row and key.same(row[-1], hash) else None
+
+
+def called(reader: Reader, text: str) -> list[Key]:
+    """Those with this id or this prefix."""
+    return [_key(row) for row in reader.all("keys/called", text=text)]
+
+
+def page(reader: Reader, *, after: int, most: int) -> list[Key]:
+    """Keys in the order in which they were made."""
+    return [_key(row) for row in reader.all("keys/list", after=after, most=most)]
+
+
+def revoke(work: Work, number: int) -> bool:
+    return work.run("keys/revoke", number=number, now=work.now) == 1
+
+
+def _key(row: Row) -> Key:
+    number, id, prefix, kind, entity, trigger, name, created_at, revoked_at = row
+    return Key(
+        id=id,
+        prefix=prefix,
+        kind=kind,
+        entity=entity,
+        trigger=trigger,
+        name=name,
+        created_at=created_at,
+        revoked_at=revoked_at,
+        number=number,
+    )

@@ -1,0 +1,48 @@
+"""Messages: what was said in a space."""
+
+import json
+
+from gatepost.core.entity import Kind
+from gatepost.core.space import Message, Space
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(work: Work, message: Message, *, space: int, sender: int, data: str | None) -> None:
+    """Store a message with the numbers of its space and its sender, and its data as JSON."""
+    work.run(
+        "messages/insert",
+        space=space,
+        seq=message.seq,
+        id=message.id,
+        sender=sender,
+        content=message.content,
+        data=data,
+        created_at=message.created_at,
+    )
+
+
+def after(reader: Reader, space: Space, *, after: int, before: int, most: int) -> list[Message]:
+    """The first messages after a number and before another, oldest first."""
+    rows = reader.all("messages/after", space=space.number, after=after, before=before, most=most)
+    return [_message(row, space.id) for row in rows]
+
+
+def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Message]:
+    """The last messages before a number, oldest first."""
+    rows = reader.all("messages/before", space=space.number, before=before, most=most)
+    return [_message(row, space.id) for row in reversed(rows)]
+
+
+def _message(row: Row, space: str) -> Message:
+    id, seq, sender, display, kind, content, data, created_at = row
+    return Message(
+        id=id,
+        space=space,
+        seq=seq,
+        sender=sender,
+        sender_display=display,
+        sender_kind=Kind(kind),
+        content=content,
+        data=json.loads(data) if data is not None else None,
+        created_at=created_at,
+    )

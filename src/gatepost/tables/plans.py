@@ -1,0 +1,123 @@
+"""Plans, and which of them are due."""
+
+from collections.abc import Sequence
+
+from gatepost.core.instants import Instant
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.events import zip_columns
+
+_ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at")
+
+
+def insert(work: Work, plan: Plan, owner: int) -> int:
+    row = work.one(
+        "plans/insert",
+        id=plan.id,
+        owner=owner,
+        name=plan.name,
+        instruction=plan.instruction,
+        cron=plan.cron,
+        zone=plan.zone,
+        catch_up=plan.catch_up,
+        next_at=plan.next_at,
+        now=plan.created_at,
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def lock(work: Work, id: str) -> Plan | None:
+    """Read a plan that nobody else changes, or fires, until the commit."""
+    return read(work, id) if work.one("plans/lock", id=id) else None
+
+
+def read(reader: Reader, id: str) -> Plan | None:
+    row = reader.one("plans/read", id=id)
+    return _plan(row) if row else None
+
+
+def page(reader: Reader, *, owner: int | None, status: Status | None, after: int, most: int) -> list[Plan]:
+    """Plans in the order they were made."""
+    return [_plan(row) for row in reader.all("plans/list", owner=owner, status=status, after=after, most=most)]
+
+
+def change(work: Work, plan: Plan) -> None:
+    """Write what may be wished of a plan; what it has fired stays."""
+    work.run(
+        "plans/change",
+        number=plan.number,
+        name=plan.name,
+        instruction=plan.instruction,
+        cron=plan.cron,
+        zone=plan.zone,
+        catch_up=plan.catch_up,
+        status=plan.status,
+        next_at=plan.next_at,
+        ended_at=plan.ended_at,
+    )
+
+
+def delete(work: Work, plan: Plan) -> None:
+    work.run("plans/delete", number=plan.number)
+
+
+def due(work: Work, most: int) -> list[Plan]:
+    """Take plans whose slot has come, the longest due first, but for those that somebody else is firing now."""
+    return [_plan(row) for row in work.all("plans/due", now=work.now, most=most)]
+
+
+def advance(work: Work, plans: Sequence[Plan]) -> None:
+    """Write what firing has made of plans."""
+    rows = [
+        (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at)
+        for plan in sorted(plans, key=lambda plan: plan.number)
+    ]
+    work.many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
+
+
+def next_due(reader: Reader) -> Instant | None:
+    row = reader.one("plans/next_due")
+    assert row is not None
+    due: Instant | None = row[0]
+    return due
+
+
+def reap(work: Work, before: Instant, most: int) -> int:
+    """Delete those that were over before then."""
+    return work.run("plans/reap", before=before, most=most)
+
+
+def _plan(row: Row) -> Plan:
+    (
+        number,
+        id,
+        owner,
+        name,
+        instruction,
+        cron,
+        zone,
+        catch_up,
+        status,
+        next_at,
+        last_at,
+        fired,
+        created_at,
+        ended_at,
+    ) = row
+    return Plan(
+        id=id,
+        owner=owner,
+        name=name,
+        instruction=instruction,
+        cron=cron,
+        zone=zone,
+        catch_up=CatchUp(catch_up),
+        status=Status(status),
+        next_at=next_at,
+        last_at=last_at,
+        fired=fired,
+        created_at=created_at,
+        ended_at=ended_at,
+        number=number,
+    )

@@ -1,1 +1,0 @@
-SELECT arrival FROM events WHERE id = :id

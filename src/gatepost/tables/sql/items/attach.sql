@@ -1,0 +1,1 @@
+UPDATE items SET claim = :claim WHERE recipient = :recipient AND arrival = :arrival

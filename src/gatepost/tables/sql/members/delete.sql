@@ -1,0 +1,1 @@
+DELETE FROM members WHERE space = :space AND entity = :entity

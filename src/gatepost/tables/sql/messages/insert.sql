@@ -1,0 +1,2 @@
+INSERT INTO messages (space, seq, id, sender, content, data, created_at)
+VALUES (:space, :seq, :id, :sender, :content, :data, :created_at)

@@ -1,0 +1,1 @@
+SELECT min(next_at) FROM plans WHERE status = 'pending'

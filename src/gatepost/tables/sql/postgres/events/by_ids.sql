@@ -1,0 +1,1 @@
+SELECT id, arrival FROM events WHERE id = ANY (:ids)

@@ -1,0 +1,1 @@
+SELECT arrival FROM events WHERE arrival = ANY (:arrivals) ORDER BY arrival FOR UPDATE

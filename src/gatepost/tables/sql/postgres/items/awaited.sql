@@ -1,0 +1,1 @@
+SELECT arrival, recipient FROM outbox WHERE arrival = ANY (:arrivals)

@@ -1,0 +1,1 @@
+SELECT number FROM plans WHERE id = :id FOR UPDATE

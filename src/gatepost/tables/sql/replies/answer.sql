@@ -1,0 +1,1 @@
+UPDATE replies SET body = :body WHERE scope = :scope AND key = :key

@@ -1,0 +1,1 @@
+SELECT digest, body FROM replies WHERE scope = :scope AND key = :key

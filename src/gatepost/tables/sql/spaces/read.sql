@@ -1,0 +1,1 @@
+SELECT number, id, name, last_seq, created_at, archived_at FROM spaces WHERE id = :id

@@ -1,0 +1,3 @@
+INSERT INTO members (space, entity, joined_at, read_seq)
+VALUES (:space, :entity, :joined_at, :read_seq)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,80 @@
+"""However pushes, broadcasts and drains interleave, whoever follows an inbox sees each item once."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from gatepost.actions import directory, feed, inbox, intake
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.feed import Position
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push
+from gatepost.ports.store import Store, Work
+from gatepost.testing import Kit
+
+WRITERS = 4
+ROUNDS = 40
+
+
+def write(store: Store, writer: int) -> None:
+    """Push several to one transaction, some of them to everybody, and now and then fail."""
+    chance = random.Random(writer)
+
+    def verb(work: Work, texts: list[str]) -> None:
+        for text in texts:
+            intake.push(work, Push(to=chance.choice(("ann", "ann", "bob", "*")), source="test", content=text))
+        if not texts:
+            raise LookupError
+
+    for number in range(ROUNDS):
+        texts = [f"{writer}.{number}.{place}" for place in range(chance.randrange(4))]
+        if texts:
+            store.call(verb, texts)
+        else:
+            with pytest.raises(LookupError):
+                store.call(verb, texts)
+
+
+def drain(store: Store) -> None:
+    """Take what there is, broadcasts too, while it comes."""
+    for number in range(ROUNDS):
+        batch = store.call(inbox.claim, "ann", owner=f"session {number}")
+        if batch.claim:
+            store.call(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
+
+
+def follow(store: Store, start: Position, busy: Callable[[], bool], chance: random.Random) -> list[str]:
+    """Come back again and again with the last position as text, until there is nothing more to come."""
+    seen: list[str] = []
+    position = start
+    while True:
+        last = not busy()
+        page = store.look(feed.of_inbox, "ann", Position.parse(str(position)), chance.randrange(1, 20))
+        kept = page.entries[: chance.randrange(1, 20)]
+        seen += [item.event.content for item, _ in kept]
+        position = kept[-1][1] if len(kept) < len(page.entries) else page.position
+        if last and not page.entries and not page.held:
+            return seen
+
+
+def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
+    store = kit.store
+    for name in ("ann", "bob"):
+        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    start = store.look(feed.here)
+    threads = [threading.Thread(target=write, args=(store, writer)) for writer in range(WRITERS)]
+    threads.append(threading.Thread(target=drain, args=(store,)))
+    for thread in threads:
+        thread.start()
+
+    seen = follow(store, start, lambda: any(thread.is_alive() for thread in threads), random.Random(0))
+
+    stored = [item.event.content for item in store.look(inbox.page, "ann", limit=10_000)]
+    assert Counter(seen) == Counter(stored)
+    assert len(stored) > ROUNDS
+    for writer in range(WRITERS):
+        mine = [tuple(map(int, text.split("."))) for text in seen if text.startswith(f"{writer}.")]
+        assert mine == sorted(mine), "what one writer pushed comes in its order"

@@ -1,0 +1,234 @@
+"""
+Which instants are slots, and which of them fire, against the rules written out the long way: a walk through every
+minute of a few days around a change of clocks.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gatepost.core import plan as rules
+from gatepost.core.cron import Cron
+from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, instant
+from gatepost.core.plan import GRACE, MOST, CatchUp, Plan, Status
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+STEP = timedelta(minutes=1)
+WINDOW = 30 * HOUR
+
+#: when clocks change: not at all, by an hour, by two, by half of one, at midnight, by a whole day
+CHANGES = {
+    "UTC": ("2026-03-29T01:00:00Z",),
+    "Asia/Kathmandu": ("2026-03-29T01:00:00Z",),
+    "Europe/Riga": ("2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z"),
+    "America/New_York": ("2026-03-08T07:00:00Z", "2026-11-01T06:00:00Z"),
+    "Antarctica/Troll": ("2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z"),
+    "Australia/Lord_Howe": ("2026-10-03T15:30:00Z", "2026-04-04T15:00:00Z"),
+    "Africa/Cairo": ("2026-04-23T22:00:00Z", "2026-10-29T21:00:00Z"),
+    "America/Sao_Paulo": ("2018-11-04T03:00:00Z", "2018-02-18T02:00:00Z"),
+    "Pacific/Apia": ("2011-12-30T10:00:00Z",),
+}
+changes = st.sampled_from([(zone, instant(when)) for zone, times in CHANGES.items() for when in times])
+plain_changes = changes.filter(lambda change: change[0] in ("UTC", "Europe/Riga", "America/New_York"))
+
+
+@st.composite
+def fields(draw: st.DrawFn, low: int, high: int, likely: int) -> str:
+    """One field; the numbers in it mostly among the first few, where clocks change."""
+    number = st.integers(low, likely) | st.integers(low, high)
+    match draw(st.sampled_from(("star", "step", "one", "list", "range", "from"))):
+        case "star":
+            return "*"
+        case "step":
+            return f"*/{draw(st.sampled_from((2, 3, 5, 7, 15, 30)))}"
+        case "one":
+            return str(draw(number))
+        case "list":
+            return ",".join(map(str, draw(st.lists(number, min_size=1, max_size=4))))
+        case "range":
+            return "-".join(map(str, sorted((draw(number), draw(number)))))
+        case _:
+            return f"{draw(number)}/{draw(st.sampled_from((2, 3, 15)))}"
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> str:
+    day = draw(st.sampled_from(("*", "*", "*", "1", "4", "24,29,30", "*/2", "25-31")))
+    weekday = draw(st.sampled_from(("*", "*", "*", "0", "7", "6-7", "1-5", "*/2")))
+    return f"{draw(fields(0, 59, 59))} {draw(fields(0, 23, 4))} {day} * {weekday}"
+
+
+crons = st.tuples(expressions(), changes).map(lambda one: (Cron(one[0], one[1][0]), one[1][1]))
+around = st.integers(-5 * 60, 5 * 60).map(lambda minutes: minutes * MINUTE) | st.integers(-5 * HOUR, 5 * HOUR)
+
+lateness = st.sampled_from((0, GRACE - 1, GRACE, GRACE + 1)) | st.integers(0, 3 * MINUTE) | st.integers(0, 4 * DAY)
+
+
+@given(crons, around)
+def test_slots_are_those_of_a_walk_through_every_minute(one: tuple[Cron, Instant], start: int) -> None:
+    cron, change = one
+    after, until = change + start, change + WINDOW
+    assert cron.between(after, until) == list(walked(cron, after, until))
+
+
+@given(expressions(), plain_changes, st.integers(1, 30))
+def test_where_clocks_change_by_an_hour_at_night_slots_are_cronsims(
+    expression: str, change: tuple[str, Instant], hours: int
+) -> None:
+    zone, when = change
+    after = when - (3 + hours) * HOUR
+    theirs = []
+    for moment in CronSim(expression, (EPOCH + timedelta(microseconds=after)).astimezone(ZoneInfo(zone))):
+        slot = (moment - EPOCH) // timedelta(microseconds=1)
+        if slot > when + WINDOW:
+            break
+        theirs.append(slot)
+    assert Cron(expression, zone).between(after, when + WINDOW) == theirs
+
+
+@given(crons, around, around)
+def test_slots_do_not_depend_on_when_one_asks(one: tuple[Cron, Instant], start: int, half: int) -> None:
+    cron, change = one
+    after, middle = change + min(start, half), change + max(start, half)
+    whole = cron.between(after, change + WINDOW)
+    assert cron.between(after, middle) + cron.between(middle, change + WINDOW) == whole
+    assert all(left < right for left, right in pairwise(whole))
+    following = cron.next(after)
+    assert following is not None
+    assert following > after
+
+
+@given(crons, around, st.integers(1, 120), st.integers(0, 40))
+def test_the_latest_slots_are_the_end_of_all(one: tuple[Cron, Instant], start: int, most: int, days: int) -> None:
+    cron, change = one
+    after, until = change + start - days * DAY // 10, change + WINDOW
+    assert cron.latest(after, until, most) == cron.between(after, until)[-most:]
+
+
+@given(crons, st.sampled_from(CatchUp), around, lateness)
+@example((Cron("* * * * *"), 0), CatchUp.ONCE, 0, GRACE)
+@example((Cron("* * * * *"), 0), CatchUp.ONCE, 0, GRACE + 1)
+@example((Cron("* * * * *"), 0), CatchUp.SKIP, 0, GRACE)
+@example((Cron("0 * * * *"), 0), CatchUp.SKIP, 0, GRACE + 1)
+def test_what_fires_is_what_the_rule_says(one: tuple[Cron, Instant], catch_up: CatchUp, start: int, late: int) -> None:
+    cron, change = one
+    plan = planned(cron, catch_up, change + start)
+    assert plan.next_at is not None
+    now = plan.next_at + late
+    firing = rules.due(plan, now)
+    due = [plan.next_at, *cron.between(plan.next_at, now)]
+    on_time = [slot for slot in due if now - slot <= GRACE]
+    expected: dict[CatchUp, list[Instant]] = {
+        CatchUp.ALL: due[-MOST:],
+        CatchUp.SKIP: on_time,
+        CatchUp.ONCE: on_time or due[-1:],
+    }
+    assert list(firing.slots) == expected[catch_up]
+    assert firing.next_at == cron.next(now)
+
+
+@given(crons, st.sampled_from(CatchUp), st.lists(st.integers(0, 30 * SECOND), max_size=200))
+def test_whatever_the_rule_what_is_never_late_fires_slot_by_slot(
+    one: tuple[Cron, Instant], catch_up: CatchUp, lateness: list[int]
+) -> None:
+    cron, change = one
+    plan = planned(cron, catch_up, change - 3 * HOUR)
+    first, fired = plan.next_at, list[Instant]()
+    for late in lateness:
+        assert plan.next_at is not None
+        firing = rules.due(plan, plan.next_at + late)
+        fired += firing.slots
+        plan = planned(cron, catch_up, next_at=firing.next_at)
+    assert first is not None
+    assert fired == ([first, *cron.between(first, fired[-1])] if fired else [])
+
+
+@given(crons, st.lists(st.integers(1, 5 * HOUR), max_size=40))
+def test_catching_up_on_all_fires_each_slot_once_whenever_one_looks(
+    one: tuple[Cron, Instant], steps: list[int]
+) -> None:
+    """A look at least every hour and a half misses fewer slots than are caught up on."""
+    cron, change = one
+    plan = planned(cron, CatchUp.ALL, change - 3 * HOUR)
+    now, fired = change - 3 * HOUR, list[Instant]()
+    for step in steps:
+        now += min(step, 90 * MINUTE)
+        if plan.next_at is not None and plan.next_at <= now:
+            firing = rules.due(plan, now)
+            fired += firing.slots
+            plan = planned(cron, CatchUp.ALL, next_at=firing.next_at)
+    assert fired == cron.between(change - 3 * HOUR, now)
+
+
+@given(st.integers(0, 10**18), st.integers(0, 10**17))
+def test_what_is_due_once_fires_once_however_late(due: Instant, late: int) -> None:
+    plan = planned(None, CatchUp.ONCE, next_at=due)
+    assert rules.due(plan, due + late) == rules.Firing((due,), None)
+
+
+def planned(cron: Cron | None, catch_up: CatchUp, after: Instant | None = None, next_at: Instant | None = None) -> Plan:
+    return Plan(
+        id="plan_" + "0" * 32,
+        owner="ann",
+        name="report",
+        instruction="",
+        cron=cron.expression if cron else None,
+        zone=cron.zone if cron else None,
+        catch_up=catch_up,
+        status=Status.PENDING,
+        next_at=cron.next(after) if cron and after is not None else next_at,
+        last_at=None,
+        fired=0,
+        created_at=0,
+    )
+
+
+def walked(cron: Cron, after: Instant, until: Instant) -> Iterator[Instant]:
+    """Every slot, by looking at the clock each minute and at what it jumped over."""
+    meant, at_fixed_times = matcher(cron.expression)
+    zone = ZoneInfo(cron.zone)
+    minute = after // MINUTE * MINUTE
+    before = (EPOCH + timedelta(microseconds=minute)).astimezone(zone)
+    while (minute := minute + MINUTE) <= until:
+        shown = (EPOCH + timedelta(microseconds=minute)).astimezone(zone)
+        jumped = before.replace(tzinfo=None) + STEP
+        over = []
+        while jumped < shown.replace(tzinfo=None):
+            over.append(jumped)
+            jumped += STEP
+        if (meant(shown) and not (at_fixed_times and shown.fold)) or (at_fixed_times and any(map(meant, over))):
+            yield minute
+        before = shown
+
+
+def matcher(expression: str) -> tuple[Callable[[datetime], bool], bool]:
+    """Whether a time is meant, and whether by fixed times."""
+    minute, hour, day, _, weekday = expression.split()
+    minutes, hours, days = numbers(minute, 0, 59), numbers(hour, 0, 23), numbers(day, 1, 31)
+    weekdays = {number % 7 for number in numbers(weekday, 0, 7)}
+    both = day.startswith("*") or weekday.startswith("*")
+
+    def meant(shown: datetime) -> bool:
+        on_day, on_weekday = shown.day in days, shown.isoweekday() % 7 in weekdays
+        right_day = (on_day and on_weekday) if both else (on_day or on_weekday)
+        return shown.minute in minutes and shown.hour in hours and right_day
+
+    return meant, not (minute.startswith("*") or hour.startswith("*"))
+
+
+def numbers(field: str, low: int, high: int) -> set[int]:
+    found: set[int] = set()
+    for part in field.split(","):
+        span, _, step = part.partition("/")
+        first, dash, last = span.partition("-")
+        if span == "*":
+            values = range(low, high + 1)
+        else:
+            values = range(int(first), (int(last) if dash else high if step else int(first)) + 1)
+        found.update(values[:: int(step or 1)])
+    return found

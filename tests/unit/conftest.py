@@ -1,0 +1,75 @@
+"""An office for the tests of verbs: some agents, some people, and short ways to say the usual things."""
+
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, inbox, intake, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.core.claim import Batch, Claim
+from gatepost.core.entity import Kind
+from gatepost.core.event import Item, Push, Pushed
+from gatepost.ports.store import Store
+from gatepost.testing import FakeClock, Kit, RecordingBell
+
+
+class House:
+    """A store with the agents ann and bob (team red), the person husam and the administrator in it."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.store: Store = kit.store
+        self.clock: FakeClock = kit.clock
+        self.bell: RecordingBell = kit.bell
+        for name in ("admin", "husam"):
+            self.register(name, Kind.HUMAN, display=name.title())
+        for name in ("ann", "bob"):
+            self.register(name, team="red")
+        self.bell.clear()
+
+    def register(self, name: str, kind: Kind = Kind.AGENT, **more: Any) -> None:
+        self.store.call(directory.register, Newcomer(name=name, kind=kind, **more))
+
+    def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **more: Any) -> Pushed:
+        return self.store.call(intake.push, Push(to=to, source=source, content=content, **more))
+
+    def tell(self, content: str = "tea", to: str = "ann", **more: Any) -> str:
+        """Push and return the event."""
+        return self.push(content, to, **more).event
+
+    def claim(self, name: str = "ann", owner: str = "me", **more: Any) -> Batch:
+        return self.store.call(inbox.claim, name, owner=owner, **more)
+
+    def take(self, name: str = "ann", owner: str = "me", **more: Any) -> Claim:
+        """Claim something that must be there, and return the claim."""
+        claim = self.claim(name, owner, **more).claim
+        assert claim is not None
+        return claim
+
+    def ack(self, claim: Claim) -> int:
+        return self.store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
+
+    def release(self, claim: Claim, *failed: str) -> int:
+        return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed=failed)
+
+    def show(self, event: str, name: str = "ann") -> Item:
+        [item] = [item for item in self.store.look(inbox.show, event) if item.recipient == name]
+        return item
+
+    def waiting(self, name: str = "ann") -> list[str]:
+        return [item.event.content for item in self.store.look(inbox.peek, name, limit=1_000)]
+
+    def listed(self, name: str | None = "ann", **filters: Any) -> list[str]:
+        return [item.event.content for item in self.store.look(inbox.page, name, **filters)]
+
+    def balanced(self) -> bool:
+        return all(account.balanced for account in self.store.look(upkeep.accounts))
+
+
+def contents(batch: Batch) -> list[str]:
+    return [item.event.content for item in batch.items]
+
+
+@pytest.fixture
+def house(kit: Kit) -> House:
+    return House(kit)

@@ -1,0 +1,93 @@
+"""Changing an entity: what is given changes, and the rest stays."""
+
+import threading
+
+import pytest
+
+from gatepost.actions import directory
+from gatepost.actions.directory import Changes, Newcomer
+from gatepost.core.entity import Kind
+from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    for name in ("admin", "husam"):
+        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+    kit.store.call(
+        directory.register,
+        Newcomer(
+            name="ann", kind=Kind.AGENT, display="Ann", team="core", role="lead", owner="husam", aliases=["b-1", "b-2"]
+        ),
+    )
+    kit.store.call(directory.register, Newcomer(name="bob", kind=Kind.AGENT, aliases=["b-9"]))
+    return kit.store
+
+
+def test_what_is_not_given_stays(store: Store) -> None:
+    before = store.look(directory.show, "ann")
+    assert store.call(directory.update, "ann") == before
+    after = store.call(directory.update, "b-1", display="Anna")
+    assert (after.display, after.team, after.role, after.owner) == ("Anna", "core", "lead", "husam")
+    assert after.aliases == ("b-1", "b-2")
+    assert store.look(directory.show, "ann") == after
+
+
+def test_none_takes_it_away(store: Store) -> None:
+    after = store.call(directory.update, "ann", display=None, team=None, role=None, owner=None, aliases=None)
+    assert (after.display, after.team, after.role, after.owner, after.aliases) == ("ann", None, None, "admin", ())
+
+
+def test_aliases_are_exchanged(store: Store) -> None:
+    after = store.call(directory.update, "ann", aliases=["b-2", "b-3", "b-3"])
+    assert after.aliases == ("b-2", "b-3")
+    assert store.look(directory.find, "b-3").name == "ann"
+    with pytest.raises(UnknownAddress):
+        store.look(directory.find, "b-1")
+    assert store.call(directory.update, "bob", aliases=["b-1"]).aliases == ("b-1",)
+
+
+def test_what_is_wrong_changes_nothing(store: Store) -> None:
+    before = store.look(directory.show, "ann")
+    wrong: list[tuple[Changes, type[GatepostError]]] = [
+        ({"display": "\n"}, Invalid),
+        ({"team": "No Team"}, Invalid),
+        ({"team": None}, Invalid),
+        ({"role": "\x00"}, Invalid),
+        ({"owner": "nobody"}, UnknownAddress),
+        ({"owner": "*"}, Invalid),
+        ({"display": "Anna", "aliases": ["b-9"]}, Conflict),
+        ({"display": "Anna", "aliases": ["bob"]}, Conflict),
+        ({"aliases": ["ALL"]}, Invalid),
+    ]
+    for changes, refusal in wrong:
+        with pytest.raises(refusal):
+            store.call(directory.update, "ann", **changes)
+    assert store.look(directory.show, "ann") == before
+
+
+def test_who_is_retired_stays_as_they_are(store: Store) -> None:
+    store.call(directory.retire, "ann")
+    with pytest.raises(Refused):
+        store.call(directory.update, "ann", display="Anna")
+    with pytest.raises(UnknownAddress):
+        store.call(directory.update, "nobody", display="Anna")
+
+
+def test_two_changes_at_once_do_not_undo_each_other(store: Store) -> None:
+    def change(changes: Changes) -> None:
+        for _ in range(10):
+            store.call(directory.update, "ann", **changes)
+
+    threads = [
+        threading.Thread(target=change, args=(changes,))
+        for changes in (Changes(display="Anna"), Changes(team="ops"), Changes(owner="bob"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after = store.look(directory.show, "ann")
+    assert (after.display, after.team, after.role, after.owner) == ("Anna", "ops", "lead", "bob")

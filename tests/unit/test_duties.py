@@ -1,0 +1,278 @@
+"""Background duties: leases, errands, the janitor, and the loop they share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from gatepost.actions import directory, errands, inbox, intake, leases, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.core.errand import TRIES, Errand, pause
+from gatepost.core.event import Priority, Push
+from gatepost.core.instants import DAY, MINUTE, SECOND
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, Unavailable
+from gatepost.ports.store import Reader, Store, Work
+from gatepost.ports.transport import Signal
+from gatepost.runtime import errands as runner
+from gatepost.runtime import janitor
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.loops import Duty, running
+from gatepost.testing import Kit
+
+PATIENCE = 10.0
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    for name in ("analyst", "designer"):
+        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    return kit.store
+
+
+def push(store: Store, to: str = "analyst", **fields: object) -> str:
+    return store.call(intake.push, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
+
+
+class TestLeases:
+    def test_one_holder_at_a_time(self, kit: Kit, store: Store) -> None:
+        first = store.call(leases.take, "agent:analyst", "a", 30 * SECOND)
+        assert first is not None
+        assert store.call(leases.take, "agent:analyst", "b", 30 * SECOND) is None
+        kit.clock.advance("31s")
+        second = store.call(leases.take, "agent:analyst", "b", 30 * SECOND)
+        assert second is not None
+        assert second.fence > first.fence
+        assert not store.call(leases.release, first), "the late one has nothing to give back"
+        assert store.call(leases.take, "agent:analyst", "a", 30 * SECOND) is None
+
+    def test_renewing_keeps_the_fence_and_lapsing_does_not(self, kit: Kit, store: Store) -> None:
+        fences = []
+        for length in ("10s", "10s", "40s"):
+            lease = store.call(leases.take, "x", "a", 30 * SECOND)
+            assert lease is not None
+            fences.append(lease.fence)
+            kit.clock.advance(length)
+        lease = store.call(leases.take, "x", "a", 30 * SECOND)
+        assert lease is not None
+        assert fences == [1, 1, 1]
+        assert lease.fence == 2, "somebody else may have had it meanwhile"
+
+    def test_what_is_given_back_is_free_and_the_fence_goes_on(self, store: Store) -> None:
+        lease = store.call(leases.take, "x", "a", DAY)
+        assert lease is not None
+        assert store.call(leases.release, lease)
+        taken = store.call(leases.take, "x", "b", DAY)
+        assert taken is not None
+        assert taken.fence == lease.fence + 1
+
+
+class TestErrands:
+    def test_an_errand_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
+        def fails(work: Work) -> None:
+            errands.add(work, "send", {"to": "x"})
+            raise Conflict("no")
+
+        with pytest.raises(Conflict):
+            store.call(fails)
+        assert store.call(errands.take, ["send"], "me") == []
+        id = store.call(errands.add, "send", {"to": "x"})
+        assert Ring("errand:send", "errand") in kit.bell.rings
+        [errand] = store.call(errands.take, ["send"], "me")
+        assert (errand.id, errand.payload, errand.attempts) == (id, {"to": "x"}, 0)
+
+    def test_one_runner_has_it_until_its_time_is_over(self, kit: Kit, store: Store) -> None:
+        store.call(errands.add, "send", None)
+        [first] = store.call(errands.take, ["send"], "a", hold=MINUTE)
+        assert store.call(errands.take, ["send"], "b") == []
+        kit.clock.advance("61s")
+        [again] = store.call(errands.take, ["send"], "b")
+        assert again.attempts == 1
+        with pytest.raises(Conflict):
+            store.call(errands.done, first.id, "a")
+        store.call(errands.done, again.id, "b")
+        kit.clock.advance("1d")
+        assert store.call(errands.take, ["send"], "c") == []
+
+    def test_pauses_grow_and_the_end_is_told(self, kit: Kit, store: Store) -> None:
+        store.call(errands.add, "send", None)
+        for attempt in range(TRIES):
+            [errand] = store.call(errands.take, ["send"], "me")
+            assert errand.attempts == attempt
+            store.call(errands.failed, errand, "me", "no route")
+            assert store.call(errands.take, ["send"], "me") == []
+            kit.clock.advance(pause(attempt))
+        assert store.call(errands.take, ["send"], "me") == []
+        [alert] = store.look(inbox.peek, "admin")
+        assert "gave up on send" in alert.event.content
+        assert "no route" in alert.event.content
+
+    async def test_the_runner_does_each_and_tries_again_what_failed(self, kit: Kit, store: Store) -> None:
+        did: list[str] = []
+
+        async def send(errand: Errand) -> None:
+            did.append(errand.payload)
+            if errand.payload == "later" and errand.attempts == 0:
+                raise runner.Later("busy", 5 * SECOND)
+            if errand.payload == "broken" and errand.attempts == 0:
+                raise ValueError("broken")
+
+        for payload in ("good", "later", "broken"):
+            store.call(errands.add, "send", payload)
+        store.call(errands.add, "other", "not ours")
+        assert await runner.run(store, {"send": send}, "me") == 1.0
+        assert sorted(did) == ["broken", "good", "later"]
+        kit.clock.advance("1s")
+        assert await runner.run(store, {"send": send}, "me") == 4.0
+        kit.clock.advance("4s")
+        assert await runner.run(store, {"send": send}, "me") is None
+        assert sorted(did) == ["broken", "broken", "good", "later", "later"]
+
+
+class TestJanitor:
+    async def rung(self, store: Store) -> list[str]:
+        heard: list[Signal] = []
+        exchange = Exchange()
+        async with exchange.open():
+            with exchange.subscribed(heard.append):
+                await janitor.tidy(store, exchange)
+                await asyncio.sleep(0)
+        return sorted(signal.recipient for signal in heard if isinstance(signal, Ring))
+
+    async def test_a_lost_ring_is_made_up_for(self, store: Store) -> None:
+        push(store)
+        assert await self.rung(store) == ["analyst"]
+        assert await self.rung(store) == ["analyst"], "until somebody acts on it"
+        batch = store.call(inbox.claim, "analyst", owner="me")
+        assert batch.claim is not None
+        store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
+        assert await self.rung(store) == []
+
+    async def test_nobody_is_rung_for_who_is_at_work_or_a_person_or_retired(self, store: Store) -> None:
+        for name in ("analyst", "designer", "admin"):
+            push(store, name)
+        store.call(leases.take, "agent:analyst", "somebody", MINUTE)
+        store.call(directory.retire, "designer")
+        assert await self.rung(store) == []
+
+    async def test_an_fyi_wakes_only_after_its_time(self, kit: Kit, store: Store) -> None:
+        push(store, priority=Priority.FYI)
+        assert await self.rung(store) == []
+        kit.clock.advance("24h")
+        assert await self.rung(store) == ["analyst"]
+
+    async def test_a_broadcast_that_was_not_taken_is_rung_for(self, store: Store) -> None:
+        push(store, "*")
+        assert await self.rung(store) == ["analyst", "designer"]
+        store.call(inbox.claim, "analyst", owner="me")
+        assert await self.rung(store) == ["designer"]
+
+    async def test_it_keeps_house(self, kit: Kit, store: Store) -> None:
+        push(store, ttl=MINUTE)
+        push(store)
+        store.call(inbox.claim, "designer", owner="me")
+        store.call(inbox.claim, "analyst", owner="me", hold=SECOND, cap=1)
+        kit.clock.advance("2m")
+        await self.rung(store)
+        [_, account, _] = store.look(upkeep.accounts)
+        assert account.balanced
+        assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
+        kit.clock.advance("2d")
+        await self.rung(store)
+        assert len(store.look(inbox.page)) == 1, "what had expired is forgotten"
+        assert store.look(upkeep.accounts)[1].balanced
+
+
+class Rounds:
+    """A round whose beginnings can be waited for."""
+
+    def __init__(self, do: Callable[[int], Awaitable[float | None]]) -> None:
+        self.count = 0
+        self._do = do
+        self._began = asyncio.Condition()
+
+    async def __call__(self) -> float | None:
+        self.count += 1
+        async with self._began:
+            self._began.notify_all()
+        return await self._do(self.count)
+
+    async def wait(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE), self._began:
+            await self._began.wait_for(lambda: self.count >= count)
+
+
+class TestDuty:
+    async def test_it_is_done_again_when_woken_and_when_it_asks(self) -> None:
+        async def do(count: int) -> float | None:
+            return 0.0 if count == 1 else None
+
+        rounds = Rounds(do)
+        duty = Duty("test", rounds, interval=3600)
+        async with running([duty]):
+            await rounds.wait(2)
+            duty.wake()
+            await rounds.wait(3)
+        assert rounds.count == duty.rounds == 3
+
+    async def test_it_outlives_what_goes_wrong(self) -> None:
+        async def do(count: int) -> float | None:
+            if count == 1:
+                raise Unavailable("the store is away")
+            if count == 2:
+                raise ZeroDivisionError
+            return None
+
+        rounds = Rounds(do)
+        duty = Duty("test", rounds, interval=0.001)
+        async with running([duty]):
+            await rounds.wait(3)
+        assert duty.rounds >= 1
+
+    async def test_stopping_finishes_the_round_under_way(self) -> None:
+        inside, go_on, finished = asyncio.Event(), asyncio.Event(), False
+
+        async def do(_: int) -> float | None:
+            nonlocal finished
+            inside.set()
+            await go_on.wait()
+            finished = True
+            return None
+
+        duty = Duty("test", Rounds(do), interval=3600)
+        task = asyncio.create_task(duty.run())
+        await inside.wait()
+        duty.stop()
+        assert not task.done()
+        go_on.set()
+        await asyncio.wait_for(task, PATIENCE)
+        assert finished
+
+    async def test_one_process_leads_and_another_takes_over(self, kit: Kit, store: Store) -> None:
+        done: list[str] = []
+
+        def made(holder: str) -> tuple[Rounds, Duty]:
+            async def do(_: int) -> float | None:
+                done.append(holder)
+                return None
+
+            rounds = Rounds(do)
+            return rounds, Duty("test", rounds, interval=0.001, store=store, holder=holder)
+
+        (first, one), (second, other) = made("first"), made("second")
+        async with running([one]):
+            await first.wait(1)
+            async with running([other]):
+                await first.wait(first.count + 3)
+                assert "second" not in done
+                one.stop()  # and gives the lease back
+                await second.wait(1)
+
+    async def test_a_reader_cannot_write(self, store: Store) -> None:
+        def sly(reader: Reader) -> None:
+            errands.add(reader, "send", None)  # type: ignore[arg-type]
+
+        with pytest.raises(Exception, match=r"(?i)read-only|readonly|cannot execute"):
+            await store.read(sly)

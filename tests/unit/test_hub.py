@@ -1,0 +1,177 @@
+"""The hub: no gap, no repeat, and nobody waits for the slow."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from gatepost.core.frame import Frame
+from gatepost.core.ring import Ring
+from gatepost.errors import Unavailable
+from gatepost.runtime.hub import BACKLOG, Ended, Entry, Hub, Page, Position, Seen, Source
+
+PATIENCE = 10.0
+PING = 3600.0
+
+
+class Shelf:
+    """Something stored that grows, as a store would show it: some entries at a time."""
+
+    def __init__(self, topic: str = "space:q4", page: int = 7) -> None:
+        self.entries: list[Entry] = []
+        self.audience: frozenset[str] | None = None
+        self.broken = 0
+        self.reads = 0
+        self._page = page
+        self.source = Source(topic, self._read)
+
+    def add(self, count: int = 1) -> None:
+        for _ in range(count):
+            number = len(self.entries) + 1
+            self.entries.append(Entry(number, "space.message", number, self.audience))
+
+    async def _read(self, after: Position) -> Page:
+        self.reads += 1
+        if self.broken:
+            self.broken -= 1
+            raise Unavailable("away")
+        await asyncio.sleep(0)  # others get their turn, as they would
+        found = self.entries[after : after + self._page]
+        return Page(found, found[-1].position if found else after)
+
+
+@pytest.fixture
+async def hub() -> AsyncIterator[Hub]:
+    hub = Hub()
+    yield hub
+    await hub.close()
+
+
+async def read(hub: Hub, shelf: Shelf, position: int, until: int, *, who: str | None = None) -> list[int]:
+    """Read up to an entry."""
+    got: list[int] = []
+    async with asyncio.timeout(PATIENCE):
+        stream = hub.read(shelf.source, position, who=who, ping=PING)
+        async for what in stream:
+            if isinstance(what, Entry):
+                got.append(what.data)
+            if got and got[-1] >= until:
+                break
+        await stream.aclose()  # type: ignore[attr-defined]
+    return got
+
+
+async def test_readers_that_come_and_go_at_random_see_each_entry_once(hub: Hub) -> None:
+    shelf, random_ = Shelf(), random.Random(1)
+    total = 400
+
+    async def write() -> None:
+        while len(shelf.entries) < total:
+            shelf.add(random_.randrange(4))
+            if random_.random() < 0.5:  # half of the rings are lost
+                hub.heard(Ring("space:q4", "space_message"))
+            await asyncio.sleep(0)
+        hub.stir()
+
+    async def follow() -> list[int]:
+        seen: list[int] = []
+        while len(seen) < total:
+            stop = min(total, len(seen) + random_.randrange(1, 60))
+            seen += await read(hub, shelf, seen[-1] if seen else 0, stop)
+        return seen
+
+    async def stir() -> None:
+        while True:
+            hub.stir()
+            await asyncio.sleep(0.001)
+
+    stirring = asyncio.create_task(stir())
+    writing = asyncio.create_task(write())
+    results = await asyncio.gather(*(follow() for _ in range(25)))
+    stirring.cancel()
+    await writing
+    assert all(seen == list(range(1, total + 1)) for seen in results)
+    assert hub.readers == 0
+
+
+async def test_many_readers_cost_one_query_for_each_change(hub: Hub) -> None:
+    shelf = Shelf()
+    readers = [asyncio.create_task(read(hub, shelf, 0, 1)) for _ in range(500)]
+    await _until(lambda: hub.readers == 500)
+    before = shelf.reads
+    shelf.add()
+    hub.heard(Ring("space:q4", "space_message"))
+    assert await asyncio.gather(*readers) == [[1]] * 500
+    assert shelf.reads - before <= 3
+
+
+async def test_who_is_no_longer_a_member_reads_nothing_more(hub: Hub) -> None:
+    shelf = Shelf()
+    shelf.audience = frozenset({"ana", "ben"})
+    shelf.add(3)
+    shelf.audience = frozenset({"ana"})
+    shelf.add(3)
+    seen: list[Seen] = [what async for what in hub.read(shelf.source, 0, who="ben", ping=PING)]
+    assert [what.data for what in seen[:-1] if isinstance(what, Entry)] == [1, 2, 3]
+    assert isinstance(seen[-1], Ended)
+    assert not seen[-1].resumable
+    assert await read(hub, shelf, 0, 6, who="ana") == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_slow_reader_is_dropped_and_the_others_are_not(hub: Hub) -> None:
+    shelf = Shelf(page=200)
+    slow = hub.read(shelf.source, 0, who=None, ping=PING)
+    first = asyncio.ensure_future(anext(slow))
+    await _until(lambda: hub.readers == 1)
+    shelf.add(2 * BACKLOG)
+    fast = asyncio.create_task(read(hub, shelf, 0, 2 * BACKLOG))
+    hub.stir()
+    assert len(await fast) == 2 * BACKLOG
+    seen = [await first, *[what async for what in slow]]
+    assert isinstance(seen[-1], Ended)
+    assert seen[-1].resumable
+    numbers = [what.data for what in seen[:-1] if isinstance(what, Entry)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) < 2 * BACKLOG
+    rest = await read(hub, shelf, numbers[-1], 2 * BACKLOG)
+    assert numbers + rest == list(range(1, 2 * BACKLOG + 1))
+
+
+async def test_frames_reach_whoever_is_there(hub: Hub) -> None:
+    shelf = Shelf()
+    stream = hub.read(shelf.source, 0, who=None, ping=PING)
+    waiting = asyncio.ensure_future(anext(stream))
+    await _until(lambda: hub.readers == 1)
+    hub.heard(Frame("space:other", "agent.active", {}))
+    hub.heard(Frame("space:q4", "agent.active", {"agent": "ana"}))
+    assert await asyncio.wait_for(waiting, PATIENCE) == Frame("space:q4", "agent.active", {"agent": "ana"})
+
+
+async def test_a_store_that_is_away_is_waited_for(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatepost.runtime.hub._RETRY", 0.001)
+    shelf = Shelf()
+    reading = asyncio.create_task(read(hub, shelf, 0, 2))
+    await _until(lambda: hub.readers == 1)
+    shelf.broken = 3
+    shelf.add(2)
+    hub.stir()
+    assert await reading == [1, 2]
+
+
+async def test_ending_the_hub_lets_everybody_go_with_a_place_to_resume(hub: Hub) -> None:
+    shelf = Shelf()
+    stream = hub.read(shelf.source, 0, who=None, ping=PING)
+    waiting = asyncio.ensure_future(anext(stream))
+    await _until(lambda: hub.readers == 1)
+    hub.end()
+    ended = await asyncio.wait_for(waiting, PATIENCE)
+    assert isinstance(ended, Ended)
+    assert ended.resumable
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    """Let the loop turn until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not true():  # noqa: ASYNC110 (the hub has no event for what is waited for, and every turn is short)
+            await asyncio.sleep(0)

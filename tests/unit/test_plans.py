@@ -1,0 +1,448 @@
+"""Plans: setting and changing them, whose they are, and what they come to when they are due."""
+
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, inbox, plans, upkeep
+from gatepost.core import plan as rules
+from gatepost.core import wire
+from gatepost.core.cron import Cron, _zone
+from gatepost.core.event import Item, Priority, State, Type, body
+from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, duration, instant, rfc3339
+from gatepost.core.limits import Limits
+from gatepost.core.plan import After, At, CatchUp, Plan, PlanWish, Status
+from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Store
+from tests.unit.conftest import House
+
+#: what FakeClock begins with
+MORNING = instant("2026-02-18T09:00:00Z")
+
+
+def wish(**fields: str) -> PlanWish:
+    return rules.read({"name": "Daily Report"} | fields if "id" not in fields else fields)
+
+
+def made(house: House, owner: str | None = "ann", **fields: str) -> Plan:
+    return house.store.call(plans.set, owner, wish(**fields))
+
+
+def fire(store: Store) -> int:
+    """Fire until nothing is due; return how many plans that were."""
+    count = 0
+    while some := store.call(plans.fire):
+        count += some
+    return count
+
+
+def items(house: House, owner: str) -> list[Item]:
+    return house.store.look(inbox.page, owner, limit=10_000)
+
+
+def slots(house: House, plan: Plan) -> list[str]:
+    """The slots that have fired, as the owner's inbox has them."""
+    return [key.removeprefix(f"plan:{plan.id}:") for item in items(house, plan.owner) if (key := item.event.key)]
+
+
+def show(house: House, plan: Plan, **more: Any) -> Plan:
+    return house.store.look(plans.show, plan.id, **more)
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("fields", "schedule"),
+        [
+            ({"runAfter": "5 hours"}, After(5 * HOUR)),
+            ({"runAfter": "90s"}, After(90 * SECOND)),
+            ({"scheduledAt": "2026-02-20T10:00:00Z"}, At(instant("2026-02-20T10:00:00Z"))),
+            ({"scheduledAt": "2026-02-20T12:00:00+02:00"}, At(instant("2026-02-20T10:00:00Z"))),
+            ({"cron": "0 9 * * 1"}, Cron("0 9 * * 1", "UTC")),
+            ({"cron": " 0  9 * * 1 ", "timeZone": "Europe/Riga"}, Cron("0 9 * * 1", "Europe/Riga")),
+            ({"cron": "@daily"}, Cron("@daily", "UTC")),
+            ({"cron": None, "runAfter": "1 day", "timeZone": None}, After(DAY)),
+            ({}, None),
+        ],
+    )
+    def test_one_of_three_ways(self, fields: dict[str, str], schedule: rules.Schedule | None) -> None:
+        assert rules.read(fields).schedule == schedule
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"runAfter": "5 hours", "cron": "0 9 * * 1"},
+            {"runAfter": "5 hours", "scheduledAt": "2026-02-20T10:00:00Z"},
+            {"runAfter": "5 hours", "scheduledAt": "2026-02-20T10:00:00Z", "cron": "0 9 * * 1"},
+            {"runAfter": "in 5 hours"},
+            {"runAfter": "-5 minutes"},
+            {"runAfter": "90"},
+            {"runAfter": "0 hours"},
+            {"runAfter": ""},
+            {"scheduledAt": "2026-02-20T10:00:00"},
+            {"scheduledAt": "tomorrow"},
+            {"scheduledAt": "0001-01-01T00:00:00+14:00"},
+            {"scheduledAt": "9999-12-31T23:59:59-14:00"},
+            {"cron": "every day"},
+            {"cron": "0 0 31 2 *"},
+            {"cron": "0 9 * * 1", "timeZone": "Mars/Olympus"},
+            {"runAfter": "5 hours", "timeZone": "UTC"},
+            {"timeZone": "UTC"},
+            {"cron": "0 9 * * 1", "catchUp": "some"},
+            {"runAfter": 5},
+            {"cron": ["0 9 * * 1"]},
+            {"name": 7},
+            {"runafter": "5 hours"},
+            {"colour": "red"},
+        ],
+    )
+    def test_anything_else_is_refused(self, fields: dict[str, Any]) -> None:
+        with pytest.raises(Invalid):
+            rules.read(fields)
+
+    @pytest.mark.parametrize(
+        ("word", "read"),
+        [("pending", Status.parse), ("completed", Status.parse), ("once", CatchUp.parse), ("all", CatchUp.parse)],
+    )
+    def test_words(self, word: str, read: Any) -> None:
+        assert read(word) == word
+        with pytest.raises(Invalid, match="'later'"):
+            read("later")
+
+
+class TestSetting:
+    def test_a_plan_that_fires_once(self, house: House) -> None:
+        plan = made(house, instruction="post it", runAfter="5 hours")
+        assert plan == show(house, plan)
+        assert (plan.owner, plan.status, plan.next_at, plan.fired) == ("ann", Status.PENDING, MORNING + 5 * HOUR, 0)
+        assert wire.plan(plan) == {
+            "id": plan.id,
+            "owner": "ann",
+            "name": "Daily Report",
+            "instruction": "post it",
+            "cron": None,
+            "timeZone": None,
+            "catchUp": "once",
+            "isRecurring": False,
+            "scheduledAt": "2026-02-18T14:00:00Z",
+            "nextRunAt": "2026-02-18T14:00:00Z",
+            "lastRunAt": None,
+            "status": "pending",
+            "fired": 0,
+            "createdAt": "2026-02-18T09:00:00Z",
+            "endedAt": None,
+        }
+
+    def test_a_plan_that_recurs(self, house: House) -> None:
+        plan = made(house, cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="skip")
+        assert plan == show(house, plan)
+        assert (plan.cron, plan.zone, plan.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.SKIP)
+        assert plan.next_at == instant("2026-02-23T09:00:00+02:00")
+        assert (wire.plan(plan)["isRecurring"], wire.plan(plan)["scheduledAt"]) == (True, None)
+
+    def test_the_tickers_are_told(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        assert house.bell.clear() == [Ring(f"plan:{plan.id}", "set", wakes=False)]
+        made(house, id=plan.id, name="another")
+        assert house.bell.clear() == [Ring(f"plan:{plan.id}", "set", wakes=False)]
+
+    @pytest.mark.parametrize(
+        ("owner", "fields", "error"),
+        [
+            ("ann", {}, Invalid),
+            (None, {"runAfter": "5 hours"}, Invalid),
+            ("nobody", {"runAfter": "5 hours"}, UnknownAddress),
+            ("team:red", {"runAfter": "5 hours"}, Invalid),
+            ("ann", {"runAfter": "5 hours", "name": " "}, Invalid),
+            ("ann", {"runAfter": "5 hours", "name": "two\nlines"}, Invalid),
+            ("ann", {"runAfter": "5 hours", "name": "x" * 201}, Invalid),
+            ("ann", {"runAfter": "5 hours", "instruction": "a\x00b"}, Invalid),
+            ("ann", {"runAfter": "5 hours", "instruction": "\ud800"}, Invalid),
+            ("ann", {"runAfter": "5 hours", "instruction": "x" * (256 * 1024 + 1)}, TooLarge),
+            ("ann", {"runAfter": "5 hours", "catchUp": "all"}, Invalid),
+            ("ann", {"runAfter": "5 hours", "id": "plan_" + "0" * 32}, NotFound),
+            ("ann", {"runAfter": "5 hours", "id": "evt_" + "0" * 32}, Invalid),
+        ],
+    )
+    def test_what_cannot_be_is_refused_and_nothing_is_stored(
+        self, house: House, owner: str | None, fields: dict[str, str], error: type[GatepostError]
+    ) -> None:
+        with pytest.raises(error):
+            made(house, owner, **fields)
+        assert house.store.look(plans.page) == []
+        assert house.bell.rings == []
+
+    def test_a_plan_needs_a_name_and_a_live_owner(self, house: House) -> None:
+        with pytest.raises(Invalid, match="needs a name"):
+            house.store.call(plans.set, "ann", rules.read({"runAfter": "5 hours"}))
+        house.store.call(directory.retire, "ann")
+        with pytest.raises(Refused, match="retired"):
+            made(house, runAfter="5 hours")
+
+    def test_an_alias_names_its_owner(self, house: House) -> None:
+        house.register("cleo", aliases=["bead-7"])
+        plan = made(house, "bead-7", runAfter="5 hours")
+        assert (plan.owner, show(house, plan, owner="bead-7")) == ("cleo", plan)
+
+
+class TestChanging:
+    def test_what_is_not_named_stays(self, house: House) -> None:
+        plan = made(house, instruction="post it", cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="all")
+        changed = made(house, id=plan.id, name="Weekly Report")
+        assert (changed.name, changed.instruction, changed.next_at) == ("Weekly Report", "post it", plan.next_at)
+        assert (changed.cron, changed.zone, changed.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.ALL)
+        assert show(house, plan) == changed
+        assert made(house, id=plan.id, instruction="", catchUp="skip").catch_up is CatchUp.SKIP
+        assert show(house, plan).instruction == ""
+
+    def test_a_new_schedule_counts_from_now(self, house: House) -> None:
+        plan = made(house, cron="0 12 * * *", catchUp="all")
+        house.clock.advance("1 hour")
+        once = made(house, id=plan.id, runAfter="30 minutes")
+        assert (once.cron, once.zone, once.catch_up) == (None, None, CatchUp.ONCE)
+        assert once.next_at == MORNING + 90 * MINUTE
+        again = made(house, id=plan.id, cron="0 * * * *")
+        assert (again.cron, again.zone, again.next_at) == ("0 * * * *", "UTC", MORNING + 2 * HOUR)
+
+    def test_the_same_schedule_again_loses_no_slot(self, house: House) -> None:
+        plan = made(house, cron="0 12 * * *")
+        house.clock.advance(3 * HOUR + SECOND)
+        assert made(house, id=plan.id, cron="0 12 * * *", name="renamed").next_at == plan.next_at
+        assert fire(house.store) == 1
+        assert slots(house, plan) == ["2026-02-18T12:00:00Z"]
+
+    def test_the_same_time_again_does_not_fire_again(self, house: House) -> None:
+        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
+        house.clock.advance("2 hours")
+        assert fire(house.store) == 1
+        changed = made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z", name="renamed")
+        assert (changed.status, changed.next_at, changed.name) == (Status.COMPLETED, None, "renamed")
+        assert fire(house.store) == 0
+
+    def test_a_completed_plan_can_be_set_again_and_a_slot_that_has_fired_is_a_repeat(self, house: House) -> None:
+        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
+        house.clock.advance("2 hours")
+        fire(house.store)
+        assert made(house, id=plan.id, runAfter="1 hour").status is Status.PENDING
+        made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z")
+        assert fire(house.store) == 1
+        assert slots(house, plan) == ["2026-02-18T10:00:00Z"]
+        assert show(house, plan).fired == 1
+
+    def test_a_refused_change_changes_nothing(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        for fields in ({"catchUp": "all"}, {"instruction": "a\x00b"}, {"name": ""}):
+            with pytest.raises(Invalid):
+                made(house, id=plan.id, **fields)
+        assert show(house, plan) == plan
+
+
+class TestOwnership:
+    def test_to_others_it_is_not_there(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        with pytest.raises(NotFound):
+            show(house, plan, owner="bob")
+        with pytest.raises(NotFound):
+            made(house, "bob", id=plan.id, name="mine")
+        with pytest.raises(NotFound):
+            house.store.call(plans.delete, plan.id, owner="bob")
+        assert house.store.look(plans.page, "bob") == []
+        assert show(house, plan, owner="ann") == plan
+
+    def test_an_administrator_may_everything(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        assert show(house, plan) == plan
+        assert made(house, None, id=plan.id, name="theirs").owner == "ann"
+        house.store.call(plans.delete, plan.id)
+        with pytest.raises(NotFound):
+            show(house, plan)
+
+    def test_what_is_deleted_is_gone_and_does_not_fire(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        house.store.call(plans.delete, plan.id, owner="ann")
+        for verb in (plans.delete, plans.show):
+            with pytest.raises(NotFound):
+                house.store.call(verb, plan.id, owner="ann")
+        house.clock.advance("5 hours")
+        assert fire(house.store) == 0
+
+    def test_a_page_at_a_time(self, house: House) -> None:
+        mine = [made(house, runAfter=f"{hours} hours") for hours in range(1, 6)]
+        theirs = made(house, "bob", runAfter="1 day")
+        assert house.store.look(plans.page, "ann") == mine
+        assert house.store.look(plans.page) == [*mine, theirs]
+        first = house.store.look(plans.page, "ann", limit=2)
+        assert first + house.store.look(plans.page, "ann", after=first[-1].number) == mine
+        house.clock.advance("2 hours")
+        fire(house.store)
+        assert [plan.id for plan in house.store.look(plans.page, status=Status.COMPLETED)] == [
+            plan.id for plan in mine[:2]
+        ]
+        assert house.store.look(plans.page, status=Status.PENDING) == [*mine[2:], theirs]
+
+
+class TestFiring:
+    def test_the_event_is_the_source_documents(self, house: House) -> None:
+        plan = made(house, instruction="Generate and post the daily metrics summary", runAfter="5 hours")
+        house.clock.advance(5 * HOUR + 3 * SECOND)
+        assert fire(house.store) == 1
+        [item] = items(house, "ann")
+        event = wire.event(item.event)
+        assert (event["type"], event["source"], event["priority"], event["sender"]) == ("plan", "plan", 2, None)
+        assert event["data"] == {
+            "planId": plan.id,
+            "planName": "Daily Report",
+            "instruction": "Generate and post the daily metrics summary",
+        }
+        assert (event["extra"], event["timestamp"]) == ({"dueAt": "2026-02-18T14:00:00Z"}, "2026-02-18T14:00:03Z")
+        assert event["dedupKey"] == f"plan:{plan.id}:2026-02-18T14:00:00Z"
+        assert str(house.claim()).splitlines()[1:] == [
+            '[Plan: Daily Report] "Generate and post the daily metrics summary"' + f" (plan {plan.id}, due 14:00Z)"
+        ]
+
+    def test_nothing_fires_before_its_time(self, house: House) -> None:
+        plan = made(house, runAfter="5 hours")
+        house.clock.advance(5 * HOUR - 1)
+        assert (fire(house.store), house.store.look(plans.next_due)) == (0, plan.next_at)
+        house.clock.advance(1)
+        assert (fire(house.store), house.store.look(plans.next_due)) == (1, None)
+
+    def test_one_that_fires_once_is_then_completed(self, house: House) -> None:
+        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
+        house.clock.advance("1 week")
+        assert fire(house.store) == 1
+        after = show(house, plan)
+        assert (after.status, after.next_at, after.fired) == (Status.COMPLETED, None, 1)
+        assert (after.last_at, after.scheduled_at) == (plan.next_at, plan.next_at)
+        assert (after.ended_at, fire(house.store)) == (house.clock.now(), 0)
+        assert house.balanced()
+
+    def test_a_time_in_the_past_fires_at_once_and_once(self, house: House) -> None:
+        plan = made(house, scheduledAt="2025-01-01T00:00:00Z")
+        assert house.store.look(plans.next_due) == instant("2025-01-01T00:00:00Z")
+        assert (fire(house.store), fire(house.store)) == (1, 0)
+        assert slots(house, plan) == ["2025-01-01T00:00:00Z"]
+        [item] = items(house, "ann")
+        assert str(body(item.event)).endswith(f"due_at={instant('2025-01-01T00:00:00Z')})")
+
+    def test_one_that_recurs_goes_on(self, house: House) -> None:
+        plan = made(house, cron="0 12 * * *", timeZone="Europe/Riga")
+        for _ in range(3):
+            house.clock.advance("1 day")
+            house.clock.advance(-(house.clock.now() - instant("2026-02-18T10:00:00Z")) % DAY)
+            assert fire(house.store) == 1
+        assert slots(house, plan) == ["2026-02-19T10:00:00Z", "2026-02-20T10:00:00Z", "2026-02-21T10:00:00Z"]
+
+    @pytest.mark.parametrize(
+        ("catch_up", "expected"),
+        [
+            ("once", ["2026-02-18T15:00:00Z"]),
+            ("skip", []),
+            ("all", [f"2026-02-18T{hour}:00:00Z" for hour in (10, 11, 12, 13, 14, 15)]),
+        ],
+    )
+    def test_what_was_missed(self, house: House, catch_up: str, expected: list[str]) -> None:
+        plan = made(house, cron="0 * * * *", catchUp=catch_up)
+        house.clock.advance(6 * HOUR + 10 * MINUTE)
+        assert fire(house.store) == 1
+        assert slots(house, plan) == expected
+        after = show(house, plan)
+        assert (after.fired, after.next_at) == (len(expected), instant("2026-02-18T16:00:00Z"))
+        assert after.last_at == (instant(expected[-1]) if expected else None)
+        house.clock.advance(50 * MINUTE + 20 * SECOND)
+        assert fire(house.store) == 1
+        assert slots(house, plan) == [*expected, "2026-02-18T16:00:00Z"]
+
+    def test_catching_up_goes_back_a_hundred_slots_at_most(self, house: House) -> None:
+        plan = made(house, cron="* * * * *", catchUp="all")
+        house.clock.advance("90 days")
+        assert fire(house.store) == 1
+        now = house.clock.now()
+        assert slots(house, plan) == [rfc3339(now - minutes * MINUTE) for minutes in reversed(range(100))]
+
+    def test_owners_are_told_in_order_of_slots(self, house: House) -> None:
+        for minutes in (10, 15, 20):
+            made(house, cron=f"*/{minutes} * * * *", catchUp="all")
+        made(house, scheduledAt="2026-02-18T10:05:00Z")
+        house.clock.advance("8 hours")
+        assert fire(house.store) == 4
+        due = [item.event.data["dueAt"] for item in items(house, "ann")]
+        assert due == sorted(due)
+        assert len(due) == 48 + 32 + 24 + 1
+
+    def test_however_much_is_due_all_of_it_fires(self, house: House) -> None:
+        several = [made(house, cron="* * * * *", catchUp="all") for _ in range(15)]
+        house.clock.advance("8 hours")
+        assert house.store.call(plans.fire) < 15
+        fire(house.store)
+        assert [show(house, plan).fired for plan in several] == [100] * 15
+        assert len(items(house, "ann")) == 1_500
+        assert house.balanced()
+
+    def test_a_retired_owner_is_told_nothing_and_the_plan_ends(self, house: House) -> None:
+        plan = made(house, cron="0 * * * *")
+        theirs = made(house, "bob", cron="0 * * * *")
+        house.store.call(directory.retire, "ann")
+        with pytest.raises(Refused):
+            made(house, None, id=plan.id, name="another")
+        house.clock.advance("1 hour")
+        assert fire(house.store) == 2
+        assert (items(house, "ann"), len(items(house, "bob"))) == ([], 1)
+        after = show(house, plan)
+        assert (after.status, after.next_at, after.fired) == (Status.CANCELLED, None, 0)
+        assert show(house, theirs).status is Status.PENDING
+        house.clock.advance("1 hour")
+        assert fire(house.store) == 1
+
+    def test_one_whose_event_is_refused_ends_with_an_alert_and_holds_up_nobody(self, house: House) -> None:
+        large = made(house, instruction="x" * 400, cron="0 * * * *", catchUp="all")
+        small = made(house, "bob", cron="0 * * * *", catchUp="all")
+        house.clock.advance("2 hours")
+        store = house.kit.open(limits=Limits(content=300))
+        assert fire(store) == 2
+        [alert] = items(house, "ann")
+        assert (alert.event.type, alert.event.priority) == (Type.ALERT, Priority.HIGH)
+        assert "the plan 'Daily Report'" in alert.event.content
+        assert "over the limit of 300" in alert.event.content
+        assert show(house, large).status is Status.CANCELLED
+        assert len(slots(house, small)) == 2
+        assert fire(store) == 0
+        assert made(house, id=large.id, instruction="y", cron="0 * * * *").status is Status.PENDING
+
+    def test_one_whose_zone_is_not_known_here_ends_with_an_alert(
+        self, house: House, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = made(house, cron="0 * * * *", timeZone="Europe/Riga")
+        house.clock.advance("1 hour")
+        with monkeypatch.context() as patch:
+            patch.setattr("gatepost.core.cron._zones", lambda: {"utc": "UTC"})
+            _zone.cache_clear()
+            assert fire(house.store) == 1
+        assert "'Europe/Riga' is not a time zone" in items(house, "ann")[0].event.content
+        assert show(house, plan).status is Status.CANCELLED
+
+    def test_what_is_over_is_forgotten_in_time(self, house: House) -> None:
+        over = made(house, runAfter="1 hour")
+        going_on = made(house, cron="0 * * * *")
+        house.clock.advance("1 hour")
+        fire(house.store)
+        house.clock.advance(duration("1 day") - 1)
+        house.store.call(upkeep.reap)
+        assert show(house, over).status is Status.COMPLETED
+        house.clock.advance(1)
+        house.store.call(upkeep.reap)
+        with pytest.raises(NotFound):
+            show(house, over)
+        assert show(house, going_on).status is Status.PENDING
+
+    @pytest.mark.parametrize("due", [-1, 10**18, 10**30, "today", 1.5])
+    def test_a_made_up_event_cannot_say_that_it_was_due_at_no_time(self, house: House, due: Any) -> None:
+        with pytest.raises(Invalid, match=r"data\.dueAt"):
+            house.push(type=Type.PLAN, data={"planName": "mine", "dueAt": due})
+
+    def test_people_have_plans_too(self, house: House) -> None:
+        made(house, "husam", instruction="call home", runAfter="1 hour")
+        house.clock.advance("1 hour")
+        fire(house.store)
+        [item] = items(house, "husam")
+        assert (item.event.content, item.state) == ("call home", State.PENDING)

@@ -1,0 +1,314 @@
+"""Spaces: their members, their messages, and who hears them."""
+
+import pytest
+
+from gatepost.actions import directory, inbox, spaces, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.core import space as rules
+from gatepost.core import wire
+from gatepost.core.entity import Kind
+from gatepost.core.event import Json, Trust, Type
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Store, Work
+from gatepost.testing import Kit
+
+PEOPLE = ("admin", "husam", "ana")
+AGENTS = ("designer", "developer", "analyst")
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    """An office of people and agents, and a space in which all but the administrator are."""
+    for name in PEOPLE:
+        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN, display=name.title()))
+    for name in AGENTS:
+        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    kit.store.call(spaces.create, name="Project Alpha", id="alpha", members=[*PEOPLE[1:], *AGENTS])
+    kit.bell.clear()
+    return kit.store
+
+
+def say(store: Store, content: str = "Let's finalize the Q4 report", by: str = "husam") -> int:
+    return store.call(spaces.post, "alpha", sender=by, content=content).seq
+
+
+def heard(store: Store, name: str) -> list[str]:
+    return [item.event.content for item in store.look(inbox.peek, name)]
+
+
+class TestMaking:
+    def test_a_space_has_the_id_that_its_name_suggests(self, store: Store) -> None:
+        made = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
+        assert made.id == "q4-report-the-munster-office"
+        assert made.name == "Q4 Report: the Münster office!"
+        assert store.look(spaces.show, made.id) == made
+
+    def test_a_name_without_such_letters_does_as_well(self, store: Store) -> None:
+        made = store.call(spaces.create, name="四半期")
+        assert made.id.startswith("spc_")
+        assert store.look(spaces.show, made.id).name == "四半期"
+
+    def test_an_id_is_given_once(self, store: Store) -> None:
+        with pytest.raises(Conflict):
+            store.call(spaces.create, name="alpha")
+
+    def test_a_name_is_something_to_show(self, store: Store) -> None:
+        for name in ("", " ", "a\nb", "x" * 201, "a\x00b", "\ud800"):
+            with pytest.raises(Invalid):
+                store.call(spaces.create, name=name)
+
+    def test_an_id_is_a_name(self, store: Store) -> None:
+        for id in ("", "Alpha", "a b", "-a", "a\x00", "all", "x" * 64):
+            with pytest.raises(Invalid):
+                store.call(spaces.create, name="Beta", id=id)
+            with pytest.raises(Invalid):
+                store.look(spaces.show, id)
+
+    def test_everybody_in_it_must_be_there(self, store: Store) -> None:
+        store.call(directory.retire, "ana")
+        for member, refusal in (("anna", UnknownAddress), ("ana", Refused), ("team:x", Invalid)):
+            with pytest.raises(refusal):
+                store.call(spaces.create, name="Beta", members=["husam", member])
+        with pytest.raises(NotFound):
+            store.look(spaces.show, "beta")
+
+    def test_a_long_name_is_cut_to_an_id(self) -> None:
+        assert rules.slug("a" * 62 + " b") == "a" * 62
+        assert rules.slug("...") is None
+
+
+class TestMembers:
+    def test_are_listed_in_the_order_in_which_they_joined(self, kit: Kit, store: Store) -> None:
+        kit.clock.advance("1 minute")
+        store.call(spaces.join, "alpha", "admin")
+        names = [member.name for member in store.look(spaces.members, "alpha", as_="ana")]
+        assert names == ["husam", "ana", *AGENTS, "admin"]
+
+    def test_joining_twice_changes_nothing(self, kit: Kit, store: Store) -> None:
+        say(store)
+        before = store.call(spaces.mark_read, "alpha", "ana", 1)
+        kit.clock.advance("1 minute")
+        assert store.call(spaces.join, "alpha", "ana") == before
+
+    def test_a_newcomer_reads_all_and_has_nothing_unread(self, store: Store) -> None:
+        say(store)
+        store.call(spaces.join, "alpha", "admin")
+        assert len(store.look(spaces.read, "alpha", as_="admin")) == 1
+        assert store.look(spaces.unread, "admin") == {"alpha": 0}
+
+    def test_only_they_may_look(self, store: Store) -> None:
+        for query in (spaces.show, spaces.members, spaces.read):
+            with pytest.raises(Refused):
+                store.look(query, "alpha", as_="admin")
+        with pytest.raises(Refused):
+            store.call(spaces.mark_read, "alpha", "admin", 0)
+        assert store.look(spaces.page, as_="admin") == []
+        assert [space.id for space in store.look(spaces.page, as_="ana")] == ["alpha"]
+        assert [space.id for space in store.look(spaces.page)] == ["alpha"]
+
+    def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
+        say(store, "one")
+        store.call(spaces.leave, "alpha", "analyst")
+        say(store, "two")
+        assert heard(store, "analyst") == ["one"]
+        assert heard(store, "designer") == ["one", "two"]
+        with pytest.raises(Refused):
+            store.look(spaces.read, "alpha", as_="analyst", after_seq=1)
+        with pytest.raises(Refused):
+            say(store, by="analyst")
+        with pytest.raises(NotFound):
+            store.call(spaces.leave, "alpha", "analyst")
+
+    def test_a_retired_one_blocks_nobody_and_gets_nothing(self, store: Store) -> None:
+        store.call(directory.retire, "analyst")
+        say(store)
+        assert len(heard(store, "designer")) == 1
+        assert store.look(inbox.page, "analyst") == []
+        assert "analyst" not in [member.name for member in store.look(spaces.members, "alpha")]
+        with pytest.raises(Refused):
+            say(store, by="analyst")
+        with pytest.raises(Refused):
+            store.look(spaces.read, "alpha", as_="analyst")
+        store.call(spaces.leave, "alpha", "analyst")
+
+    def test_pages_go_on_after_a_number(self, store: Store) -> None:
+        for name in ("beta", "gamma", "delta"):
+            store.call(spaces.create, name=name, members=["ana"])
+        first = store.look(spaces.page, as_="ana", limit=2)
+        rest = store.look(spaces.page, as_="ana", after=first[-1].number)
+        assert [space.id for space in (*first, *rest)] == ["alpha", "beta", "gamma", "delta"]
+
+
+class TestPosting:
+    def test_a_message_reaches_exactly_the_other_agents_once_each(self, kit: Kit, store: Store) -> None:
+        say(store)
+        say(store, "On it.", by="analyst")
+        assert {name: len(store.look(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
+            "admin": 0,
+            "husam": 0,
+            "ana": 0,
+            "designer": 2,
+            "developer": 2,
+            "analyst": 1,
+        }
+        assert all(account.balanced for account in store.look(upkeep.accounts))
+        rings = [(ring.recipient, ring.cause) for ring in kit.bell.clear()]
+        assert sorted(rings[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
+
+    def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
+        message = store.call(
+            spaces.post, "alpha", sender="husam", content="Hello", data={"n": 1}, hops=2, trust=Trust.OWNER
+        )
+        [item] = store.look(inbox.peek, "analyst")
+        event = item.event
+        assert (event.type, event.source, event.key) == (Type.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
+        assert (event.hops, event.trust) == (2, Trust.OWNER)
+        document = wire.event(event)
+        assert document["data"] == {
+            "spaceId": "alpha",
+            "spaceName": "Project Alpha",
+            "messageId": message.id,
+            "senderEntityId": "husam",
+            "senderName": "Husam",
+            "senderType": "human",
+            "content": "Hello",
+        }
+        assert document["extra"] == {"seq": 1}
+        [read] = store.look(spaces.read, "alpha")
+        assert read == message
+
+    def test_a_batch_reads_as_the_source_document_has_it(self, store: Store) -> None:
+        say(store)
+        batch = store.call(inbox.claim, "analyst", owner="session")
+        assert str(batch).splitlines()[1] == (
+            '[Project Alpha] Husam (human): "Let\'s finalize the Q4 report" (space alpha, message 1)'
+        )
+
+    def test_a_chain_that_is_too_long_does_not_wake(self, kit: Kit, store: Store) -> None:
+        store.call(spaces.post, "alpha", sender="designer", content="again", hops=17)
+        assert {ring.recipient: ring.wakes for ring in kit.bell.clear()} == {
+            "developer": False,
+            "analyst": False,
+            "admin": True,
+            "space:alpha": True,
+        }
+
+    def test_nobody_else_may_speak(self, kit: Kit, store: Store) -> None:
+        for sender, refusal in (("admin", Refused), ("nobody", UnknownAddress), ("*", Invalid)):
+            with pytest.raises(refusal):
+                say(store, by=sender)
+        with pytest.raises(NotFound):
+            store.call(spaces.post, "beta", sender="husam", content="?")
+        assert store.look(spaces.show, "alpha").last_seq == 0
+        assert kit.bell.clear() == []
+
+    def test_what_cannot_be_stored_takes_no_number(self, store: Store) -> None:
+        wrong: list[tuple[str, Json, type[Exception]]] = [
+            ("", None, Invalid),
+            ("a\x00b", None, Invalid),
+            ("\ud800", None, Invalid),
+            ("x" * (256 * 1024 + 1), None, TooLarge),
+            ("x", "y" * (1024 * 1024), TooLarge),
+            ("x", {"n": "\x00"}, Invalid),
+            ("x", float("nan"), Invalid),
+        ]
+        for content, data, refusal in wrong:
+            with pytest.raises(refusal):
+                store.call(spaces.post, "alpha", sender="husam", content=content, data=data)
+        assert say(store) == 1
+        assert len(heard(store, "analyst")) == 1
+
+    def test_a_failure_later_in_the_transaction_takes_the_number_back(self, kit: Kit, store: Store) -> None:
+        def post_and_fail(work: Work) -> None:
+            spaces.post(work, "alpha", sender="husam", content="never")
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            store.call(post_and_fail)
+        assert kit.bell.clear() == []
+        assert say(store) == 1
+        assert heard(store, "analyst") == ["Let's finalize the Q4 report"]
+
+    def test_the_name_of_a_message_is_its_senders_of_today(self, store: Store) -> None:
+        say(store)
+        store.call(directory.update, "husam", display="Husam A.")
+        [message] = store.look(spaces.read, "alpha")
+        assert message.sender_display == "Husam A."
+
+
+class TestReading:
+    def test_pages_by_number_oldest_first(self, store: Store) -> None:
+        for number in range(1, 11):
+            say(store, str(number))
+
+        def seqs(**wish: int) -> list[int]:
+            return [message.seq for message in store.look(spaces.read, "alpha", as_="ana", **wish)]
+
+        assert seqs() == list(range(1, 11))
+        assert seqs(limit=3) == [8, 9, 10]
+        assert seqs(before_seq=8, limit=3) == [5, 6, 7]
+        assert seqs(after_seq=0, limit=3) == [1, 2, 3]
+        assert seqs(after_seq=3, before_seq=6) == [4, 5]
+        assert seqs(after_seq=10) == []
+        assert seqs(before_seq=1) == []
+        assert seqs(after_seq=-(2**70)) == list(range(1, 11))
+        assert seqs(after_seq=2**70) == []
+        assert seqs(before_seq=2**70, limit=1) == [10]
+
+    def test_read_marks_never_go_back(self, store: Store) -> None:
+        for _ in range(3):
+            say(store)
+        assert store.look(spaces.unread, "ana") == {"alpha": 3}
+        assert store.call(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
+        assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
+        assert store.look(spaces.unread, "ana") == {"alpha": 1}
+        for wrong in (-1, 4, 2**70):
+            with pytest.raises(Invalid):
+                store.call(spaces.mark_read, "alpha", "ana", wrong)
+
+    def test_what_one_says_oneself_is_read_by_whoever_had_read_the_rest(self, store: Store) -> None:
+        say(store, by="ana")
+        assert store.look(spaces.unread, "ana") == {"alpha": 0}
+        assert store.look(spaces.unread, "husam") == {"alpha": 1}
+        say(store, by="husam")
+        assert store.look(spaces.unread, "husam") == {"alpha": 2}
+
+    def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
+        say(store, by="designer")
+        for name in ("husam", "ana"):
+            assert store.look(inbox.page, name) == []
+            assert store.look(spaces.unread, name) == {"alpha": 1}
+
+
+class TestChanging:
+    def test_a_new_name_leaves_the_id(self, store: Store) -> None:
+        assert store.call(spaces.rename, "alpha", "Project Omega").id == "alpha"
+        assert store.look(spaces.show, "alpha").name == "Project Omega"
+        with pytest.raises(Invalid):
+            store.call(spaces.rename, "alpha", "\n")
+
+    def test_an_archived_space_is_read_and_nothing_else(self, kit: Kit, store: Store) -> None:
+        say(store)
+        kit.clock.advance("1 minute")
+        archived = store.call(spaces.archive, "alpha")
+        assert archived.archived_at == kit.clock.now()
+        assert store.look(spaces.show, "alpha", as_="ana") == archived
+        for refused in (
+            lambda: say(store),
+            lambda: store.call(spaces.join, "alpha", "admin"),
+            lambda: store.call(spaces.rename, "alpha", "Beta"),
+            lambda: store.call(spaces.archive, "alpha"),
+        ):
+            with pytest.raises(Conflict):
+                refused()
+        assert len(store.look(spaces.read, "alpha", as_="ana")) == 1
+        assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
+        store.call(spaces.leave, "alpha", "ana")
+
+    def test_whoever_reads_along_is_told_of_every_change(self, kit: Kit, store: Store) -> None:
+        store.call(spaces.join, "alpha", "admin")
+        store.call(spaces.leave, "alpha", "admin")
+        store.call(spaces.rename, "alpha", "Beta")
+        store.call(spaces.archive, "alpha")
+        assert kit.bell.clear() == [Ring("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")]
