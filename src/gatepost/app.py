@@ -1,24 +1,110 @@
 """Where settings meet adapters: the only place that knows adapters by name."""
 
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, Final
+from urllib.parse import unquote
 
+from gatepost.actions import directory
+from gatepost.actions.directory import ADMINISTRATOR, Newcomer
 from gatepost.adapters.clock import SystemClock
-from gatepost.errors import Invalid, Unavailable
+from gatepost.core.entity import Kind
+from gatepost.core.instants import SECOND
+from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
+from gatepost.ports.bell import Bell, silent
 from gatepost.ports.clock import Clock
+from gatepost.ports.letterbox import Letterbox
 from gatepost.ports.store import Store
+from gatepost.ports.transport import Condition, Transport
+from gatepost.settings import Configuration, masked
+
+#: the folder in the home where processes hear each other's rings
+RINGS: Final = "rings"
+
+
+@contextmanager
+def opened(
+    configuration: Configuration, *, bell: Bell = silent, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[Store]:
+    """
+    The store that is set, ready for use: made if there was none (then `tell` is told where), its schema brought up to
+    this code, the administrator registered. It is closed afterwards.
+    """
+    settings = configuration.settings
+    with closing(configured_store(configuration, bell)) as store:
+        if settings.store.startswith("sqlite:"):
+            _make_room(sqlite_path(settings.store), configuration.home)
+        had, _ = store.migrate()
+        if not had:
+            tell(f"made a new store: {masked(settings.store)}")
+        register_administrator(store)
+        yield store
+
+
+def configured_store(configuration: Configuration, bell: Bell = silent) -> Store:
+    """The store that is set; nothing is opened before it is first used."""
+    settings = configuration.settings
+    if settings.store.startswith("sqlite:"):
+        return open_store(settings.store, bell=bell, limits=settings.rules(), busy=settings.sqlite.busy / SECOND)
+    return open_store(settings.store, bell=bell, limits=settings.rules(), writers=settings.postgres.writers)
+
+
+def configured_transport(
+    configuration: Configuration, *, changed: Callable[[Condition], None] | None = None
+) -> Transport:
+    """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
+    settings = configuration.settings
+    kind = settings.transport.partition(":")[0]
+    try:
+        match kind:
+            case "memory":
+                from gatepost.adapters.transports.memory import MemoryTransport
+
+                return MemoryTransport()
+            case "socket":
+                from gatepost.adapters.transports.socket import SocketTransport
+
+                return SocketTransport(configuration.home / RINGS, changed=changed)
+            case "postgres":
+                from gatepost.adapters.transports.postgres import PostgresTransport
+
+                return PostgresTransport(settings.store, changed=changed)
+            case "nats" | "tls":
+                from gatepost.adapters.transports.nats import NatsTransport
+
+                return NatsTransport(settings.transport, changed=changed)
+            case _:
+                from gatepost.adapters.transports.redis import RedisTransport
+
+                return RedisTransport(settings.transport, changed=changed)
+    except ImportError:
+        raise Unavailable(
+            f"the transport {masked(settings.transport)!r} needs its driver", hint=f"pip install 'gatepost[{kind}]'"
+        ) from None
+
+
+def configured_letterbox(configuration: Configuration) -> Letterbox | None:
+    """Where outside programs leave events, if the transport has such a place."""
+    if not configuration.settings.transport.startswith(("redis", "unix")):
+        return None
+    from gatepost.adapters.transports.letterbox import RedisLetterbox
+
+    return RedisLetterbox(configuration.settings.transport)
 
 
 def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store:
     """Make the store that a URL names; nothing is opened before it is first used. A `clock` rules time and identity."""
     options |= {"clock": clock or SystemClock(), "clock_rules": clock is not None}
-    match urlsplit(url).scheme:
+    match url.partition(":")[0]:
         case "sqlite":
             from gatepost.adapters.stores.sqlite import SqliteStore
 
             return SqliteStore(sqlite_path(url), **options)
         case "postgresql" | "postgres":
+            _check_address(url)
             try:
                 from gatepost.adapters.stores.postgres import PostgresStore
             except ImportError:
@@ -27,12 +113,58 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
                 ) from None
             return PostgresStore(url, **options)
         case _:
-            raise Invalid(f"{url!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
+            raise Invalid(f"{masked(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
 
 
 def sqlite_path(url: str) -> Path:
     """`sqlite:///office.db` is a file here, `sqlite:////var/office.db` one anywhere."""
     path = unquote(url.removeprefix("sqlite://"))
-    if not path.startswith("/") or path == "/":
+    if not path.startswith("/") or path == "/" or "\x00" in path:
         raise Invalid(f"{url!r} names no file", hint="use sqlite:///FILE, or sqlite:////FOLDER/FILE")
     return Path(path[1:])
+
+
+def register_administrator(store: Store) -> None:
+    """Nothing is done where there is one: also a store whose maker died half-way gets its administrator."""
+    try:
+        store.look(directory.find, ADMINISTRATOR)
+    except UnknownAddress:
+        with suppress(Conflict):  # another process was first
+            store.call(directory.register, Newcomer(name=ADMINISTRATOR, kind=Kind.HUMAN, display="Administrator"))
+
+
+def make_home(home: Path) -> bool:
+    """Make the folder, for this user alone; say whether it was missing."""
+    if home.is_dir():
+        return False
+    try:
+        home.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise Unavailable(
+            f"the folder {str(home)!r} cannot be made: {error.strerror}", hint="name another one in GATEPOST_HOME"
+        ) from None
+    return True
+
+
+def _make_room(path: Path, home: Path) -> None:
+    """A new file is for this user alone, and so is the home if it is to be made for it."""
+    if path.parent == home:
+        make_home(home)
+    with suppress(OSError):  # it is there; or it cannot be made, and the store will say why
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _check_address(url: str) -> None:
+    """Refuse what the driver would take apart in the wrong place, and so name part of a password as a host or port."""
+    server, _, rest = url.partition("://")[2].partition("/")
+    hosts = server.rpartition("@")[2].partition("?")[0].split(",")
+    ports = [port for host in hosts for port in re.findall(r":([^:\]]*)$", host)]
+    if (
+        server.count("@") > 1
+        or "@" in rest.partition("?")[0]
+        or not all(re.fullmatch("[0-9]*", port) for port in ports)
+    ):
+        raise Invalid(
+            "the PostgreSQL URL of the store cannot be read",
+            hint="in a password / : @ # ? % are written %2F %3A %40 %23 %3F %25",
+        )

@@ -18,7 +18,7 @@ next one. Why nothing is lost and nothing is given out twice at once:
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypedDict, Unpack
 
 from gatepost.actions import directory, intake
 from gatepost.core import batch as rules
@@ -43,30 +43,43 @@ def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Ite
     return items.peek(reader, directory.find(reader, name).number, limit)
 
 
+class Wanted(TypedDict, total=False):
+    """Which items are wanted; what is left out, or None, lets all of them through."""
+
+    state: State | None
+    type: Type | None
+    sender: str | None
+    ref: Ref | None
+    #: made at that time or later, and before that time
+    since: Instant | None
+    until: Instant | None
+
+
 def page(
     reader: Reader,
     name: str | None = None,
     *,
-    state: State | None = None,
-    type: Type | None = None,
-    sender: str | None = None,
-    ref: Ref | None = None,
-    since: Instant | None = None,
-    until: Instant | None = None,
     after: int = 0,
+    beyond: str | None = None,
     limit: int = 100,
+    **wanted: Unpack[Wanted],
 ) -> list[Item]:
-    """Items of one inbox, or of all, in order of arrival; `after` is the arrival of the last one seen."""
+    """
+    Items of one inbox, or of all, in order of arrival; `after` is the arrival of the last one seen. An event of several
+    recipients has an item for each: `beyond` is the one whose item was seen last, without it all of them were.
+    """
+    sender = wanted.get("sender")
     return items.page(
         reader,
         recipient=directory.find(reader, name).number if name is not None else None,
-        state=state,
-        type=type,
+        state=wanted.get("state"),
+        type=wanted.get("type"),
         sender=directory.find(reader, sender).name if sender is not None else None,
-        ref=ref,
-        since=since,
-        until=until,
+        ref=wanted.get("ref"),
+        since=wanted.get("since"),
+        until=wanted.get("until"),
         after=after,
+        beyond=directory.find(reader, beyond).number if beyond is not None else None,
         most=limit,
     )
 

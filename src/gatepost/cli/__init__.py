@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: noun, then verb. Data goes to stdout, talk to stderr."""

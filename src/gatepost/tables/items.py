@@ -104,9 +104,13 @@ def page(
     since: Instant | None,
     until: Instant | None,
     after: int,
+    beyond: int | None,
     most: int,
 ) -> list[Item]:
-    """Items in order of arrival; what is pending past its time is shown as expired."""
+    """
+    Items in order of arrival, and of recipients, after an arrival or, of that one, beyond a recipient. What is pending
+    past its time is shown as expired.
+    """
     rows = reader.all(
         "items/list",
         recipient=recipient,
@@ -117,7 +121,9 @@ def page(
         ref_id=ref.id if ref else None,
         since=since,
         until=until,
-        after=after,
+        after=after if beyond is None else after - 1,
+        seen=after,
+        beyond=beyond,
         now=reader.now,
         most=most,
     )

@@ -7,7 +7,8 @@ SELECT * FROM (
     WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
         AND (expires_at IS NULL OR expires_at > :now)
 ) AS item
-WHERE (
+WHERE (CAST(:beyond AS BIGINT) IS NULL OR arrival > :seen OR recipient > CAST(:beyond AS BIGINT))
+    AND (
         CAST(:state AS TEXT) IS NULL
         OR CASE WHEN state = 'pending' AND expires_at <= :now THEN 'expired' ELSE state END = CAST(:state AS TEXT)
     )

@@ -1,0 +1,99 @@
+"""`gatepost doctor`: whether everything is as it should be, and what to do where it is not."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import typer
+
+from gatepost import app, settings
+from gatepost.actions import health
+from gatepost.cli import output
+from gatepost.cli.here import Json
+from gatepost.errors import GatepostError
+from gatepost.ports.store import Store
+from gatepost.settings import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    ok: bool
+    detail: str
+    hint: str | None = None
+
+
+def doctor(json: Json = False) -> None:
+    """
+    Look everything over: home, settings, store, schema, integrity, accounts, orphans.
+
+    Prints a line for each, and exits with 1 if something is wrong.
+
+    \b
+    Example:
+      gatepost doctor
+    """
+    findings = list(_findings())
+    if json:
+        output.document([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            output.line_out(f"{'ok' if finding.ok else 'wrong':<5}  {finding.check:<9}  {finding.detail}")
+            if finding.hint and not finding.ok:
+                output.line_out(f"{'':<5}  {'':<9}  hint: {finding.hint}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def _findings() -> Iterator[Finding]:
+    """What is found, until something is wrong that everything after it stands on."""
+    try:
+        configuration = settings.load()
+    except GatepostError as error:
+        yield _wrong("settings", error)
+        return
+    yield Finding("home", True, f"{configuration.home} ({configuration.home_origin})")
+    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults hold")
+    yield from _store(configuration)
+
+
+def _store(configuration: Configuration) -> Iterator[Finding]:
+    url = settings.masked(configuration.settings.store)
+    made: list[str] = []
+    try:
+        with app.opened(configuration, tell=made.append) as store:
+            yield Finding("store", True, url + (" (made just now)" if made else ""))
+            yield Finding("schema", True, f"version {store.migrate()[1]}")
+            yield from _books(store)
+    except GatepostError as error:
+        yield _wrong("store", error)
+
+
+def _books(store: Store) -> Iterator[Finding]:
+    broken = store.check()
+    yield Finding(
+        "integrity",
+        not broken,
+        "; ".join(broken[:3]) or "the database is whole",
+        "restore a backup, or save what can be read with `gatepost export`",
+    )
+    unbalanced, inboxes, accepted = store.look(health.unbalanced)
+    detail = "; ".join(
+        f"{account.name!r} accepted {account.accepted} but has {account.found}" for account in unbalanced[:3]
+    )
+    yield Finding(
+        "accounts",
+        not unbalanced,
+        detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
+        "this should not happen: keep a copy of the store and report it",
+    )
+    orphans = store.look(health.orphans)
+    yield Finding(
+        "orphans",
+        not orphans,
+        "; ".join(orphans) or "none",
+        "an import that was cut off leaves some: run it again; else keep a copy of the store and report it",
+    )
+
+
+def _wrong(check: str, error: GatepostError) -> Finding:
+    return Finding(check, False, settings.masked(error.message), error.hint)

@@ -1,0 +1,121 @@
+"""What agents and people have in common on the command line."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost.actions import directory, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.cli import here, output, words
+from gatepost.core import wire
+from gatepost.core.account import Account
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.instants import rfc3339
+from gatepost.errors import Refused
+from gatepost.ports.store import Reader
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
+NewName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Up to 63 lower-case letters, digits, dots, dashes and underscores.", show_default=False
+    ),
+]
+Display = Annotated[str | None, typer.Option("--display", metavar="TEXT", help="The name to show; else the name.")]
+Team = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="The team.")]
+Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="The role in the team.")]
+Owner = Annotated[
+    str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
+]
+Alias = Annotated[
+    list[str] | None, typer.Option("--alias", metavar="ID", help="Another name, such as a bead id; may be repeated.")
+]
+Retired = Annotated[bool, typer.Option("--retired", help="Those who are retired, too.")]
+
+_WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a service"}
+
+
+def add(newcomer: Newcomer, *, json: bool) -> None:
+    with here.opened() as place:
+        entity = place.store.call(directory.register, newcomer)
+    _done(entity, f"registered {entity.name!r}", json=json)
+
+
+def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
+    most = words.number(limit, "--limit", most=1_000_000)
+    with here.opened() as place:
+        found = place.store.look(directory.page, kind=kind, team=team, retired=retired, limit=most + 1)
+    shown = found[:most]
+    if json:
+        output.document([wire.entity(entity) for entity in shown])
+    elif shown:
+        output.table(["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"], [_row(each) for each in shown])
+    else:
+        output.talk("there is nobody" + (f" in the team {team!r}" if team else ""))
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit")
+
+
+def show(name: str, kind: Kind, *, json: bool) -> None:
+    def query(reader: Reader) -> tuple[Entity, Account]:
+        entity = _expect(directory.show(reader, name), kind)
+        [account] = upkeep.accounts(reader, entity.name)
+        return entity, account
+
+    with here.opened() as place:
+        entity, account = place.store.look(query)
+    if json:
+        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
+        return
+    output.facts(
+        [
+            ("name", entity.name),
+            ("display", entity.display),
+            ("team", entity.team),
+            ("role", entity.role),
+            ("owner", entity.owner),
+            ("aliases", ", ".join(entity.aliases)),
+            ("since", rfc3339(entity.created_at)),
+            ("retired", rfc3339(entity.retired_at) if entity.retired_at is not None else None),
+            ("accepted", account.accepted),
+            ("pending", account.pending),
+            ("claimed", account.claimed),
+            ("delivered", account.delivered),
+            ("expired", account.expired),
+            ("dead", account.dead),
+            ("discarded", account.discarded),
+        ]
+    )
+
+
+def retire(name: str, kind: Kind, *, json: bool) -> None:
+    with here.opened() as place:
+        _expect(place.store.look(directory.find, name), kind)
+        entity = place.store.call(directory.retire, name)
+    _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
+
+
+def _expect(entity: Entity, kind: Kind) -> Entity:
+    if entity.kind is not kind:
+        raise Refused(f"{entity.name!r} is {_WORDS[entity.kind]}, not {_WORDS[kind]}")
+    return entity
+
+
+def _done(entity: Entity, words: str, *, json: bool) -> None:
+    if json:
+        output.document(wire.entity(entity))
+    else:
+        output.line_out(entity.name)
+        output.talk(words)
+
+
+def _row(entity: Entity) -> list[str]:
+    return [
+        entity.name,
+        entity.display,
+        entity.team or "",
+        entity.role or "",
+        entity.owner or "",
+        rfc3339(entity.created_at)[:10] + (" (retired)" if not entity.live else ""),
+        ", ".join(entity.aliases),
+    ]

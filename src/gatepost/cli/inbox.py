@@ -1,0 +1,259 @@
+"""`gatepost inbox`: what waits, what has become of it, and what to do about it."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gatepost.actions import inbox
+from gatepost.cli import here, output, words
+from gatepost.cli.here import EventId, Json, Limit, To
+from gatepost.cli.mend import discard, done, replay
+from gatepost.cli.plain import Noun
+from gatepost.cli.push import push
+from gatepost.core import line, wire
+from gatepost.core.batch import GUEST_BUDGET
+from gatepost.core.claim import Batch
+from gatepost.core.event import Item, Priority, Ref, State, Type
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.errors import Invalid
+from gatepost.ports.store import Reader
+from gatepost.runtime.drain import drain as drain_inbox
+from gatepost.runtime.drain import sweep
+
+app = Noun(help="Push, read and mend what is in inboxes.")
+app.verb("push")(push)
+
+#: characters of a batch for a program: it reads JSON, and no host cuts that short
+_PROGRAM_BUDGET = 1_000_000
+
+
+@app.verb("list")
+def list_(
+    to: To = None,
+    every: Annotated[bool, typer.Option("--all", help="Whatever its state.")] = False,
+    delivered: Annotated[bool, typer.Option("--delivered", help="Only what was delivered.")] = False,
+    expired: Annotated[bool, typer.Option("--expired", help="Only what ran out of time.")] = False,
+    dead: Annotated[bool, typer.Option("--dead", help="Only what failed too often.")] = False,
+    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help=f"One of {', '.join(State)}.")] = None,
+    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only events of this type.")] = None,
+    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Only what this one sent.")] = None,
+    ref: Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="Only what is about this.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="2h", help="Only what came since: how long ago, or a time.")
+    ] = None,
+    older: Annotated[
+        str | None, typer.Option("--older", metavar="1d", help="Only what came before: how long ago, or a time.")
+    ] = None,
+    limit: Limit = "100",
+    json: Json = False,
+) -> None:
+    """
+    List what is in an inbox, in order of arrival.
+
+    What is pending is listed, unless another state is asked for. --to '*' lists all inboxes.
+
+    \b
+    Examples:
+      gatepost inbox list --to analyst
+      gatepost inbox list --to '*' --dead --json
+      gatepost inbox list --to analyst --all --type mail --since 2h
+    """
+    wanted = _state(state, every=every, delivered=delivered, expired=expired, dead=dead)
+    most = words.number(limit, "--limit", most=100_000)
+    kind = Type.parse(type) if type is not None else None
+    about = Ref.parse(ref) if ref is not None else None
+    with here.opened() as place:
+        whose = None if to in ("*", "ALL") else place.whose(to)
+
+        def query(reader: Reader) -> tuple[Instant, list[Item]]:
+            return reader.now, inbox.page(
+                reader,
+                whose,
+                state=wanted,
+                type=kind,
+                sender=sender,
+                ref=about,
+                since=words.moment(since, "--since", reader.now) if since is not None else None,
+                until=words.moment(older, "--older", reader.now) if older is not None else None,
+                limit=most + 1,
+            )
+
+        now, found = place.store.look(query)
+    shown = found[:most]
+    if json:
+        output.document([wire.item(item) for item in shown])
+    elif shown:
+        _table(shown, now, whose is None)
+    else:
+        output.talk("nothing there" if whose is None else f"nothing there for {whose!r}")
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit, or narrow it with --since, --older or --type")
+
+
+@app.verb("peek")
+def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
+    """
+    Show what waits, as a drain would; nothing changes.
+
+    \b
+    Example:
+      gatepost inbox peek --to analyst -n 3
+    """
+    most = words.number(limit, "--limit", most=1_000)
+    with here.opened() as place:
+        whose = place.whose(to)
+        now, found = place.store.look(lambda reader: (reader.now, inbox.peek(reader, whose, limit=most + 1)))
+    shown = found[:most]
+    if json:
+        output.document([wire.item(item) for item in shown])
+    elif shown:
+        output.line_out(line.batch(shown, at=now))
+    else:
+        output.talk(f"nothing waits for {whose!r}")
+    if len(found) > most:
+        output.talk("more is waiting: raise --limit to see it")
+
+
+@app.verb("show")
+def show(event: EventId, json: Json = False) -> None:
+    """
+    Show all of an event, and where it stands with each recipient.
+
+    \b
+    Example:
+      gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with here.opened() as place:
+        found = place.store.look(inbox.show, event)
+    if json:
+        output.document(wire.items(found))
+    else:
+        _details(found)
+
+
+@app.verb("drain")
+def drain(
+    to: To = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Who reads, for the receipt; else this process.")
+    ] = None,
+    limit: Limit = "20",
+    form: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+    json: Json = False,
+) -> None:
+    """
+    Print what waits, and mark it as delivered.
+
+    In that order: if the output cannot be written, nothing is marked, and the next drain prints it again. If this is
+    killed half-way, that happens when the time set as `inbox.hold` has passed.
+
+    \b
+    Examples:
+      gatepost inbox drain --to analyst
+      GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json
+    """
+    if form not in ("text", "json"):
+        raise Invalid(f"{form!r} is not a format", hint="use text or json")
+    program = json or form == "json"
+    most = words.number(limit, "--limit", most=1_000)
+    with here.opened() as place:
+        whose = place.whose(to)
+        batch = drain_inbox(
+            place.store,
+            whose,
+            owner=words.given(session, "--session") or f"cli:{os.getpid()}",
+            write=_write_document if program else _write_text,
+            cap=most,
+            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
+        )
+        sweep(place.store)
+    if batch.claim is None:
+        if program:
+            output.document([])
+        output.talk(f"nothing waits for {whose!r}")
+    elif program and batch.held:
+        output.talk(f"{batch.held} more waiting")
+
+
+app.verb("replay")(replay)
+app.verb("discard")(discard)
+app.verb("done")(done)
+
+
+def _state(state: str | None, **flags: bool) -> State | None:
+    """The state asked for: pending without a word, None for all of them."""
+    asked = [name for name, given in flags.items() if given] + ([state] if state is not None else [])
+    if len(asked) > 1:
+        raise Invalid("give only one of --all, --delivered, --expired, --dead and --state")
+    if flags["every"]:
+        return None
+    return State.parse(asked[0]) if asked else State.PENDING
+
+
+def _table(items: list[Item], now: Instant, whose: bool) -> None:
+    """The items, one a row; a column that would say the same of all of them is left out."""
+    urgent = any(item.event.priority is not Priority.NORMAL for item in items)
+    headings = ["EVENT", "STATE", *(["FOR"] if whose else []), "AGE", *(["PRIORITY"] if urgent else []), "WHAT"]
+    rows = [
+        [
+            item.event.id,
+            item.state.value,
+            *([item.recipient] if whose else []),
+            output.age(item.event.created_at, now),
+            *([item.event.priority.name.lower()] if urgent else []),
+            line.line(item.event),
+        ]
+        for item in items
+    ]
+    output.table(headings, rows)
+
+
+def _details(items: list[Item]) -> None:
+    event = items[0].event
+    sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
+    output.facts(
+        [
+            ("event", event.id),
+            ("type", event.type),
+            ("priority", event.priority.name.lower()),
+            ("from", sender),
+            ("source", event.source),
+            ("subject", event.subject),
+            ("about", event.ref),
+            ("created", rfc3339(event.created_at)),
+            ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
+            ("dedup key", event.key),
+            ("trust", event.trust),
+            ("hops", event.hops or None),
+            *((f"for {item.recipient}", _standing(item)) for item in items),
+        ]
+    )
+    if event.content:
+        output.line_out("\ncontent:\n" + output.prose(event.content))
+    if event.data is not None:
+        output.line_out("\ndata:\n" + output.prose(output.pretty(event.data)))
+
+
+def _standing(item: Item) -> str:
+    words = [item.state.value]
+    if item.ended_at is not None:
+        words.append(rfc3339(item.ended_at))
+    if item.receipt is not None:
+        words.append(f"by {item.receipt.owner} ({item.receipt.kind})")
+    if item.attempts:
+        words.append(f"after {item.attempts} failures")
+    if item.seen_at is not None:
+        words.append(f"seen {rfc3339(item.seen_at)}")
+    return ", ".join(words)
+
+
+def _write_text(batch: Batch) -> None:
+    output.line_out(str(batch))
+    sys.stdout.flush()
+
+
+def _write_document(batch: Batch) -> None:
+    output.document([wire.item(item) for item in batch.items])
+    sys.stdout.flush()

@@ -1,0 +1,68 @@
+"""`gatepost init`: a home of one's own for a folder."""
+
+import os
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from gatepost import app, settings
+from gatepost.cli import output
+from gatepost.cli.here import Json
+from gatepost.errors import Unavailable
+from gatepost.settings import FILE, HOME, declared, variable
+from gatepost.settings.forms import Form
+
+
+def init(json: Json = False) -> None:
+    """
+    Make a home here: the folder .gatepost with a settings file and a store, and the person admin.
+
+    With GATEPOST_HOME set, that folder is the home. What is there already is left as it is, so it can be run again.
+
+    \b
+    Example:
+      gatepost init
+    """
+    named = os.environ.get("GATEPOST_HOME")
+    home = Path.cwd() / (Path(named).expanduser() if named else HOME)
+    steps = [("home", str(home), app.make_home(home)), *_files(home)]
+    configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
+    made: list[str] = []
+    with app.opened(configuration, tell=made.append):
+        steps.append(("store", str(configuration.values["store"]), bool(made)))
+    if json:
+        output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
+        return
+    output.table(["", "WHAT", "WHERE"], [["made" if new else "found", what, where] for what, where, new in steps])
+    output.talk("next: gatepost agent add NAME, then gatepost inbox push --to NAME TEXT")
+
+
+def _files(home: Path) -> Iterator[tuple[str, str, bool]]:
+    """Write the settings file, all of it commented out, and keep what is private out of version control."""
+    found = settings.find_file(home)
+    if found is None:
+        _write(home / FILE, template())
+    yield "settings", str(found or home / FILE), found is None
+    if home.name == HOME and not (home / ".gitignore").exists():
+        _write(home / ".gitignore", "*\n")
+
+
+def template() -> str:
+    """A settings file with every setting in it, at its default and commented out."""
+    parts = ["# Settings of Gatepost. The variable in brackets sets the same, and is stronger.\n"]
+    for section, group in groupby(declared(), key=lambda each: each[0].rpartition(".")[0]):
+        parts.append(f"\n[{section}]\n" if section else "")
+        for name, field in group:
+            form: Form = field.metadata["form"]
+            value = form.show(field.default) if field.default is not None else "..."
+            quoted = f'"{value}"' if form.quoted else value
+            parts.append(f"\n# {field.metadata['meaning']} [{variable(name)}]\n")
+            parts.append(f"# {name.rpartition('.')[2]} = {quoted}\n")
+    return "".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None

@@ -1,0 +1,94 @@
+"""`gatepost inbox replay`, `discard` and `done`: what becomes of an event when a person decides."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost.actions import inbox
+from gatepost.cli import here, output, words
+from gatepost.cli.here import EventId, Json
+from gatepost.core import wire
+from gatepost.core.event import Item
+from gatepost.errors import Invalid
+
+
+def replay(
+    event: EventId,
+    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    json: Json = False,
+) -> None:
+    """
+    Let an event be read again.
+
+    What is dead, expired or discarded becomes pending, without an expiry and with no failures counted. What was
+    delivered stays delivered, and a new event with the same content is made.
+
+    \b
+    Example:
+      gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with here.opened() as place:
+        again = place.store.call(inbox.replay, event, words.given(to, "--to"))
+    _moved(again, "pending again for", json=json)
+
+
+def discard(
+    event: EventId,
+    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    json: Json = False,
+) -> None:
+    """
+    Put an event away without delivering it.
+
+    It must be pending or dead. `gatepost inbox replay` brings it back.
+
+    \b
+    Example:
+      gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
+    """
+    with here.opened() as place:
+        gone = place.store.call(inbox.discard, event, words.given(to, "--to"))
+    _moved(gone, "discarded for", json=json)
+
+
+def done(
+    event: EventId,
+    me: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Who is done with it; else the person who has it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """
+    Mark a person's item as done.
+
+    Agents drain their inbox; what a person has waits until it is done.
+
+    \b
+    Example:
+      gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
+    """
+    with here.opened() as place:
+        person = words.given(me, "--as") or _whoever(
+            place.store.look(inbox.show, event), place.configuration.settings.agent
+        )
+        item = place.store.call(inbox.done, person, event)
+    _moved([item], "done for", json=json)
+
+
+def _moved(items: list[Item], said: str, *, json: bool) -> None:
+    if json:
+        output.document(wire.items(items))
+        return
+    for item in items:
+        output.line_out(item.event.id)
+        output.talk(f"{said} {item.recipient}")
+
+
+def _whoever(items: list[Item], me: str | None) -> str:
+    """The recipient who is meant when none is named: the only one, or me."""
+    names = [item.recipient for item in items]
+    if len(names) == 1:
+        return names[0]
+    if me in names:
+        return me
+    raise Invalid(f"{items[0].event.id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")

@@ -1,0 +1,69 @@
+"""`gatepost person`."""
+
+from gatepost.actions.directory import Newcomer
+from gatepost.cli import entities
+from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
+from gatepost.cli.here import Json, Limit
+from gatepost.cli.plain import Noun
+from gatepost.core.entity import Kind
+
+app = Noun(help="People: what they get waits until they say it is done.")
+
+
+@app.verb("add")
+def add(
+    name: NewName,
+    display: Display = None,
+    team: Team = None,
+    role: Role = None,
+    alias: Alias = None,
+    owner: Owner = None,
+    json: Json = False,
+) -> None:
+    """
+    Register a person: from now on they have an inbox.
+
+    \b
+    Example:
+      gatepost person add husam --display "Husam"
+    """
+    newcomer = Newcomer(
+        name=name, kind=Kind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
+    )
+    entities.add(newcomer, json=json)
+
+
+@app.verb("list")
+def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", json: Json = False) -> None:
+    """
+    List the people, in order of registration.
+
+    \b
+    Example:
+      gatepost person list
+    """
+    entities.list_(Kind.HUMAN, team=team, retired=retired, limit=limit, json=json)
+
+
+@app.verb("show")
+def show(name: Name, json: Json = False) -> None:
+    """
+    Show a person and the accounts of their inbox.
+
+    \b
+    Example:
+      gatepost person show husam
+    """
+    entities.show(name, Kind.HUMAN, json=json)
+
+
+@app.verb("retire")
+def retire(name: Name, json: Json = False) -> None:
+    """
+    Let a person receive nothing from now on. What they have stays.
+
+    \b
+    Example:
+      gatepost person retire husam
+    """
+    entities.retire(name, Kind.HUMAN, json=json)

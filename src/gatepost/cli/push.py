@@ -1,0 +1,110 @@
+"""`gatepost inbox push`."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost import settings
+from gatepost.actions import directory, intake
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json
+from gatepost.core import instants, wire
+from gatepost.core.event import Priority, Push, Pushed, Ref, Type
+from gatepost.errors import Invalid
+
+
+def push(
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT|-", help="What to say; - reads it from stdin.", show_default=False)
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="ADDRESS",
+            help="Who it is for: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent.",
+        ),
+    ] = None,
+    broadcast: Annotated[bool, typer.Option("--broadcast", help="For every agent, as --to '*'.")] = False,
+    bead: Annotated[str | None, typer.Option("--bead", metavar="ID", help="For whoever has this alias.")] = None,
+    sender: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who it is from.")] = None,
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help=f"One of {', '.join(Type)}.")] = Type.EVENT,
+    source: Annotated[str, typer.Option("--source", metavar="NAME", help="What it comes through.")] = "cli",
+    subject: Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="A short title.")] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="JSON", help="A payload; @FILE reads a file, - reads stdin.")
+    ] = None,
+    priority: Annotated[
+        str, typer.Option("--priority", metavar="P", help="critical, high, normal, low, fyi; or 0 to 4.")
+    ] = "normal",
+    ttl: Annotated[
+        str | None, typer.Option("--ttl", metavar="10m", help="How long it is worth reading; then it expires.")
+    ] = None,
+    dedup_key: Annotated[
+        str | None,
+        typer.Option("--dedup-key", metavar="KEY", help="A second push with this key is recognised as a repeat."),
+    ] = None,
+    ref: Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="What it is about.")] = None,
+    json: Json = False,
+) -> None:
+    """
+    Put an event into an inbox, and print its id.
+
+    When this returns, the event is on disk. Without an address it goes to the current agent.
+
+    \b
+    Examples:
+      gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
+      gatepost inbox push --to team:web --type alert --source ci --priority high "The build is red"
+      git log -1 | gatepost inbox push --to reviewer --subject "New commit" --dedup-key commit:41f2 -
+    """
+    if text is None and data is None:
+        raise Invalid("there is nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
+    if text == "-" and data == "-":
+        raise Invalid("text and data cannot both be read from stdin", hint="read the data from a file: --data @FILE")
+    if sum((to is not None, bead is not None, broadcast)) > 1:
+        raise Invalid("give only one of --to, --bead and --broadcast")
+    configuration = settings.load()
+    limits = configuration.settings.rules()
+    wish = Push(
+        to="*" if broadcast else words.given(bead, "--bead") or here.whose(to, configuration),
+        type=Type.parse(type),
+        source=source,
+        sender=words.given(sender, "--as"),
+        subject=subject,
+        priority=Priority.parse(priority),
+        key=dedup_key,
+        ttl=instants.duration(ttl) if ttl is not None else None,
+        ref=Ref.parse(ref) if ref is not None else None,
+        data=words.data(data, limits.data) if data is not None else None,
+        content=words.content(text, limits.content) if text is not None else "",
+    )
+    with here.opened(configuration) as place:
+        if bead is not None:
+            place.store.look(directory.aliased, bead)
+        pushed = place.store.call(intake.push, wish)
+    if json:
+        output.document(wire.pushed(pushed))
+    else:
+        _tell(pushed)
+
+
+def _tell(pushed: Pushed) -> None:
+    if pushed.broadcast is not None:
+        output.line_out(pushed.event)
+        output.talk("a repeat: this broadcast was made before" if pushed.duplicate else "pushed to every agent")
+        return
+    if not pushed.deliveries:
+        output.talk("nobody else is there: nothing was stored")
+        return
+    output.line_out(pushed.event)
+    new = [each.name for each in pushed.deliveries if not each.duplicate]
+    repeated = [each.name for each in pushed.deliveries if each.duplicate]
+    if new:
+        output.talk(f"pushed to {_names(new)}")
+    if repeated:
+        output.talk(f"a repeat for {_names(repeated)}: nothing changed")
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"

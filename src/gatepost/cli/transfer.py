@@ -1,0 +1,153 @@
+"""`gatepost export` and `gatepost import`: everything there is, as lines of JSON."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from gatepost.actions import merge, transfer
+from gatepost.actions.transfer import Line
+from gatepost.cli import here, output
+from gatepost.cli.here import Json
+from gatepost.core import record
+from gatepost.core.entity import Entity
+from gatepost.core.record import EventRecord, ItemRecord
+from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, Unavailable
+from gatepost.ports.store import Reader
+
+Step = Callable[[int], None]
+
+
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.", show_default=False)] = "-",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
+) -> None:
+    """
+    Write everything there is, as of one moment, as lines of JSON.
+
+    A file is written aside and put in place when it is complete. It holds all content, so only you may read it.
+
+    \b
+    Examples:
+      gatepost export backup.jsonl
+      gatepost export | gzip > backup.jsonl.gz
+    """
+    with here.opened() as place, _target(file, force=force) as stream:
+        counts = {"entity": 0, "event": 0, "item": 0}
+
+        def write(reader: Reader) -> None:
+            with _progress("exporting", transfer.size(reader)) as step:
+                for each in transfer.records(reader):
+                    stream.write(record.write(each).encode() + b"\n")
+                    counts["entity"] += isinstance(each, Entity)
+                    counts["item"] += isinstance(each, ItemRecord)
+                    if isinstance(each, EventRecord):
+                        counts["event"] += 1
+                        step(1)
+            stream.flush()
+
+        place.store.look(write)
+    if json and file != "-":
+        output.document({"file": file, **{output.count(2, noun)[2:]: number for noun, number in counts.items()}})
+    output.talk(f"exported {', '.join(output.count(number, noun) for noun, number in counts.items())}")
+
+
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="An export; - is stdin.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """
+    Add what was exported elsewhere to what is here.
+
+    Entities are merged by name and events by id, so importing twice is importing once, and an import that was cut off
+    is simply run again. It is stored a few hundred lines at a time; of a chunk with a bad line nothing is stored.
+
+    \b
+    Examples:
+      gatepost import backup.jsonl
+      zcat backup.jsonl.gz | gatepost import -
+    """
+    taken = merge.Taken()
+    with here.opened() as place, _source(file) as (stream, size), _progress("importing", size) as step:
+        try:
+            for chunk in transfer.chunks(_lines(stream, step)):
+                taken += place.store.call(merge.take, chunk)
+        except GatepostError as error:
+            raise type(error)(
+                error.message, hint=error.hint or f"what was before it is imported ({taken.items} items): run it again"
+            ) from None
+    if json:
+        output.document(asdict(taken))
+    else:
+        output.talk(
+            f"imported {taken.entities} entities, {taken.events} events, {taken.items} items;"
+            f" {taken.known} items were here before or are long done"
+        )
+
+
+def _lines(stream: IO[bytes], step: Step) -> Iterator[Line]:
+    number = 0
+    while raw := stream.readline(record.LONGEST + 1):
+        number += 1
+        if len(raw) > record.LONGEST:
+            raise TooLarge(f"line {number} has over {record.LONGEST} bytes")
+        step(len(raw))
+        try:
+            yield number, record.read(raw)
+        except Invalid as error:
+            raise Invalid(f"line {number}: {error.message}", hint=error.hint) from None
+
+
+@contextmanager
+def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+    """Where an export goes. A file appears when it is complete, or not at all."""
+    if file == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(file)
+    if path.exists() and not force:
+        raise Conflict(f"{file!r} is there already", hint="--force replaces it")
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.replace(path)
+    except OSError as error:
+        raise Unavailable(f"{file!r} cannot be written: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        stream = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening it is explained here)
+    except OSError as error:
+        raise Unavailable(f"{file!r} cannot be read: {error.strerror}") from None
+    with stream:
+        yield stream, os.fstat(stream.fileno()).st_size
+
+
+@contextmanager
+def _progress(what: str, total: int | None) -> Iterator[Step]:
+    """A bar on stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda amount: bar.advance(task, amount)

@@ -1,0 +1,48 @@
+"""`gatepost up`."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost import settings, telemetry
+from gatepost.cli import output, words
+from gatepost.cli.here import Json
+from gatepost.runtime.keyring import ADMIN_KEY
+
+
+def up(
+    host: Annotated[str | None, typer.Option("--host", metavar="H", help="Where to listen.")] = None,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="P", help="The port to listen on; 0 finds a free one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """
+    Start the gateway: HTTP, live streams, plans, and all that runs in the background.
+
+    It listens on 127.0.0.1 unless told otherwise, and stops at Ctrl-C when it has finished what it accepted.
+
+    \b
+    Examples:
+      gatepost up
+      gatepost up --port 8080
+    """
+    import asyncio
+
+    from gatepost.gateway import serve
+
+    configuration = settings.load()
+    chosen = configuration.settings.gateway
+    where = host or chosen.host
+    number = words.number(port, "--port", least=0, most=65_535) if port is not None else chosen.port
+    telemetry.configure("json" if json else chosen.log)
+
+    def ready(url: str) -> None:
+        if json:
+            output.document({"url": url})
+            return
+        output.line_out(url)
+        output.talk(f"the administrator's key is in {configuration.home / ADMIN_KEY}")
+        output.talk(f"see {url}/api/docs; Ctrl-C stops it")
+
+    asyncio.run(serve.serve(configuration, where, number, ready=ready))

@@ -1,0 +1,123 @@
+"""
+What can be set. A setting is one field below: its form, its default, its meaning. A section is a dataclass of its own,
+and a field of `Settings`. Whatever reads, shows or documents settings goes by these, so a new one needs nothing else.
+
+The field `remember` of the section `inbox` is
+
+    [inbox]
+    remember = "2d"                   in gatepost.toml
+    GATEPOST_INBOX__REMEMBER=2d       in the environment, which is stronger
+"""
+
+# ruff: noqa: RUF009 (`setting` and `section` are `field` with more to say)
+
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, Final
+
+from gatepost.core.instants import SECOND, Duration
+from gatepost.core.limits import Limits
+from gatepost.settings.forms import DURATION, ENTITY, HOST, SECRET, SIZE, STORE, TEXT, TRANSPORT, Form, one_of, whole
+
+PREFIX: Final = "GATEPOST_"
+_RULES: Final = Limits()
+
+
+def setting(form: Form, default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"form": form, "meaning": meaning})
+
+
+def section(kind: type) -> Any:
+    return field(default_factory=kind, metadata={"section": kind})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxSettings:
+    remember: Duration = setting(
+        DURATION, _RULES.remember, "how long what has ended stays visible, and its dedup key known"
+    )
+    attempts: int = setting(whole(1, 1_000), _RULES.attempts, "failures of its own after which an item is dead")
+    fyi_wait: Duration = setting(
+        DURATION, _RULES.fyi_wait, "how long an fyi item may wait before it wakes its recipient"
+    )
+    hold: Duration = setting(DURATION, _RULES.hold, "how long a drain may take before its items go to the next one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    hops: int = setting(
+        whole(1, 10_000), _RULES.hops, "links in a chain of events after which one no longer wakes its recipient"
+    )
+    content: int = setting(SIZE, _RULES.content, "the largest content of an event, as UTF-8")
+    data: int = setting(SIZE, _RULES.data, "the largest data of an event, as JSON")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteSettings:
+    busy: Duration = setting(DURATION, 30 * SECOND, "how long to wait while another process writes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings:
+    writers: int = setting(whole(1, 64), 2, "connections that write")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    host: str = setting(HOST, "127.0.0.1", "where the gateway listens")
+    port: int = setting(whole(1, 65_535), 4283, "the port it listens on")
+    log: str = setting(one_of("console", "json"), "console", "how the gateway writes its log, to stderr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JanitorSettings:
+    interval: Duration = setting(DURATION, 5 * SECOND, "how often what is committed and not acted on is rung for again")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    jwt_secret: str | None = setting(SECRET, None, "the secret that bearer tokens are signed with (HS256)")
+    jwks_url: str | None = setting(TEXT, None, "where the keys are that bearer tokens are signed with")
+    jwt_claim: str = setting(TEXT, "sub", "the claim of a token that names the entity, by name or alias")
+    audience: str | None = setting(TEXT, None, "the audience that tokens must be for")
+    issuer: str | None = setting(TEXT, None, "the issuer that tokens must be from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    store: str = setting(STORE, "sqlite:///gatepost.db", "where the truth is kept")
+    transport: str = setting(TRANSPORT, "socket:", "what carries rings to other processes")
+    agent: str | None = setting(ENTITY, None, "who I am: whose inbox is meant when no address is given")
+    inbox: InboxSettings = section(InboxSettings)
+    limits: LimitSettings = section(LimitSettings)
+    sqlite: SqliteSettings = section(SqliteSettings)
+    postgres: PostgresSettings = section(PostgresSettings)
+    gateway: GatewaySettings = section(GatewaySettings)
+    janitor: JanitorSettings = section(JanitorSettings)
+    auth: AuthSettings = section(AuthSettings)
+
+    def rules(self) -> Limits:
+        """What the verbs go by."""
+        return Limits(
+            remember=self.inbox.remember,
+            attempts=self.inbox.attempts,
+            fyi_wait=self.inbox.fyi_wait,
+            hold=self.inbox.hold,
+            hops=self.limits.hops,
+            content=self.limits.content,
+            data=self.limits.data,
+        )
+
+
+def declared(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
+    """Every setting there is, as `inbox.remember` and its field."""
+    for each in fields(kind):
+        if inner := each.metadata.get("section"):
+            yield from declared(inner, f"{each.name}.")
+        else:
+            yield prefix + each.name, each
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", "__").upper()

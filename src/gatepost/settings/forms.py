@@ -1,0 +1,123 @@
+"""How the value of a setting is written, in `gatepost.toml` and in the environment."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from gatepost.core import address, instants
+from gatepost.core.instants import Duration
+from gatepost.errors import Invalid
+
+_KIB: Final = 1024
+_MIB: Final = 1024 * _KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    #: what it is, for the docs
+    name: str
+    #: from what TOML or the environment has, and the folder that relative paths start from
+    read: Callable[[Any, Path], Any]
+    show: Callable[[Any], str] = str
+    #: whether it is a string in TOML
+    quoted: bool = True
+    #: whether it may be a relative path
+    relative: bool = False
+
+
+def masked(text: str) -> str:
+    """The text without the passwords of the URLs in it, nor what looks like one where a port should be."""
+    text = re.sub(r"(?<=://)([^\s:/@]*):\S*@", r"\1:***@", text)
+    text = re.sub(r"(?<=://)([^\s:/@\[]*):(?![0-9]*(?:[\s/?,'\"]|$))[^\s/?,@'\"]+(?!\S*@)", r"\1:***", text)
+    return re.sub(r"(?i)(password=)[^&\s'\"]+", r"\1***", text)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid(f"{value!r} is not {what}")
+    return value.strip()
+
+
+def _store(value: Any, folder: Path) -> str:
+    url = _text(value, "a store")
+    path = url.removeprefix("sqlite:///")
+    if path in (url, "") or Path(path).is_absolute():
+        return url
+    return f"sqlite:///{str(folder).replace('%', '%25')}/{path}"
+
+
+def _entity(value: Any, _: Path) -> str:
+    text = _text(value, "the name of an entity")
+    if not isinstance(address.parse(text), address.Named):
+        raise Invalid(f"{text!r} is not one entity", hint="name one")
+    return text
+
+
+def _duration(value: Any, _: Path) -> Duration:
+    return instants.duration(value if isinstance(value, str) else repr(value))
+
+
+def _whole(value: Any, _: Path, *, least: int, most: int) -> int:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
+        raise Invalid(f"{value!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def _size(value: Any, _: Path, *, most: int = 64 * _MIB) -> int:
+    match = re.fullmatch(r"([0-9]{1,12}) ?(B|KiB|MiB)?", value if isinstance(value, str) else repr(value))
+    size = int(match[1]) * {"KiB": _KIB, "MiB": _MIB}.get(match[2], 1) if match else 0
+    if not 0 < size <= most:
+        raise Invalid(f"{value!r} is not a size", hint=f"write 65536, 64KiB or 1MiB, {_shown_size(most)} at most")
+    return size
+
+
+def _shown_size(size: int) -> str:
+    for unit, scale in (("MiB", _MIB), ("KiB", _KIB)):
+        if size % scale == 0:
+            return f"{size // scale}{unit}"
+    return f"{size}B"
+
+
+def _transport(value: Any, _: Path) -> str:
+    url = _text(value, "a transport")
+    if not re.match(r"(memory|socket|postgres):$|(redis|rediss|nats|tls|unix)://", url):
+        raise Invalid(f"{masked(url)!r} is not a transport", hint="use socket:, postgres:, redis://... or nats://...")
+    return url
+
+
+def _word(value: Any, _: Path) -> str:
+    return _text(value, "a text")
+
+
+def _host(value: Any, _: Path) -> str:
+    text = _text(value, "an address to listen on")
+    if not re.fullmatch(r"[A-Za-z0-9.:-]+", text):
+        raise Invalid(f"{text!r} is not an address to listen on", hint="use 127.0.0.1, or the address of this machine")
+    return text
+
+
+def one_of(*words: str) -> Form:
+    def read(value: Any, _: Path) -> str:
+        if value not in words:
+            raise Invalid(f"{value!r} is not one of {', '.join(words)}")
+        return str(value)
+
+    return Form(f"one of {', '.join(f'`{word}`' for word in words)}", read)
+
+
+TRANSPORT: Final = Form("a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _transport, masked)
+TEXT: Final = Form("a text", _word)
+SECRET: Final = Form("a secret; it is never shown", _word, lambda value: "***" if value else "")
+HOST: Final = Form("an address of this machine", _host)
+STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
+ENTITY: Final = Form("a name or an alias", _entity)
+DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)
+SIZE: Final = Form("a size, such as `65536`, `64KiB` or `1MiB`", _size, _shown_size)
+
+
+def whole(least: int, most: int) -> Form:
+    return Form(f"a whole number from {least} to {most}", partial(_whole, least=least, most=most), quoted=False)

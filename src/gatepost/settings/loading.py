@@ -1,0 +1,187 @@
+"""
+Finding the home, and reading what is set: the environment is stronger than the settings file, and that than defaults.
+
+An empty variable is an unset one. A relative path is relative to whoever names it: to the folder of the settings file,
+to the working directory for a variable, to the home for a default.
+
+Settings will name commands to run, so not everybody may set: a home that was only come across, or a settings file
+beside a home, counts if it belongs to this user or to the system. A home that was named is trusted as it is.
+"""
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from gatepost.errors import Invalid, Refused, Unavailable
+from gatepost.settings.declared import PREFIX, Settings, declared, variable
+from gatepost.settings.forms import Form, masked
+
+FILE: Final = "gatepost.toml"
+HOME: Final = ".gatepost"
+
+#: variables that are no settings: where the home is, tracebacks, long tests
+_NOT_SETTINGS: Final = {"HOME", "DEBUG", "NIGHTLY"}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    value: Any
+    #: `default`, the path of the settings file, or the name of a variable
+    origin: str
+    form: Form
+
+    def __str__(self) -> str:
+        return "" if self.value is None else self.form.show(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """All that is set here, and where it came from."""
+
+    home: Path
+    home_origin: str
+    #: the settings file, if there is one
+    file: Path | None
+    settings: Settings
+    #: the same settings by name (`inbox.remember`), each with its origin
+    values: Mapping[str, Value]
+
+
+def load(environ: Mapping[str, str] | None = None) -> Configuration:
+    """Find the home and read everything that is set."""
+    environ = os.environ if environ is None else environ
+    home, home_origin = find_home(environ)
+    file = find_file(home)
+    written = _of_file(file) if file else {}
+    given = _of_environment(environ)
+    values: dict[str, Value] = {}
+    for name, each in declared():
+        form: Form = each.metadata["form"]
+        if name in given:
+            values[name] = _read(form, given[name], variable(name), variable(name), Path.cwd())
+        elif name in written and file:
+            values[name] = _read(form, written[name], str(file), f"{name} in {str(file)!r}", file.parent)
+        else:
+            values[name] = Value(form.read(each.default, home) if form.relative else each.default, "default", form)
+    settings = _built(Settings, "", values)
+    return Configuration(home=home, home_origin=home_origin, file=file, settings=settings, values=values)
+
+
+def find_home(environ: Mapping[str, str]) -> tuple[Path, str]:
+    """`GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them."""
+    if named := environ.get(f"{PREFIX}HOME"):
+        return Path.cwd() / Path(named).expanduser(), f"{PREFIX}HOME"
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        found = folder / HOME
+        if os.path.isdir(found):  # noqa: PTH112 (unlike Path.is_dir it is not stopped by a folder it may not look into)
+            if not _trusted(found):
+                raise Refused(
+                    f"{str(found)!r} belongs to another user", hint=f"set {PREFIX}HOME={found} to use it all the same"
+                )
+            return found, "found upwards from the working directory"
+    return _data_directory(environ) / "gatepost", "default"
+
+
+def find_file(home: Path) -> Path | None:
+    """The settings file in the home, or the one beside it."""
+    inside, beside = home / FILE, home.parent / FILE
+    found = [path for path in (inside, beside) if os.path.isfile(path)]  # noqa: PTH113 (as above)
+    found = [path for path in found if path == inside or _trusted(path, like=home)]
+    if len(found) > 1:
+        raise Invalid(f"there are two settings files, {str(inside)!r} and {str(beside)!r}", hint="keep one of them")
+    return found[0] if found else None
+
+
+def _trusted(path: Path, like: Path | None = None) -> bool:
+    """Whether it belongs to this user, to the system, or to whoever owns the home."""
+    if not hasattr(os, "getuid"):
+        return True
+    owners = {0, os.getuid()}
+    if like is not None and like.exists():
+        owners.add(like.stat().st_uid)
+    return path.stat().st_uid in owners
+
+
+def _data_directory(environ: Mapping[str, str]) -> Path:
+    try:
+        user = Path.home()
+    except RuntimeError:
+        raise Unavailable("this user has no home directory", hint=f"set {PREFIX}HOME to a folder") from None
+    if sys.platform == "darwin":
+        return user / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or user / "AppData" / "Local")
+    named = environ.get("XDG_DATA_HOME", "")
+    return Path(named) if named.startswith("/") else user / ".local" / "share"
+
+
+def _of_file(file: Path) -> dict[str, Any]:
+    """What a settings file sets, as `inbox.remember` and the value."""
+    names = {name for name, _ in declared()}
+    sections = {name.partition(".")[0] for name in names if "." in name}
+    found: dict[str, Any] = {}
+    for key, value in _document(file).items():
+        if key in sections and not isinstance(value, dict):
+            raise Invalid(
+                f"{key!r} in {str(file)!r} is a section, not a value", hint=f"write [{key}] above its settings"
+            )
+        found |= {f"{key}.{name}": each for name, each in value.items()} if isinstance(value, dict) else {key: value}
+    for name in found:
+        if name not in names:
+            raise Invalid(f"there is no setting {name!r}, as in {str(file)!r}", hint=_nearest(name, names))
+    return found
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(f"{str(file)!r} is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    except UnicodeDecodeError:
+        raise Invalid(f"{str(file)!r} is not valid UTF-8") from None
+    except OSError as error:
+        raise Unavailable(f"{str(file)!r} cannot be read: {error.strerror}") from None
+
+
+def _of_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """
+    What the environment sets. A variable that looks like a setting and is none is refused; others that only share the
+    prefix are let be: Kubernetes makes some (`GATEPOST_SERVICE_HOST`) for a service called gatepost.
+    """
+    names = {variable(name): name for name, _ in declared()}
+    found: dict[str, str] = {}
+    for key, value in environ.items():
+        rest = key.removeprefix(PREFIX)
+        if rest == key or rest in _NOT_SETTINGS or not value:
+            continue
+        if key in names:
+            found[names[key]] = value
+        elif "__" in rest or get_close_matches(rest, [name.removeprefix(PREFIX) for name in names], cutoff=0.8):
+            raise Invalid(f"there is no setting for the variable {key!r}", hint=_nearest(key, names))
+    return found
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md lists all there are"
+
+
+def _read(form: Form, value: Any, origin: str, where: str, folder: Path) -> Value:
+    try:
+        return Value(form.read(value, folder), origin, form)
+    except Invalid as error:
+        raise Invalid(f"{where} is wrong: {masked(error.message)}", hint=error.hint) from None
+
+
+def _built(kind: type, prefix: str, values: Mapping[str, Value]) -> Any:
+    parts: dict[str, Any] = {}
+    for each in fields(kind):
+        inner = each.metadata.get("section")
+        parts[each.name] = _built(inner, f"{each.name}.", values) if inner else values[prefix + each.name].value
+    return kind(**parts)

@@ -1,0 +1,117 @@
+"""Drain: written out before it is acked, and given out again whatever happens in between (I10)."""
+
+import pytest
+
+from gatepost.actions import directory, inbox, intake
+from gatepost.actions.directory import Newcomer
+from gatepost.core.claim import Batch
+from gatepost.core.entity import Kind
+from gatepost.core.event import Item, Push, State
+from gatepost.errors import Conflict, Unavailable
+from gatepost.runtime.drain import drain, sweep
+from gatepost.testing import Kit
+
+
+@pytest.fixture(autouse=True)
+def furnished(kit: Kit) -> None:
+    kit.store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT))
+    for content in ("one", "two"):
+        kit.store.call(intake.push, Push(to="ana", source="test", content=content))
+    kit.bell.rings.clear()
+
+
+def items(kit: Kit) -> list[Item]:
+    return kit.store.look(inbox.page, "ana")
+
+
+def states(kit: Kit) -> list[State]:
+    return [item.state for item in items(kit)]
+
+
+def refuse(_: Batch) -> None:
+    raise BrokenPipeError
+
+
+def test_written_while_claimed_and_delivered_after(kit: Kit) -> None:
+    seen: list[State] = []
+    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: seen.extend(states(kit)))
+    assert seen == [State.CLAIMED, State.CLAIMED]
+    assert [item.event.content for item in batch.items] == ["one", "two"]
+    assert states(kit) == [State.DELIVERED, State.DELIVERED]
+    assert {item.receipt.owner for item in items(kit) if item.receipt} == {"s-1"}
+
+
+def test_nothing_is_written_when_nothing_waits(kit: Kit) -> None:
+    drain(kit.store, "ana", owner="s-1", write=lambda _: None)
+    assert drain(kit.store, "ana", owner="s-2", write=refuse).claim is None
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError, KeyboardInterrupt, UnicodeEncodeError("ascii", "", 0, 1, ""), SystemExit]
+)
+def test_a_write_that_fails_gives_everything_back_at_once(kit: Kit, error: type[BaseException] | BaseException) -> None:
+    def write(_: Batch) -> None:
+        raise error
+
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        drain(kit.store, "ana", owner="s-1", write=write)
+    assert states(kit) == [State.PENDING, State.PENDING]
+    assert [item.attempts for item in items(kit)] == [0, 0]
+    assert [(ring.recipient, ring.cause) for ring in kit.bell.rings] == [("ana", "release")]
+    assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
+
+
+def test_a_release_that_fails_too_leaves_the_claim_to_lapse(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unavailable(*_: object, **__: object) -> int:
+        raise Unavailable("the store is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inbox, "release", unavailable)
+        with pytest.raises(BrokenPipeError):
+            drain(kit.store, "ana", owner="s-1", write=refuse)
+    assert states(kit) == [State.CLAIMED, State.CLAIMED]
+    assert drain(kit.store, "ana", owner="s-2", write=refuse).claim is None
+    kit.clock.advance("1 minute")
+    assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
+
+
+def test_a_write_that_takes_too_long_loses_to_the_next_reader(kit: Kit) -> None:
+    got: list[Batch] = []
+
+    def slow(_: Batch) -> None:
+        kit.clock.advance("2 minutes")
+        got.append(drain(kit.store, "ana", owner="s-2", write=lambda _: None))
+
+    with pytest.raises(Conflict, match="lapsed"):
+        drain(kit.store, "ana", owner="s-1", write=slow)
+    assert len(got[0].items) == 2
+    assert {item.receipt.owner for item in items(kit) if item.receipt} == {"s-2"}
+
+
+def test_a_late_ack_counts_while_nobody_else_has_them(kit: Kit) -> None:
+    def slow(_: Batch) -> None:
+        kit.clock.advance("2 minutes")
+
+    drain(kit.store, "ana", owner="s-1", write=slow)
+    assert states(kit) == [State.DELIVERED, State.DELIVERED]
+
+
+def test_cap_budget_and_hold(kit: Kit) -> None:
+    one = drain(kit.store, "ana", owner="s-1", write=lambda _: None, cap=1, hold=5)
+    assert (len(one.items), one.held) == (1, 1)
+    assert one.claim is not None
+    assert one.claim.deadline == one.claim.taken_at + 5
+
+
+def test_a_sweep_keeps_house_and_never_fails(kit: Kit) -> None:
+    kit.store.call(inbox.claim, "ana", owner="s-1")
+    kit.clock.advance("2 minutes")
+    sweep(kit.store)
+    assert states(kit) == [State.PENDING, State.PENDING]
+    drain(kit.store, "ana", owner="s-1", write=lambda _: None)
+    kit.clock.advance("2 days")
+    sweep(kit.store)
+    assert items(kit) == []
+    gone = kit.open()
+    gone.close()
+    sweep(gone)

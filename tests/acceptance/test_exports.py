@@ -1,0 +1,220 @@
+"""Exports as files: broken lines are named, chunks are cut well, and the commands do what they say."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, intake, transfer
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.merge import Taken
+from gatepost.core import record
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push, State
+from gatepost.core.record import End, EventRecord, Head, ItemRecord, Record
+from gatepost.errors import GatepostError
+from gatepost.testing import Kit
+from tests.acceptance.moving import healthy, lines_of, take_all
+from tests.acceptance.office import PROGRAM, Office
+
+
+def change(lines: list[bytes], at: int, **fields: Any) -> list[bytes]:
+    document = json.loads(lines[at]) | fields
+    return [*lines[:at], json.dumps(document).encode(), *lines[at + 1 :]]
+
+
+class TestBrokenLines:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def lines(cls) -> list[bytes]:
+        with Kit() as kit:
+            for name in ("admin", "husam", "ana", "ben"):
+                kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
+                kit.store.call(directory.register, Newcomer(name=name, kind=kind))
+            kit.store.call(intake.push, Push(to="ana", source="test", content="hello", sender="husam"))
+            return lines_of(kit.store)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda _: [], "this is not an export of Gatepost"),
+            (lambda _: [b'{"hello": 1}'], "line 1: 'record' is missing"),
+            (lambda lines: lines[1:], "this is not an export of Gatepost"),
+            (lambda lines: change(lines, 0, format=2), "line 1: it was exported by another version of Gatepost"),
+            (lambda lines: lines[:-1], "line 7 is the last, and not the end of an export: the rest is missing"),
+            (lambda lines: [*lines[:3], *lines[4:]], "line 7: 7 lines should stand before it, not 6: some are missing"),
+            (lambda lines: lines + lines, "line 9: another export begins here"),
+            (lambda lines: [*lines, lines[1]], "line 9: the export has ended before it"),
+            (lambda lines: [*lines[:2], b"{torn", *lines[3:]], "line 3: it is not JSON"),
+            (lambda lines: [*lines[:2], b"[1]", *lines[3:]], "line 3: it is not a JSON object"),
+            (lambda lines: [*lines[:2], b'{"record": "\xff"}', *lines[3:]], "line 3: it is not valid UTF-8"),
+            (lambda lines: [*lines[:2], b"[" * 100_000, *lines[3:]], "line 3: it is not JSON"),
+            (lambda lines: change(lines, 2, record="poem"), "line 3: there is no record 'poem'"),
+            (
+                lambda lines: change(lines, 2, kind="cat"),
+                "line 3: 'kind' must be one of agent, human, service, not 'cat'",
+            ),
+            (lambda lines: change(lines, 2, name="Not A Name"), "line 3: 'Not A Name' is not a name"),
+            (lambda lines: change(lines, 2, owner="nobody"), "line 3: nobody is called 'nobody'"),
+            (lambda lines: change(lines, 2, aliases="x"), "line 3: 'aliases' must be a list, not 'x'"),
+            (lambda lines: change(lines, 5, eventId="evt_1"), "line 6: 'evt_1' is not the id of an event"),
+            (lambda lines: change(lines, 5, priority=9), "line 6: 9 is not a priority"),
+            (lambda lines: change(lines, 5, type="poem"), "line 6: 'poem' is not a type of event"),
+            (lambda lines: change(lines, 5, sender="nobody"), "line 6: nobody is called 'nobody'"),
+            (lambda lines: change(lines, 5, content="x" * 300_000), "line 6: the content is 300000 bytes"),
+            (lambda lines: change(lines, 5, content="\x00"), "line 6: 'content' has a NUL character in it"),
+            (lambda lines: change(lines, 5, createdAt="soon"), "line 6: 'soon' is not a time"),
+            (lambda lines: change(lines, 5, ref={"type": 1, "id": "x"}), "line 6: 'type' must be a string, not 1"),
+            (lambda lines: change(lines, 5, hops=-1), "line 6: 'hops' must be a whole number, not -1"),
+            (lambda lines: change(lines, 6, recipient="nobody"), "line 7: nobody is called 'nobody'"),
+            (lambda lines: change(lines, 6, state="gone"), "line 7: 'gone' is not a state"),
+            (lambda lines: change(lines, 6, state="dead"), "line 7: an item that is dead needs 'endedAt'"),
+            (lambda lines: change(lines, 6, wakes=1), "line 7: 'wakes' must be true or false, not 1"),
+            (
+                lambda lines: change(lines, 6, dedupKey="k" * 600),
+                "line 7: a dedup key has 1 to 512 characters, not 600",
+            ),
+            (
+                lambda lines: change(lines, 6, eventId="evt_" + "0" * 32),
+                f"line 7: the event 'evt_{'0' * 32}' does not stand before its item",
+            ),
+        ],
+    )
+    def test_are_named_and_nothing_of_their_chunk_is_stored(
+        self, gatepost: Office, lines: list[bytes], change: Callable[[list[bytes]], list[bytes]], message: str
+    ) -> None:
+        broken = b"".join(line + b"\n" for line in change(lines))
+        ended = gatepost("import", "-", stdin=broken)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.error.startswith(message)
+        if "is the last" not in message:
+            assert [each["name"] for each in gatepost.done("agent", "list", "--json").json] == []
+
+    def test_after_a_chunk_that_is_stored(self, gatepost: Office, lines: list[bytes]) -> None:
+        many = [lines[3].replace(b'"ana"', f'"a{number}"'.encode()) for number in range(300)]
+        stdin = b"\n".join([*lines[:3], *many, *lines[5:7], b"{torn"])
+        ended = gatepost("import", "-", stdin=stdin)
+        assert (ended.code, ended.error) == (2, "line 306: it is not JSON")
+        assert "hint: what was before it is imported" in ended.err
+        assert len(gatepost.done("agent", "list", "--json").json) == 300
+        assert gatepost("doctor").code == 0
+
+    def test_too_long(self, gatepost: Office, lines: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(record, "LONGEST", 1_000)
+        ended = gatepost("import", "-", stdin=lines[0] + b"\n" + b"x" * 2_000)
+        assert (ended.code, ended.error) == (2, "line 2 has over 1000 bytes")
+
+
+class TestChunks:
+    def records(self, events: int, items: int) -> list[Record]:
+        event = EventRecord("evt_" + "0" * 32, 0, Push(to="", source="test"))
+        item = ItemRecord(
+            event=event.id,
+            recipient="ana",
+            state=State.PENDING,
+            key=None,
+            expires_at=None,
+            wakes=True,
+            attempts=0,
+            seen_at=None,
+            ended_at=None,
+            receipt=None,
+        )
+        together: list[Record] = [event, *[item] * items]
+        body = together * events
+        return [Head(0), *body, End(len(body) + 1)]
+
+    def cut(self, records: list[Record]) -> list[list[Record]]:
+        return [[each for _, each in chunk] for chunk in transfer.chunks(enumerate(records, 1))]
+
+    def test_an_event_and_its_items_stay_together(self) -> None:
+        chunks = self.cut(self.records(events=500, items=3))
+        assert all(isinstance(chunk[0], EventRecord) for chunk in chunks)
+        assert all(len(chunk) <= transfer.CHUNK + 3 for chunk in chunks)
+        assert sum(map(len, chunks)) == 2_000
+
+    def test_an_event_with_very_many_is_said_again(self) -> None:
+        chunks = self.cut(self.records(events=2, items=5_000))
+        assert all(isinstance(chunk[0], EventRecord) for chunk in chunks)
+        assert all(len(chunk) <= transfer.MOST for chunk in chunks)
+        assert sum(isinstance(each, ItemRecord) for chunk in chunks for each in chunk) == 10_000
+
+    def test_a_wide_event_is_stored_over_several_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transfer, "MOST", 10)
+        monkeypatch.setattr(transfer, "CHUNK", 5)
+        with Kit() as source, Kit(clock=source.clock) as target:
+            for number in range(40):
+                source.store.call(directory.register, Newcomer(name=f"a{number}", kind=Kind.AGENT, team="web"))
+            source.store.call(intake.push, Push(to="team:web", source="test", content="hello"))
+            taken = take_all(target.store, lines_of(source.store))
+            assert taken == Taken(entities=40, events=1, items=40)
+            healthy(target.store)
+
+
+class TestCommands:
+    def test_there_and_back(self, office: Office) -> None:
+        office.push("--to", "analyst", "first", "--as", "husam")
+        office.done("inbox", "drain", "--to", "analyst", "--session", "s-1")
+        office.push("--to", "analyst", "second")
+        office.push("--broadcast", "all")
+        told = office.done("export", "out.jsonl")
+        assert told.err == "exported 4 entities, 3 events, 4 items\n"
+        file = office.here / "out.jsonl"
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert [path.name for path in office.here.iterdir()] == ["out.jsonl"]
+
+        office.environ["GATEPOST_HOME"] = str(office.here.parent / "other")
+        told = office.done("import", "out.jsonl")
+        assert told.err.endswith("imported 3 entities, 3 events, 4 items; 0 items were here before or are long done\n")
+        assert office.done("import", "out.jsonl", "--json").json == {"entities": 0, "events": 0, "items": 0, "known": 4}
+        assert office("doctor").code == 0
+        assert office.done("inbox", "drain", "--to", "analyst").out.splitlines()[1:] == [
+            '[Event: cli] "second"',
+            '[Event: cli] "all"',
+        ]
+
+    def test_an_export_does_not_replace_a_file_unasked(self, office: Office) -> None:
+        (office.here / "notes.txt").write_text("dear diary")
+        ended = office("export", "notes.txt")
+        assert (ended.code, ended.error) == (1, "'notes.txt' is there already")
+        assert (office.here / "notes.txt").read_text() == "dear diary"
+        assert office.done("export", "notes.txt", "--force", "--json").json["entities"] == 4
+
+    def test_an_export_that_fails_leaves_nothing(self, office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(_: object) -> str:
+            raise GatepostError("the disk is on fire")
+
+        monkeypatch.setattr(record, "write", broken)
+        assert office("export", "out.jsonl").error == "the disk is on fire"
+        assert list(office.here.iterdir()) == []
+
+    def test_through_a_pipe(self, office: Office) -> None:
+        office.push("--to", "analyst", "hello")
+        exported = office.process("export")
+        assert exported.out.splitlines()[-1] == '{"record":"end","lines":7}'
+        other = {"GATEPOST_HOME": str(office.here.parent / "other")}
+        imported = office.process("import", "-", "--json", stdin=exported.out.encode(), **other)
+        assert json.loads(imported.out)["items"] == 1
+
+    def test_two_at_once(self, office: Office) -> None:
+        for number in range(20):
+            office.push("--to", "team:web", f"number {number}")
+        office.done("export", "out.jsonl")
+        office.environ["GATEPOST_HOME"] = str(office.here.parent / "other")
+        both = [
+            subprocess.Popen(
+                [*PROGRAM, "import", "out.jsonl", "--json"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | office.environ,
+                cwd=office.here,
+            )
+            for _ in range(2)
+        ]
+        ended = [process.communicate(timeout=60) for process in both]
+        assert [process.returncode for process in both] == [0, 0], ended
+        assert sum(json.loads(out)["items"] for out, _ in ended) == 20
+        assert office("doctor").code == 0

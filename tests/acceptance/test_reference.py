@@ -1,0 +1,57 @@
+"""Everything that can be typed or set has its place in the docs, and every help has an example."""
+
+import re
+
+import pytest
+from typer.main import get_command
+
+from gatepost.cli.commands import ORDER, app
+from gatepost.settings import declared, variable
+from tools import reference
+
+COMMANDS = dict(reference.commands(get_command(app), "gatepost"))
+VERBS = {path: command for path, command in COMMANDS.items() if not hasattr(command, "list_commands")}
+
+
+def test_the_reference_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reference.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_every_command_and_option_is_in_it() -> None:
+    text = (reference.FOLDER / "cli.md").read_text()
+    for path, command in COMMANDS.items():
+        assert f"### {path}\n" in text
+        section = text.partition(f"### {path}\n")[2].partition("\n### ")[0]
+        for parameter in command.params:
+            for option in parameter.opts if parameter.param_type_name == "option" else ():
+                assert option in section
+
+
+def test_every_setting_is_in_it() -> None:
+    text = (reference.FOLDER / "settings.md").read_text()
+    for name, field in declared():
+        assert f"| `{name}` | `{variable(name)}` |" in text
+        assert field.metadata["meaning"] in text
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_every_help_has_an_example_that_begins_with_its_name(path: str) -> None:
+    help = VERBS[path].help or ""
+    examples = help.partition("Example")[2]
+    assert re.search(rf"\b{path}(\s|$)", examples), f"{path} has no example"
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_every_option_says_what_it_is(path: str) -> None:
+    for parameter in VERBS[path].params:
+        assert parameter.help, f"{path} {parameter.opts} has no help"
+        assert parameter.help.endswith("."), f"{path} {parameter.opts}: a sentence ends with a full stop"
+
+
+@pytest.mark.parametrize("path", sorted(set(VERBS) - {"gatepost completion"}))
+def test_every_command_speaks_json(path: str) -> None:
+    assert any("--json" in parameter.opts for parameter in VERBS[path].params)
+
+
+def test_every_noun_has_its_place() -> None:
+    assert set(ORDER) == set(get_command(app).list_commands(None))  # type: ignore[attr-defined]

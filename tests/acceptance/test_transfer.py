@@ -1,0 +1,133 @@
+"""Export and import: everything arrives, once, and the accounts balance, also of what is no longer there."""
+
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, inbox, intake, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.merge import Taken
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push
+from gatepost.errors import Conflict, Invalid
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+from tests.acceptance.moving import accounts, everything, furnish, healthy, lines_of, take_all
+
+
+class TestBetweenStores:
+    @pytest.fixture(params=["from", "to"])
+    def stores(self, kit: Kit, request: pytest.FixtureRequest) -> Any:
+        """A furnished store and an empty one; one of them on each database in turn."""
+        with Kit(clock=kit.clock) as other:
+            source, target = (kit, other) if request.param == "from" else (other, kit)
+            furnish(source)
+            yield source.store, target
+
+    def test_everything_arrives(self, stores: tuple[Store, Kit]) -> None:
+        source, target = stores[0], stores[1].store
+        taken = take_all(target, lines_of(source))
+        assert taken == Taken(entities=6, events=12, items=14)
+        assert everything(target) == everything(source)
+        assert target.look(directory.page, retired=True) == source.look(directory.page, retired=True)
+        assert {name: each[1:] for name, each in accounts(target).items()} == {
+            name: each[1:] for name, each in accounts(source).items()
+        }
+        assert accounts(target)["ana"] == (12, 5, 2, 1, 2)
+        healthy(target)
+
+    def test_twice_is_once(self, stores: tuple[Store, Kit]) -> None:
+        source, target = stores[0], stores[1].store
+        lines = lines_of(source)
+        take_all(target, lines)
+        before = everything(target), accounts(target)
+        assert take_all(target, lines) == Taken(known=14)
+        assert (everything(target), accounts(target)) == before
+
+    def test_twice_is_once_also_when_what_ended_was_reaped(self, stores: tuple[Store, Kit]) -> None:
+        source, kit = stores
+        lines = lines_of(source)
+        take_all(kit.store, lines)
+        before = accounts(kit.store)
+        kit.clock.advance("2 days")
+        assert kit.store.call(upkeep.reap) > 0
+        assert accounts(kit.store) == before
+        take_all(kit.store, lines)
+        assert accounts(kit.store) == before
+        healthy(kit.store)
+
+    def test_cut_off_anywhere_and_run_again(self, stores: tuple[Store, Kit]) -> None:
+        source, target = stores[0], stores[1].store
+        lines = lines_of(source)
+        for cut in range(1, len(lines), 5):
+            with pytest.raises(Invalid, match="the rest is missing"):
+                take_all(target, lines[:cut])
+            accounts(target)
+        take_all(target, lines)
+        assert everything(target) == everything(source)
+        healthy(target)
+
+    def test_into_itself_changes_nothing(self, stores: tuple[Store, Kit]) -> None:
+        source = stores[0]
+        before = everything(source)
+        assert take_all(source, lines_of(source)) == Taken(known=14)
+        assert everything(source) == before
+        batch = source.call(inbox.claim, "cat", owner="s-3")
+        assert [item.event.content for item in batch.items] == ["to all"]
+        healthy(source)
+
+    def test_what_waited_is_read_once(self, stores: tuple[Store, Kit]) -> None:
+        source, kit = stores
+        take_all(kit.store, lines_of(source))
+        kit.store.call(intake.push, Push(to="*", source="test", content="a new one"))
+        batch = kit.store.call(inbox.claim, "ben", owner="s-3")
+        found = [item.event.content for item in batch.items]
+        assert found == ["to all", "to a team", "being read", "a new one"]
+        assert kit.store.call(inbox.claim, "ben", owner="s-4").claim is None
+        assert [ring.recipient for ring in kit.bell.rings if ring.cause == "import"] == [
+            "husam",
+            "ana",
+            "ben",
+            "cat",
+            "old",
+        ]
+
+
+class TestMerging:
+    @pytest.fixture
+    def lines(self) -> list[bytes]:
+        with Kit() as kit:
+            furnish(kit)
+            return lines_of(kit.store)
+
+    def test_what_is_here_stays(self, kit: Kit, lines: list[bytes]) -> None:
+        store = kit.store
+        store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT, display="Ana of here", aliases=["bead-9"]))
+        mine = store.call(intake.push, Push(to="ana", source="here", content="mine", key="team")).event
+        take_all(store, lines)
+        ana = store.look(directory.show, "ana")
+        assert (ana.display, ana.team, ana.aliases) == ("Ana of here", None, ("bead-1", "bead-2", "bead-9"))
+        keyed = [item for item in store.look(inbox.page, "ana", limit=100) if item.event.key == "team"]
+        assert [item.event.id for item in keyed] == [mine]
+        assert store.look(inbox.page, "ana")[0].event.id == mine
+        healthy(store)
+
+    def test_history_is_not_lost_for_one_who_is_here(self, kit: Kit, lines: list[bytes]) -> None:
+        kit.store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT))
+        take_all(kit.store, lines)
+        assert accounts(kit.store)["ana"][1] == 5
+
+    @pytest.mark.parametrize(
+        ("newcomer", "message"),
+        [
+            (Newcomer(name="ana", kind=Kind.HUMAN), "line 4: 'ana' is of the kind human here, not agent"),
+            (Newcomer(name="x", kind=Kind.AGENT, aliases=["ana"]), "line 4: 'ana' is an alias of 'x' here"),
+            (Newcomer(name="x", kind=Kind.AGENT, aliases=["bead-1"]), "line 4: the name 'bead-1' is taken"),
+        ],
+    )
+    def test_what_cannot_be_merged(self, lines: list[bytes], newcomer: Newcomer, message: str) -> None:
+        with Kit() as kit:
+            kit.store.call(directory.register, newcomer)
+            with pytest.raises(Conflict, match=message):
+                take_all(kit.store, lines)
+            assert len(kit.store.look(directory.page)) == 1

@@ -1,0 +1,263 @@
+"""Settings: where the home is, what is set, where each value came from, and what is said when one is wrong."""
+
+import os
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from gatepost import settings
+from gatepost.cli.init import template
+from gatepost.core.instants import DAY, MINUTE, SECOND
+from gatepost.core.limits import Limits
+from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
+from gatepost.settings import Configuration, declared, masked, variable
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory without a home above it."""
+    folder = tmp_path / "work" / "deep"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+def load(home: Path, toml: str = "", **environ: str) -> Configuration:
+    (home / "gatepost.toml").write_text(toml)
+    return settings.load({"GATEPOST_HOME": str(home), **environ})
+
+
+def refused(home: Path, toml: str = "", **environ: str) -> GatepostError:
+    with pytest.raises(GatepostError) as raised:
+        load(home, toml, **environ)
+    return raised.value
+
+
+class TestHome:
+    def test_named(self, home: Path) -> None:
+        assert settings.find_home({"GATEPOST_HOME": str(home)}) == (home, "GATEPOST_HOME")
+
+    def test_named_from_here(self, here: Path) -> None:
+        assert settings.find_home({"GATEPOST_HOME": "mine"})[0] == here / "mine"
+
+    def test_nearest_upwards(self, here: Path) -> None:
+        for folder in (here.parent, here.parent.parent):
+            (folder / ".gatepost").mkdir()
+        assert settings.find_home({})[0] == here.parent / ".gatepost"
+
+    def test_a_file_of_that_name_is_no_home(self, here: Path) -> None:
+        (here / ".gatepost").touch()
+        assert settings.find_home({})[1] == "default"
+
+    def test_else_the_users_data(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "platform", "linux")
+        assert settings.find_home({"XDG_DATA_HOME": "/data"}) == (Path("/data/gatepost"), "default")
+        assert settings.find_home({"XDG_DATA_HOME": "data"})[0] == Path.home() / ".local/share/gatepost"
+        monkeypatch.setattr(sys, "platform", "darwin")
+        assert settings.find_home({})[0] == Path.home() / "Library/Application Support/gatepost"
+        monkeypatch.setattr(sys, "platform", "win32")
+        assert settings.find_home({"LOCALAPPDATA": "/local"})[0] == Path("/local/gatepost")
+
+    def test_of_another_user_only_if_named(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (here / ".gatepost").mkdir()
+        owner = (here / ".gatepost").stat().st_uid
+        if owner == 0:
+            os.chown(here / ".gatepost", 1234, 1234)
+        monkeypatch.setattr(os, "getuid", lambda: 4321)
+        with pytest.raises(Refused, match="another user") as raised:
+            settings.find_home({})
+        assert raised.value.hint == f"set GATEPOST_HOME={here}/.gatepost to use it all the same"
+        assert settings.find_home({"GATEPOST_HOME": str(here / ".gatepost")})[0] == here / ".gatepost"
+
+    def test_no_home_directory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def homeless(*_: object) -> Path:
+            raise RuntimeError
+
+        monkeypatch.setattr(Path, "home", homeless)
+        with pytest.raises(Unavailable, match="no home directory"):
+            settings.find_home({})
+
+
+class TestFile:
+    def test_inside_or_beside(self, home: Path) -> None:
+        assert settings.find_file(home) is None
+        beside = home.parent / "gatepost.toml"
+        beside.touch()
+        assert settings.find_file(home) == beside
+        (home / "gatepost.toml").touch()
+        with pytest.raises(Invalid, match="two settings files"):
+            settings.find_file(home)
+        beside.unlink()
+        assert settings.find_file(home) == home / "gatepost.toml"
+
+    def test_beside_and_somebody_elses_does_not_count(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        beside = home.parent / "gatepost.toml"
+        beside.touch()
+        if os.getuid() != 0:
+            pytest.skip("giving files away takes root")
+        os.chown(beside, 1234, 1234)
+        assert settings.find_file(home) is None
+        os.chown(home, 1234, 1234)
+        assert settings.find_file(home) == beside
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"agent = ", "is not TOML: invalid value"),
+            (b"agent = '\xff'", "is not valid UTF-8"),
+            (b"inbox = 3", "'inbox' in .* is a section, not a value"),
+        ],
+    )
+    def test_broken(self, home: Path, content: bytes, message: str) -> None:
+        (home / "gatepost.toml").write_bytes(content)
+        with pytest.raises(Invalid, match=message):
+            settings.load({"GATEPOST_HOME": str(home)})
+
+
+class TestValues:
+    def test_defaults_are_the_rules_that_hold_without_settings(self, home: Path) -> None:
+        found = load(home)
+        assert found.settings.rules() == Limits()
+        assert {value.origin for value in found.values.values()} == {"default"}
+
+    def test_environment_over_file_over_default(self, home: Path) -> None:
+        found = load(home, '[inbox]\nremember = "2d"\nhold = "5m"\nattempts = 7', GATEPOST_INBOX__REMEMBER="3 days")
+        assert found.settings.inbox.remember == 3 * DAY
+        assert found.settings.inbox.hold == 5 * MINUTE
+        assert found.settings.rules().attempts == 7
+        assert [found.values[f"inbox.{name}"].origin for name in ("remember", "hold", "fyi_wait")] == [
+            "GATEPOST_INBOX__REMEMBER",
+            str(home / "gatepost.toml"),
+            "default",
+        ]
+
+    def test_every_setting_can_be_set_in_both_places(self, home: Path) -> None:
+        for name, field in declared():
+            section, _, key = name.rpartition(".")
+            shown = field.metadata["form"].show(field.default) if field.default is not None else "analyst"
+            literal = f'"{shown}"' if field.metadata["form"].quoted else shown
+            toml = (f"[{section}]\n" if section else "") + f"{key} = {literal}\n"
+            assert load(home, toml).values[name].origin == str(home / "gatepost.toml")
+            assert load(home, "", **{variable(name): shown}).values[name].origin == variable(name)
+
+    def test_every_rule_is_a_setting(self) -> None:
+        names = {name.partition(".")[2] for name, _ in declared()}
+        assert {field.name for field in fields(Limits)} <= names
+
+    def test_an_empty_variable_is_unset(self, home: Path) -> None:
+        assert load(home, GATEPOST_AGENT="").settings.agent is None
+
+    def test_forms(self, home: Path) -> None:
+        found = load(home, '[limits]\ncontent = 1000\ndata = "2 MiB"\n[sqlite]\nbusy = "250ms"').settings
+        assert (found.limits.content, found.limits.data) == (1000, 2 * 1024 * 1024)
+        assert found.sqlite.busy == SECOND // 4
+
+    def test_a_relative_store_is_relative_to_whoever_names_it(self, home: Path, here: Path) -> None:
+        assert load(home).settings.store == f"sqlite:///{home}/gatepost.db"
+        assert load(home, 'store = "sqlite:///mine.db"').settings.store == f"sqlite:///{home}/mine.db"
+        assert load(home, GATEPOST_STORE="sqlite:///mine.db").settings.store == f"sqlite:///{here}/mine.db"
+        assert load(home, GATEPOST_STORE="sqlite:////mine.db").settings.store == "sqlite:////mine.db"
+        (home / "gatepost.toml").unlink()
+        (home.parent / "gatepost.toml").write_text('store = "sqlite:///data/mine.db"')
+        found = settings.load({"GATEPOST_HOME": str(home)})
+        assert found.settings.store == f"sqlite:///{home.parent}/data/mine.db"
+
+
+class TestWrong:
+    @pytest.mark.parametrize(
+        ("toml", "message", "hint"),
+        [
+            ("stor = 'x'", "there is no setting 'stor'", "did you mean 'store'?"),
+            ("[inbox]\nremembr = '1d'", "there is no setting 'inbox.remembr'", "did you mean 'inbox.remember'?"),
+            ("[outbox]\nx = 1", "there is no setting 'outbox.x'", "docs/reference/settings.md lists all there are"),
+            ("[inbox]\nremember = 24", "inbox.remember in .* is wrong: '24' is not a duration", "write a number and"),
+            ("[inbox]\nattempts = 0", "is wrong: 0 is not a whole number from 1 to 1000", None),
+            ("[inbox]\nattempts = true", "is wrong: True is not a whole number", None),
+            ("[inbox]\nattempts = 1.5", "is wrong: 1.5 is not a whole number", None),
+            ("[limits]\ncontent = '1GB'", "is wrong: '1GB' is not a size", "write 65536"),
+            ("agent = '*'", "is wrong: '\\*' is not one entity", "name one"),
+            ("agent = 3", "is wrong: 3 is not the name of an entity", None),
+            ("store = ''", "is wrong: '' is not a store", None),
+        ],
+    )
+    def test_in_the_file(self, home: Path, toml: str, message: str, hint: str | None) -> None:
+        error = refused(home, toml)
+        assert isinstance(error, Invalid)
+        assert re.search(message, error.message)
+        assert "\n" not in error.message
+        assert str(home / "gatepost.toml") in error.message
+        assert (error.hint or "").startswith(hint or "")
+
+    @pytest.mark.parametrize(
+        ("name", "value", "message", "hint"),
+        [
+            ("GATEPOST_STROE", "x", "there is no setting for the variable 'GATEPOST_STROE'", "did you mean"),
+            (
+                "GATEPOST_INBOX__REMEBER",
+                "1d",
+                "no setting for the variable",
+                "did you mean 'GATEPOST_INBOX__REMEMBER'?",
+            ),
+            (
+                "GATEPOST_INBOX__REMEMBER",
+                "soon",
+                "GATEPOST_INBOX__REMEMBER is wrong: 'soon' is not a",
+                "write a number",
+            ),
+        ],
+    )
+    def test_in_the_environment(self, home: Path, name: str, value: str, message: str, hint: str) -> None:
+        error = refused(home, **{name: value})
+        assert message in error.message
+        assert (error.hint or "").startswith(hint)
+
+    def test_variables_that_only_share_the_prefix_are_let_be(self, home: Path) -> None:
+        load(home, GATEPOST_SERVICE_HOST="10.0.0.1", GATEPOST_PORT="tcp://10.0.0.1:80", GATEPOST_NIGHTLY="1")
+
+
+class TestSecrets:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("postgresql://ana:secret@db/gatepost", "postgresql://ana:***@db/gatepost"),
+            ("postgresql://ana:se/cr@e:t@db/gatepost", "postgresql://ana:***@db/gatepost"),
+            (
+                "postgresql://db/gatepost?user=ana&password=secret&x=1",
+                "postgresql://db/gatepost?user=ana&password=***&x=1",
+            ),
+            ("postgresql://ana@db/gatepost", "postgresql://ana@db/gatepost"),
+            ("postgresql://db:secret/gatepost", "postgresql://db:***/gatepost"),
+            ("postgresql://db:5432,other:5433/gatepost", "postgresql://db:5432,other:5433/gatepost"),
+            ("postgresql://[::1]:5432/gatepost", "postgresql://[::1]:5432/gatepost"),
+            ("'http://db:80'", "'http://db:80'"),
+            ("sqlite:////var/gatepost.db", "sqlite:////var/gatepost.db"),
+        ],
+    )
+    def test_masked(self, text: str, shown: str) -> None:
+        assert masked(text) == shown
+
+    def test_a_store_is_shown_without_its_password(self, home: Path) -> None:
+        found = load(home, GATEPOST_STORE="postgresql://ana:secret@db/gatepost")
+        assert "secret" in found.settings.store
+        assert "secret" not in str(found.values["store"])
+
+
+class TestTemplate:
+    def test_changes_nothing(self, home: Path) -> None:
+        assert {value.origin for value in load(home, template()).values.values()} == {"default"}
+
+    def test_every_setting_in_it_holds_when_uncommented(self, home: Path) -> None:
+        lines = [line.removeprefix("# ") if " = " in line else line for line in template().splitlines()]
+        toml = "\n".join(lines).replace('"..."', '"analyst"')
+        assert load(home, toml).settings.rules() == Limits()
+        assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}

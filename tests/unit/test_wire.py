@@ -1,0 +1,117 @@
+"""What other programs see: the same fields through every door."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from gatepost.core import record, wire
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import Delivery, Event, Item, Priority, Push, Pushed, Receipt, Ref, Route, Sender, State, Type
+from gatepost.core.instants import instant
+from gatepost.core.record import AccountRecord, End, EventRecord, Head, ItemRecord, Record
+
+NOW = instant("2026-02-18T15:06:55Z")
+HUSAM = Sender("husam", "Husam", Kind.HUMAN)
+EVENT = Event(id="evt_" + "0" * 32, type=Type.EVENT, source="test", created_at=NOW)
+
+
+def test_the_entries_of_the_source_document() -> None:
+    said = replace(
+        EVENT,
+        type=Type.SPACE_MESSAGE,
+        sender=HUSAM,
+        content="Pull the Q4 revenue numbers",
+        data={"spaceId": "space-xyz", "spaceName": "Project Alpha", "messageId": "msg-g7h8", "seq": 3, "context": "x"},
+    )
+    document = wire.event(said)
+    assert document["timestamp"] == "2026-02-18T15:06:55Z"
+    assert document["type"] == "space_message"
+    assert document["data"] == {
+        "spaceId": "space-xyz",
+        "spaceName": "Project Alpha",
+        "messageId": "msg-g7h8",
+        "senderEntityId": "husam",
+        "senderName": "Husam",
+        "senderType": "human",
+        "content": "Pull the Q4 revenue numbers",
+    }
+    assert document["extra"] == {"seq": 3, "context": "x"}
+    due = replace(EVENT, type=Type.PLAN, subject="Daily Report", content="Post it", data={"planId": "p", "dueAt": 1})
+    assert wire.event(due)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
+    called = replace(EVENT, type=Type.SERVICE, source="jira", data=[1, 2])
+    assert wire.event(called)["data"] == {"serviceName": "jira", "payload": [1, 2]}
+    assert "extra" not in wire.event(called)
+
+
+@pytest.mark.parametrize("type", list(Type))
+def test_every_type_can_be_written(type: Type) -> None:
+    for data in (None, {}, {"payload": None}, [1], "text", 7):
+        document = wire.event(replace(EVENT, type=type, data=data))
+        assert json.loads(json.dumps(document)) == document
+        if type not in (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE):
+            assert document["data"] == data
+
+
+def test_an_item_says_where_it_stands() -> None:
+    item = Item(
+        event=replace(EVENT, priority=Priority.FYI, ref=Ref("task", "1"), route=Route("telegram", "chat-1")),
+        recipient="ana",
+        state=State.DELIVERED,
+        ended_at=NOW,
+        receipt=Receipt("drain", "s-1", NOW),
+    )
+    document = wire.item(item)
+    assert (document["priority"], document["state"], document["recipient"]) == (4, "delivered", "ana")
+    assert document["route"] == {"channel": "telegram", "sessionId": "chat-1"}
+    assert document["receipt"] == {"kind": "drain", "owner": "s-1", "at": "2026-02-18T15:06:55Z"}
+    both = wire.items([item, replace(item, recipient="ben", state=State.PENDING)])
+    assert (both["state"], [each["name"] for each in both["recipients"]]) == ("mixed", ["ana", "ben"])
+
+
+def test_what_a_push_came_to() -> None:
+    assert wire.pushed(Pushed("evt_1", (Delivery("ana", "evt_1", duplicate=False),))) == {
+        "eventId": "evt_1",
+        "recipients": [{"name": "ana", "eventId": "evt_1", "duplicate": False}],
+    }
+    assert wire.pushed(Pushed("evt_1", broadcast=3)) == {
+        "eventId": "evt_1",
+        "recipients": [],
+        "broadcast": 3,
+        "duplicate": False,
+    }
+    assert wire.pushed(Pushed("evt_1"))["eventId"] is None
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        Head(NOW),
+        Entity(
+            number=0, name="ana", kind=Kind.AGENT, display="Ana", aliases=("a", "b"), created_at=NOW, retired_at=NOW
+        ),
+        EventRecord(
+            EVENT.id, NOW, Push(to="", source="test", content='"\n\u2028', data={"n": [None]}, ref=Ref("t", "1"))
+        ),
+        EventRecord(EVENT.id, NOW + 1, Push(to="", source="test", route=Route("telegram", "s"), sender="ana", hops=3)),
+        ItemRecord(
+            event=EVENT.id,
+            recipient="ana",
+            state=State.DEAD,
+            key="k",
+            expires_at=NOW,
+            wakes=False,
+            attempts=5,
+            seen_at=NOW,
+            ended_at=NOW,
+            receipt=Receipt("run", "run_1", NOW),
+        ),
+        AccountRecord(name="ana", delivered=1, expired=2, discarded=3),
+        End(7),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_record_is_read_as_it_was_written(each: Record) -> None:
+    line = record.write(each)
+    assert "\n" not in line
+    assert record.read(line.encode()) == each
