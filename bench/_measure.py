@@ -1,0 +1,91 @@
+"""
+How a claim is measured: against a floor, in turns.
+
+Machines differ, and one machine differs from itself a minute later; so no figure here stands alone. The floor and ours
+take turns (floor, ours, floor, ours, ..., floor), and each figure of ours is divided by the mean of the two floors
+around it. What is reported is the median of these ratios and how far they spread.
+"""
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done; less of it makes the figures coarser, not the benchmarks other ones."""
+
+    #: turns of what has a target; what is only told gets a third of them
+    rounds: int
+    #: claims in one turn, and before the first: after some ten, prepared statements have their final plans
+    claims: int
+    warm_up: int
+    #: pushes in one turn, at the most
+    pushes: int
+    #: items in the small and in the large inbox
+    backlogs: tuple[int, int]
+    #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
+    fsync: bool = True
+
+    @property
+    def fewer(self) -> int:
+        return max(1, self.rounds // 3)
+
+
+FULL = Effort(rounds=21, pushes=5_000, claims=5, warm_up=15, backlogs=(1_000, 1_000_000))
+QUICK = Effort(rounds=3, pushes=300, claims=1, warm_up=2, backlogs=(1_000, 10_000))
+TINY = Effort(rounds=1, pushes=20, claims=1, warm_up=0, backlogs=(500, 1_000), fsync=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    values: tuple[float, ...]
+
+    @property
+    def middle(self) -> float:
+        return median(self.values)
+
+    @property
+    def least(self) -> float:
+        return min(self.values)
+
+    @property
+    def most(self) -> float:
+        return max(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    floor: Spread
+    ours: Spread
+    ratio: Spread
+
+
+def in_turns(floor: Callable[[], float], ours: Callable[[], float], rounds: int) -> Measured:
+    """Let both measure themselves in turns, after one turn each that does not count."""
+    for warm_up in (floor, ours):
+        warm_up()
+    floors = [_calmly(floor)]
+    figures: list[float] = []
+    for _ in range(rounds):
+        figures.append(_calmly(ours))
+        floors.append(_calmly(floor))
+    return Measured(_spread(floors), _spread(figures), _spread(ratios(floors, figures)))
+
+
+def ratios(floors: Sequence[float], figures: Sequence[float]) -> list[float]:
+    """Each figure over the mean of the floors before and after it."""
+    around = [(before + after) / 2 for before, after in pairwise(floors)]
+    return [figure / floor for figure, floor in zip(figures, around, strict=True)]
+
+
+def _calmly(measure: Callable[[], float]) -> float:
+    """Collect garbage before, not meanwhile: it may be that of the turn before."""
+    gc.collect()
+    return measure()
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(tuple(values))

@@ -1,0 +1,103 @@
+"""The benchmarks do the work they time; how long it takes is for `make bench` to say."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import _office, _table, claim, push_postgres, push_sqlite
+from bench.__main__ import main
+from bench._measure import TINY, Effort, Measured, Spread, in_turns, ratios
+from bench._table import Row, at_least, at_most, plain, write
+
+
+@pytest.mark.parametrize(
+    ("bench", "targets"),
+    [
+        (push_sqlite.main, ["at least 0.50", "", "", ""]),
+        (push_postgres.main, ["at least 0.60", "", "", ""]),
+        (claim.main, ["at most 1.50", "", "", "at most 1.50", "at most 1.50", "at most 1.50"] * 2),
+    ],
+)
+def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Iterator[Row]], targets: list[str]) -> None:
+    rows = list(bench(TINY))
+
+    assert [row.cells()[4] for row in rows] == targets
+    assert len({row.claim for row in rows}) == len(rows)
+    for row in rows:
+        assert min(row.measured.floor.values) > 0
+        assert min(row.measured.ours.values) > 0
+
+
+def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:
+    turns: list[str] = []
+
+    def turn(who: str, figures: Iterator[float]) -> Callable[[], float]:
+        def measure() -> float:
+            turns.append(who)
+            return next(figures)
+
+        return measure
+
+    measured = in_turns(turn("floor", iter([99.0, 1.0, 3.0, 5.0])), turn("ours", iter([99.0, 4.0, 2.0])), rounds=2)
+
+    assert turns == ["floor", "ours", "floor", "ours", "floor", "ours", "floor"]
+    assert measured == Measured(Spread((1.0, 3.0, 5.0)), Spread((4.0, 2.0)), Spread((2.0, 0.5)))
+
+
+def test_a_ratio_is_to_the_floors_around_it() -> None:
+    assert ratios([1.0, 3.0, 5.0], [2.0, 2.0]) == [1.0, 0.5]
+
+
+def test_a_row_says_whether_the_median_meets_the_target() -> None:
+    measured = Measured(Spread((2.0, 4.0)), Spread((1.0, 2.0)), Spread((0.4, 0.5, 0.9)))
+
+    fast = Row("push", "raw", measured, plain, at_least(0.5))
+    slow = Row("push", "raw", measured, plain, at_most(0.4))
+
+    assert fast.cells() == [
+        "push",
+        "raw: 3.00 [2.00..4.00]",
+        "1.50 [1.00..2.00]",
+        "0.50 [0.40..0.90]",
+        "at least 0.50",
+        "yes",
+    ]
+    assert slow.cells()[-1] == "NO"
+
+
+def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{_table.BEGIN}\nold figures\n{_table.END}\nafter\n")
+    row = Row("push", "raw", Measured(Spread((2.0,)), Spread((1.0,)), Spread((0.5,))), plain, at_least(0.5))
+
+    write([row], page)
+    write([row], page)
+
+    text = page.read_text()
+    assert text.startswith(f"before\n{_table.BEGIN}\nMeasured on: ")
+    assert text.endswith(f"{_table.END}\nafter\n")
+    assert "old figures" not in text
+    assert text.count("| push | raw: 2.00 [2.00..2.00] | 1.00 [1.00..1.00] |") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["nonsense"], "no benchmark is called 'nonsense'; there are: claim, "),
+        (["--write", "--quick"], "--write wants all of them in full"),
+        (["--write", "claim"], "--write wants all of them in full"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+
+    assert why in capsys.readouterr().err
+
+
+def test_the_page_has_room_for_the_table_and_says_what_is_pushed() -> None:
+    text = " ".join(_table.PAGE.read_text(encoding="utf-8").split())
+
+    assert text.count(_table.BEGIN) == text.count(_table.END) == 1
+    assert _office.TERMS in text
