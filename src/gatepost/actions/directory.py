@@ -85,14 +85,6 @@ def find_live(reader: Reader, name: str) -> Entity:
     return found
 
 
-def aliased(reader: Reader, alias: str) -> Entity:
-    """The entity that has this alias (a bead id, an account id)."""
-    found = entities.by_names(reader, [alias]).get(alias)
-    if found is None or found.name == alias:
-        raise UnknownAddress(f"nobody has the alias {alias!r}", hint="`gatepost agent add NAME --alias ID` gives one")
-    return found
-
-
 def show(reader: Reader, name: str) -> Entity:
     """An entity with its aliases."""
     found = find(reader, name)
@@ -149,7 +141,7 @@ def retire(work: Work, name: str) -> Entity:
     if not entities.retire(work, found.number):
         raise Conflict(f"{found.name!r} is retired already")
     work.after_commit(Ring(key.TOPIC, "retire"))
-    return find(work, name)
+    return show(work, name)
 
 
 def resolve(reader: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:

@@ -268,20 +268,23 @@ def _take_broadcasts(work: Work, reader: Entity, cursor: int) -> None:
 
 def _choose(work: Work, recipient: int, cap: int, budget: int) -> list[Chosen]:
     most = rules.DEPTH * cap
-    first = items.candidates(work, recipient, most)
+    found = items.candidates(work, recipient, most)
+    if len(found) == most and found[-1].priority == Priority.CRITICAL:
+        found = items.candidates(work, recipient, rules.most_that_fit(budget))
+    elif len(found) == most:
+        found += _others(work, recipient, found, cap)
+    return rules.choose(found, cap=cap, budget=budget)
+
+
+def _others(work: Work, recipient: int, first: Sequence[Candidate], cap: int) -> list[Candidate]:
+    """The first items of sources further back, as far as they matter: a few of each, and more only if those are few."""
+    seen = sorted({item.source for item in first})
     others: list[Candidate] = []
-    if len(first) == most and first[-1].priority == Priority.CRITICAL:
-        first = items.candidates(work, recipient, rules.most_that_fit(budget))
-    elif len(first) == most:
-        others = items.heads(
-            work,
-            recipient,
-            sorted({item.source for item in first}),
-            sources=rules.SOURCES,
-            depth=max(1, cap // 2),
-            most=most,
-        )
-    return rules.choose([*first, *others], cap=cap, budget=budget)
+    for depth in (min(rules.FEW, rules.share(cap)), rules.share(cap)):
+        if not rules.crowded([*first, *others], cap):
+            break
+        others = items.heads(work, recipient, seen, sources=rules.SOURCES, depth=depth, most=rules.DEPTH * cap)
+    return others
 
 
 def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -> Batch:

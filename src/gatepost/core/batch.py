@@ -30,6 +30,8 @@ GUEST_BUDGET: Final = 9_000
 DEPTH: Final = 4
 #: other sources whose first items are candidates too
 SOURCES: Final = 32
+#: how many items of each of them, unless these sources are few
+FEW: Final = 4
 
 #: waiting items are counted up to this; past it the header says so with a plus
 COUNTED: Final = 1_000
@@ -61,16 +63,31 @@ class Chosen:
 
 def choose(candidates: Iterable[Candidate], *, cap: int, budget: int) -> list[Chosen]:
     """Return what to show now, in the order to show it."""
-    ranked = sorted(set(candidates), key=lambda item: (item.priority, not item.person, item.arrival))
+    ranked = sorted(set(candidates), key=_rank)
     picked = _shared(ranked, cap) if len(ranked) > cap else ranked
     return [
         chosen for _, chosen in sorted(_fitted(picked, budget), key=lambda pair: (pair[0].priority, pair[0].arrival))
     ]
 
 
+def crowded(candidates: Iterable[Candidate], cap: int) -> bool:
+    """Whether these cannot fill a batch without one source taking more than its share: then others matter."""
+    counts = Counter(item.source for item in candidates)
+    return sum(min(count, share(cap)) for count in counts.values()) < cap
+
+
+def share(cap: int) -> int:
+    """What one source may take of a batch while others wait."""
+    return max(1, cap // 2)
+
+
 def most_that_fit(budget: int) -> int:
     """How many of the shortest lines a budget has room for."""
     return budget // len('[System] ""\n') + 1
+
+
+def _rank(item: Candidate) -> tuple[int, bool, int]:
+    return item.priority, not item.person, item.arrival
 
 
 def _shared(ranked: Sequence[Candidate], cap: int) -> list[Candidate]:
@@ -81,13 +98,13 @@ def _shared(ranked: Sequence[Candidate], cap: int) -> list[Candidate]:
     for item in ranked[len(taken) :]:
         if len(taken) >= cap:
             break
-        if shares[item.source] >= max(1, cap // 2):
+        if shares[item.source] >= share(cap):
             passed_over.append(item)
         else:
             shares[item.source] += 1
             taken.append(item)
     taken += passed_over[: max(0, cap - len(taken))]
-    return sorted(taken, key=lambda item: (item.priority, not item.person, item.arrival))
+    return sorted(taken, key=_rank)
 
 
 def _fitted(picked: Iterable[Candidate], budget: int) -> Iterable[tuple[Candidate, Chosen]]:

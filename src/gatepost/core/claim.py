@@ -40,3 +40,19 @@ class Batch:
 
     def __str__(self) -> str:
         return line.batch(self.items, at=self.at, held=self.held, rooms=self.rooms)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A batch as it is handed over, through whichever door: what an agent reads of it is written already."""
+
+    #: None when nothing waited
+    claim: Claim | None
+    items: tuple[Item, ...]
+    #: how many more wait
+    held: int
+    text: str
+
+    @staticmethod
+    def of(batch: Batch) -> "Taken":
+        return Taken(batch.claim, batch.items, batch.held, str(batch) if batch.items else "")

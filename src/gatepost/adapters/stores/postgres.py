@@ -120,8 +120,8 @@ class PostgresConnection:
         return self._execute(_formatted(name), parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
-        """The statement takes each column as an array (`unnest`)."""
-        return self._execute(_formatted(name), columns).rowcount
+        """The statement takes each column as an array (`unnest`) and casts it to its type."""
+        return self._execute(_formatted(name), {name: _array(column) for name, column in columns.items()}).rowcount
 
     def close(self) -> None:
         if self._db is not None:
@@ -275,6 +275,19 @@ def explained(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
 def _first_line(error: psycopg.Error) -> str:
     """The first line of what the server said; the rest may quote the connection or the row."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
+
+
+def _array(column: Sequence[Any]) -> str:
+    """A column as PostgreSQL writes arrays. The driver would look at every element several times over."""
+    return "{" + ",".join([_element(value) for value in column]) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
 
 
 @cache
