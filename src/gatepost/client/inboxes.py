@@ -1,0 +1,187 @@
+"""Pushing events, and what can be done with those in an inbox."""
+
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from gatepost.client import problems
+from gatepost.client.line import Line, Ready
+from gatepost.core import address, ids, unwire
+from gatepost.core.account import Account
+from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
+from gatepost.core.claim import Claim, Taken
+from gatepost.core.event import Item, Push, Pushed, Ref, State, Type
+from gatepost.core.instants import Duration, Instant, rfc3339, short
+from gatepost.core.wire import Document
+from gatepost.errors import GatepostError
+
+
+class Inboxes:
+    _line: Line
+
+    async def push(self, push: Push) -> Pushed:
+        """Put an event into inboxes; when this returns, it is on disk, once."""
+        keyed = _keyed(push)
+        pushed = unwire.pushed(await self._line.repeat("POST", "/api/inbox", _push(keyed)))
+        return pushed if keyed is push else _new(pushed)
+
+    async def push_all(self, pushes: Sequence[Push]) -> list[Pushed | GatepostError]:
+        """Up to 1,000 pushes in one commit; an outcome each."""
+        keyed = [_keyed(push) for push in pushes]
+        body = {"pushes": [_push(push) for push in keyed]}
+        answers = (await self._line.repeat("POST", "/api/inbox/batch", body))["items"]
+        return [_outcome(answer, own is push) for answer, own, push in zip(answers, keyed, pushes, strict=True)]
+
+    def page(
+        self,
+        name: str | None = None,
+        *,
+        state: State | None = None,
+        type: Type | None = None,
+        sender: str | None = None,
+        ref: Ref | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """The items of an inbox, or of all of them, in order of arrival."""
+        return self._line.all(
+            "/api/inbox" if name is None else f"/api/inbox/{address.single(name)}",
+            unwire.item,
+            limit=limit,
+            state=state.value if state else None,
+            type=type.value if type else None,
+            sender=sender,
+            ref=str(ref) if ref else None,
+            since=rfc3339(since) if since is not None else None,
+            until=rfc3339(until) if until is not None else None,
+        )
+
+    async def peek(self, name: str, *, limit: int = GUEST_CAP) -> list[Item]:
+        """What waits, most urgent first; nothing changes."""
+        answer = await self._line.get(f"/api/inbox/{address.single(name)}/peek", limit=limit)
+        return [unwire.item(each) for each in answer["items"]]
+
+    async def show(self, event: str) -> list[Item]:
+        """An event as it stands with each of its recipients."""
+        return unwire.items(await self._line.get(f"/api/events/{ids.check('evt', event)}"))
+
+    async def account(self, name: str) -> Account:
+        """What an inbox accepted, and what has become of it."""
+        return unwire.account(await self._line.get(f"/api/inbox/{address.single(name)}/account"))
+
+    async def claim(
+        self,
+        name: str,
+        *,
+        owner: str,
+        limit: int = GUEST_CAP,
+        budget: int = GUEST_BUDGET,
+        hold: Duration | None = None,
+    ) -> Taken:
+        """
+        Take the next batch for a while; `ack` or `release` it. It is never asked for twice: if the answer is lost, the
+        items come again when the time is over.
+        """
+        body = {"owner": owner, "limit": limit, "budget": budget} | ({"hold": short(hold)} if hold else {})
+        return _taken(await self._line.ask(f"/api/inbox/{address.single(name)}/claim", body))
+
+    async def ack(self, claim: Claim) -> int:
+        """Say that the items of a claim were read; return how many."""
+        answer = await self._line.write("POST", f"/api/inbox/{claim.recipient}/ack", _held(claim))
+        return int(answer["delivered"])
+
+    async def release(self, claim: Claim, *, failed: Sequence[str] = ()) -> int:
+        """Give the items of a claim back; against those that `failed` of their own it is counted."""
+        body = _held(claim) | {"failed": list(failed)}
+        answer = await self._line.write("POST", f"/api/inbox/{claim.recipient}/release", body)
+        return int(answer["released"])
+
+    async def drain(
+        self, name: str, *, session: str | None = None, limit: int = GUEST_CAP, budget: int = GUEST_BUDGET
+    ) -> Taken:
+        """Take the next batch; it counts as read as soon as it was sent. To be sure of it, `claim` and `ack`."""
+        body = {"session": session, "limit": limit, "budget": budget}
+        return _taken(await self._line.ask(f"/api/inbox/{address.single(name)}/drain", body))
+
+    async def seen(self, name: str, events: Sequence[str]) -> int:
+        """Record that somebody has seen items; return how many were new to them."""
+        answer = await self._line.repeat("POST", f"/api/inbox/{address.single(name)}/seen", {"events": list(events)})
+        return int(answer["seen"])
+
+    async def replay(self, event: str, name: str | None = None) -> list[Item]:
+        """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
+        return await self._on_event(event, "replay", name)
+
+    async def discard(self, event: str, name: str | None = None) -> list[Item]:
+        """Put away what is pending or dead."""
+        return await self._on_event(event, "discard", name)
+
+    async def done(self, event: str, name: str | None = None) -> Item:
+        """Mark a person's item as done."""
+        [item] = await self._on_event(event, "done", name)
+        return item
+
+    async def watch_inbox(
+        self, name: str, *, after: str | None = None, ready: Ready | None = None
+    ) -> AsyncGenerator[Item]:
+        """New items as they come, for ever, across lost connections; `ready` is called when it has begun."""
+        path = f"/api/inbox/{address.single(name)}/stream"
+        async with aclosing(self._line.stream(path, after=after, ready=ready)) as stream:
+            async for what in stream:
+                if what.event == "inbox.item":
+                    yield unwire.item(what.data)
+
+    async def _on_event(self, event: str, verb: str, name: str | None) -> list[Item]:
+        path = f"/api/events/{ids.check('evt', event)}/{verb}"
+        return [unwire.item(each) for each in (await self._line.write("POST", path, {"name": name}))["items"]]
+
+
+def _keyed(push: Push) -> Push:
+    """A push that can be repeated: without a key of its own it gets one that nobody else has."""
+    return push if push.key is not None else replace(push, key=f"client:{secrets.token_urlsafe(16)}")
+
+
+def _new(pushed: Pushed) -> Pushed:
+    """What a push with such a key came to: a duplicate of it is its own first try."""
+    deliveries = tuple(replace(each, duplicate=False) for each in pushed.deliveries)
+    return replace(pushed, deliveries=deliveries, duplicate=False)
+
+
+def _outcome(answer: Document, own: bool) -> Pushed | GatepostError:
+    if answer["status"] != 201:
+        return problems.of(answer, answer["status"])
+    return unwire.pushed(answer) if own else _new(unwire.pushed(answer))
+
+
+def _push(push: Push) -> Document:
+    return {
+        "to": push.to,
+        "type": push.type.value,
+        "source": push.source,
+        "sender": push.sender,
+        "subject": push.subject,
+        "content": push.content,
+        "data": push.data,
+        "priority": push.priority.value,
+        "dedupKey": push.key,
+        "ttl": short(push.ttl) if push.ttl is not None else None,
+        "ref": {"type": push.ref.type, "id": push.ref.id} if push.ref else None,
+        "route": {"channel": push.route.channel, "sessionId": push.route.session} if push.route else None,
+        "hops": push.hops,
+    }
+
+
+def _held(claim: Claim) -> Document:
+    return {"claimId": claim.id, "owner": claim.owner, "fence": claim.fence}
+
+
+def _taken(document: Document) -> Taken:
+    held = document["claim"]
+    return Taken(
+        unwire.claim(held) if held else None,
+        tuple(unwire.item(each) for each in document["items"]),
+        document["held"],
+        document["text"],
+    )

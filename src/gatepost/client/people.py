@@ -1,0 +1,57 @@
+"""Who there is: agents, people and services."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from gatepost.client.line import Line
+from gatepost.core import address, unwire
+from gatepost.core.entity import Entity, Kind
+
+
+class People:
+    _line: Line
+
+    async def register(
+        self,
+        name: str,
+        kind: Kind,
+        *,
+        display: str | None = None,
+        team: str | None = None,
+        role: str | None = None,
+        owner: str | None = None,
+        aliases: Sequence[str] = (),
+    ) -> Entity:
+        """Add somebody, who has an inbox from now on."""
+        body = {
+            "name": address.name(name),
+            "kind": kind.value,
+            "displayName": display,
+            "team": team,
+            "role": role,
+            "owner": owner,
+            "aliases": list(aliases),
+        }
+        return unwire.entity(await self._line.write("POST", "/api/entities", body))
+
+    async def entity(self, name: str) -> Entity:
+        return unwire.entity(await self._line.get(f"/api/entities/{address.single(name)}"))
+
+    def entities(
+        self, *, kind: Kind | None = None, team: str | None = None, retired: bool = False, limit: int | None = None
+    ) -> AsyncIterator[Entity]:
+        """Entities in order of registration."""
+        query = {"kind": kind.value if kind else None, "team": team, "retired": retired or None}
+        return self._line.all("/api/entities", unwire.entity, limit=limit, **query)
+
+    async def change(self, name: str, **changes: str | None) -> Entity:
+        """Change `display`, `team`, `role` or `owner`; None takes it away, and what is left out stays."""
+        body = {"displayName" if field == "display" else field: value for field, value in changes.items()}
+        return unwire.entity(await self._line.write("PATCH", f"/api/entities/{address.single(name)}", body))
+
+    async def retire(self, name: str) -> Entity:
+        """Let somebody receive nothing from now on; what they have stays."""
+        return unwire.entity(await self._line.write("DELETE", f"/api/entities/{address.single(name)}"))
+
+    async def wake(self, name: str) -> None:
+        """Let an agent look at its inbox."""
+        await self._line.repeat("POST", f"/api/agents/{address.single(name)}/wake")

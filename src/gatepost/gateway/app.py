@@ -1,0 +1,51 @@
+"""Puts the gateway together: routes, problems, limits, OpenAPI."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from gatepost.gateway import combined, entities, health, hot, inbox, keys, plans, problems, spaces, triggers
+from gatepost.gateway.describe import describe
+from gatepost.gateway.middleware import Bodies, Counted
+from gatepost.gateway.office import Office
+
+_ABOUT = """
+One durable inbox for every AI agent and every person who works with agents.
+
+Send `x-secret-key`, or `x-public-key` with a bearer token. Errors are problems (RFC 9457) with a stable `type`. Lists
+are `{items, next}` and go on with `after`. Writes take an `Idempotency-Key`.
+"""
+
+
+def create(office: Office) -> FastAPI:
+    """Make the web application of an office whose store and signals are open."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        exchange = office.exchange
+        with exchange.subscribed(office.hub.heard), exchange.subscribed(office.doorkeeper.heard):
+            yield
+        await office.hub.close()
+
+    app = FastAPI(
+        title="Gatepost",
+        version=office.version,
+        description=_ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url="/api/docs",
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: f"{route.tags[-1]}_{route.name}",
+        lifespan=lifespan,
+    )
+    app.state.office = office
+    problems.install(app)
+    hot.install(app)
+    for part in (entities, inbox, spaces, plans, triggers, keys, combined, health):
+        app.include_router(part.router)
+    triggers.install(app)
+    app.add_middleware(Bodies)
+    app.add_middleware(Counted, meters=office.meters)
+    describe(app)
+    return app

@@ -1,0 +1,90 @@
+"""
+Streams of several things at once: `/api/stream` for the caller, `/api/agents/{name}/stream` for one agent.
+
+Which spaces those are may be named, and then they are those; or else they are all that somebody is in, and when that
+changes the stream ends with a place to resume from. A reader that comes back with it goes on with each part where it
+was, and begins with a new space where its member began: with what is unread there.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from gatepost.actions import directory, feed, spaces
+from gatepost.core.space import Space
+from gatepost.errors import Invalid
+from gatepost.gateway import stream
+from gatepost.gateway.auth import Principal, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.ports.store import Reader
+from gatepost.runtime.hub import Ended
+
+router = APIRouter(tags=["streams"], responses=stream.STREAMED | documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+Names = Annotated[Sequence[str], Query(max_length=100)]
+
+_MOST: Final = 200
+_CHANGED: Final = Ended("the spaces have changed", resumable=True)
+
+
+@router.get("/api/stream")
+async def everything(
+    request: Request, who: Who, house: House, last: stream.From, space: Names = (), inbox: Names = ()
+) -> Response:
+    """Watch spaces and inboxes in one stream: those named, or all of the caller's own. Resumes from Last-Event-ID."""
+    me = who.as_(None)
+    if not space and not inbox:
+        return await _of(request, house, me, me, last)
+    found, names, here = await house.store.read(_named, space, inbox, me)
+    for name in names:
+        who.as_(name)
+    parts = [stream.space_part(house, one.id, one.last_seq) for one in found]
+    parts += [stream.inbox_part(house, name, here) for name in names]
+    return await stream.respond(request, house, parts, who=me, last=last, combined=True)
+
+
+@router.get("/api/agents/{name}/stream", tags=["agents"])
+async def agent(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
+    """Watch all that concerns an agent: its inbox, and the spaces it is in. Resumes from Last-Event-ID."""
+    entity = await house.store.read(directory.find, name)
+    who.as_(entity.name)
+    return await _of(request, house, entity.name, who.as_(None), last)
+
+
+async def _of(request: Request, house: Office, name: str | None, me: str | None, last: str | None) -> Response:
+    """All spaces of somebody and their inbox; for the administrator (None) all spaces."""
+    found, read, here = await house.store.read(_theirs, name)
+    if name is None and not found:
+        raise Invalid("there is nothing to watch yet", hint="name spaces or inboxes: ?space=ID&inbox=NAME")
+    parts = [stream.space_part(house, one.id, read.get(one.id, 0) if last else one.last_seq) for one in found]
+    parts += [stream.inbox_part(house, name, here)] if name is not None else []
+    ids = {one.id for one in found}
+
+    async def still() -> Ended | None:
+        now, _, _ = await house.store.read(_theirs, name)
+        return None if {one.id for one in now} == ids else _CHANGED
+
+    return await stream.respond(request, house, parts, who=me, last=last, combined=True, still=still)
+
+
+def _theirs(reader: Reader, name: str | None) -> tuple[list[Space], dict[str, int], feed.Position]:
+    """The spaces of somebody, how far they have read in each, and the end of all inboxes."""
+    found = spaces.page(reader, as_=name, limit=_MOST + 1)
+    if len(found) > _MOST:
+        raise Invalid(f"these are over {_MOST} spaces", hint="name those to watch: ?space=ID&space=ID")
+    unread = spaces.unread(reader, name) if name is not None else {}
+    return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, feed.here(reader)
+
+
+def _named(
+    reader: Reader, ids: Sequence[str], names: Sequence[str], me: str | None
+) -> tuple[list[Space], list[str], feed.Position]:
+    return (
+        [spaces.show(reader, id, as_=me) for id in dict.fromkeys(ids)],
+        list(dict.fromkeys(directory.find(reader, name).name for name in names)),
+        feed.here(reader),
+    )

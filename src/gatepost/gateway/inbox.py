@@ -1,0 +1,214 @@
+"""Inboxes and the events in them: `/api/inbox/{name}`, `/api/events/{id}`. The push itself is in `hot.py`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from gatepost.actions import directory, feed, inbox, upkeep
+from gatepost.core import wire
+from gatepost.core.event import Item, Ref, State, Type
+from gatepost.core.instants import duration, instant
+from gatepost.errors import Invalid
+from gatepost.gateway import shapes, stream
+from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.drained import Drained
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import About, ClaimWish, Drain, Held, Release, SeenBody
+from gatepost.ports.store import Reader, Work
+
+router = APIRouter(tags=["inbox"], responses=documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+Words = Annotated[str | None, Query(max_length=300)]
+
+
+def filtered(
+    state: Annotated[str | None, Query(description=f"one of {', '.join(State)}")] = None,
+    type: Annotated[str | None, Query(description=f"one of {', '.join(Type)}")] = None,
+    sender: Words = None,
+    ref: Annotated[str | None, Query(max_length=600, examples=["task:0.0.123"])] = None,
+    since: Annotated[str | None, Query(examples=["2026-02-18T15:07:00Z"])] = None,
+    until: Words = None,
+) -> inbox.Wanted:
+    """Which items are asked for."""
+    return inbox.Wanted(
+        state=State.parse(state) if state else None,
+        type=Type.parse(type) if type else None,
+        sender=sender,
+        ref=Ref.parse(ref) if ref else None,
+        since=instant(since) if since else None,
+        until=instant(until) if until else None,
+    )
+
+
+Wanted = Annotated[inbox.Wanted, Depends(filtered)]
+
+
+@router.get("/api/inbox", responses=shaped(shapes.ItemPage))
+async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, limit: Limit = 100) -> Any:
+    """The items of all inboxes in order of arrival, for the administrator."""
+    administrator(who)
+    arrival, _, name = (after or "0").partition("-")
+    if not arrival.isascii() or not arrival.isdigit() or len(arrival) > 18:
+        raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
+    found = await house.store.read(inbox.page, after=int(arrival), beyond=name or None, limit=limit, **wanted)
+    return page([wire.item(item) for item in found], limit, lambda: f"{found[-1].event.arrival}-{found[-1].recipient}")
+
+
+@router.get("/api/inbox/{name}", responses=shaped(shapes.ItemPage))
+async def list_inbox(name: str, who: Who, house: House, wanted: Wanted, after: After = 0, limit: Limit = 100) -> Any:
+    """The items of an inbox in order of arrival, whatever state they are in."""
+    found = await house.store.read(inbox.page, await _whose(house, who, name), after=after, limit=limit, **wanted)
+    return page([wire.item(item) for item in found], limit, lambda: found[-1].event.arrival)
+
+
+@router.get("/api/inbox/{name}/account", responses=shaped(shapes.Account))
+async def account(name: str, who: Who, house: House) -> Any:
+    """What an inbox accepted, and what has become of it."""
+    [found] = await house.store.read(upkeep.accounts, await _whose(house, who, name))
+    return wire.account(found)
+
+
+@router.get("/api/inbox/{name}/peek", responses=shaped(shapes.ItemPage))
+async def peek(name: str, who: Who, house: House, limit: Limit = 20) -> Any:
+    """What waits, most urgent first; nothing changes."""
+    found = await house.store.read(inbox.peek, await _whose(house, who, name), limit=limit)
+    return {"items": [wire.item(item) for item in found], "next": None}
+
+
+@router.post("/api/inbox/{name}/drain", responses=shaped(shapes.Batch) | documented(409))
+async def drain(name: str, who: Who, house: House, body: Drain | None = None) -> Response:
+    """
+    Take the next batch and mark it delivered once this answer has been sent. If the connection breaks before that, the
+    items come again.
+    """
+    wish = body or Drain()
+    reader = await _whose(house, who, name)
+    owner = wish.session or f"http:{reader}"
+    taken = await house.store.run(inbox.claim, reader, owner=owner, cap=wish.limit, budget=wish.budget, lane=reader)
+    return Drained(house, taken)
+
+
+@router.post("/api/inbox/{name}/claim", responses=shaped(shapes.Batch) | documented(409))
+async def claim(name: str, body: ClaimWish, who: Who, house: House) -> Any:
+    """Take the next batch for a while; ack or release it."""
+    reader = await _whose(house, who, name)
+    taken = await house.store.run(
+        inbox.claim,
+        reader,
+        owner=body.owner,
+        cap=body.limit,
+        budget=body.budget,
+        hold=duration(body.hold) if body.hold else None,
+        lane=reader,
+    )
+    return wire.batch(taken)
+
+
+@router.post("/api/inbox/{name}/ack", responses=shaped(shapes.Acked) | documented(409))
+async def ack(name: str, body: Held, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Say that the items of a claim were read."""
+    reader = await _whose(house, who, name)
+
+    def verb(work: Work) -> wire.Document:
+        return {"delivered": inbox.ack(work, body.claim_id, of=reader, owner=body.owner, fence=body.fence)}
+
+    return await write(house, request, who, key, verb, lane=reader)
+
+
+@router.post("/api/inbox/{name}/release", responses=shaped(shapes.Released) | documented(409))
+async def release(
+    name: str, body: Release, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Give the items of a claim back; those that `failed` of their own are counted."""
+    reader = await _whose(house, who, name)
+
+    def verb(work: Work) -> wire.Document:
+        id, owner, fence, failed = body.claim_id, body.owner, body.fence, body.failed
+        return {"released": inbox.release(work, id, of=reader, owner=owner, fence=fence, failed=failed)}
+
+    return await write(house, request, who, key, verb, lane=reader)
+
+
+@router.post("/api/inbox/{name}/seen", responses=shaped(shapes.Seen))
+async def seen(name: str, body: SeenBody, who: Who, house: House) -> Any:
+    """Record that items were seen."""
+    reader = await _whose(house, who, name)
+    return {"seen": await house.store.run(inbox.seen, reader, body.events, lane=reader)}
+
+
+@router.get("/api/inbox/{name}/stream", responses=stream.STREAMED)
+async def watch(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
+    """New items as they come; resumes from Last-Event-ID."""
+    reader = await _whose(house, who, name)
+    part = stream.inbox_part(house, reader, await house.store.read(feed.here))
+    return await stream.respond(request, house, [part], who=reader, last=last)
+
+
+@router.get("/api/events/{id}", tags=["events"], responses=shaped(shapes.Shown))
+async def show(id: str, who: Who, house: House) -> Any:
+    """An event as it stands with each of its recipients; for an entity's own credential, with itself."""
+    return await house.store.read(_shown, id, who.as_(None))
+
+
+@router.post("/api/events/{id}/replay", tags=["events"], responses=shaped(shapes.Items) | documented(409))
+async def replay(
+    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
+) -> Any:
+    """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
+    return await _on_event(house, request, who, key, body, lambda work, name: inbox.replay(work, id, name))
+
+
+@router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))
+async def discard(
+    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
+) -> Any:
+    """Put away what is pending or dead."""
+    return await _on_event(house, request, who, key, body, lambda work, name: inbox.discard(work, id, name))
+
+
+@router.post("/api/events/{id}/done", tags=["events"], responses=shaped(shapes.Items) | documented(409))
+async def done(
+    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
+) -> Any:
+    """Mark a person's item as done; the administrator's own unless another is named."""
+
+    def verb(work: Work, name: str | None) -> list[Item]:
+        return [inbox.done(work, name or directory.ADMINISTRATOR, id)]
+
+    return await _on_event(house, request, who, key, body, verb)
+
+
+async def _on_event(
+    house: Office,
+    request: Request,
+    who: Principal,
+    key: str | None,
+    body: About | None,
+    act: Callable[[Work, str | None], list[Item]],
+) -> Any:
+    name = who.as_(body.name if body else None)
+
+    def verb(work: Work) -> wire.Document:
+        return {"items": [wire.item(item) for item in act(work, name)]}
+
+    return await write(house, request, who, key, verb)
+
+
+async def _whose(house: Office, who: Principal, name: str) -> str:
+    """The entity behind a name or alias, if the caller may act as it."""
+    entity = await house.store.read(directory.find, name)
+    who.as_(entity.name)
+    return entity.name
+
+
+def _shown(reader: Reader, id: str, name: str | None) -> wire.Document:
+    found = [item for item in inbox.show(reader, id) if name is None or item.recipient == name]
+    if not found:
+        raise inbox.missing(id)
+    return wire.items(found)

@@ -1,0 +1,51 @@
+"""Keys: `/api/keys`. For the administrator only."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gatepost.actions import directory, keys
+from gatepost.core import wire
+from gatepost.core.key import Kind
+from gatepost.errors import Invalid
+from gatepost.gateway import shapes
+from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import NewKey
+from gatepost.runtime.keyring import new_secret
+
+router = APIRouter(prefix="/api/keys", tags=["keys"], responses=documented(401, 403, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(shapes.KeyMade, 201) | documented(404))
+async def create(body: NewKey, who: Who, house: House) -> Any:
+    """Make a key: for one agent, for one agent's trigger, public, or the administrator's. It is shown this once."""
+    administrator(who)
+    if sum((body.agent is not None, body.trigger is not None, body.public)) > 1:
+        raise Invalid("a key is for one thing", hint="name an agent, or a trigger, or say public")
+    secret = new_secret(public=body.public)
+    kind: Kind = "agent" if body.agent else "trigger" if body.trigger else "public" if body.public else "admin"
+    name = body.agent or body.trigger
+    entity = (await house.store.read(directory.find_live, name)).name if name else None
+    made = await house.store.run(keys.create, kind=kind, secret=secret, entity=entity, name=body.name)
+    return wire.key(made) | {"key": secret}
+
+
+@router.get("", responses=shaped(shapes.KeyPage))
+async def list_keys(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
+    """The keys there are and were, by their prefixes, in the order in which they were made."""
+    administrator(who)
+    found = await house.store.read(keys.page, after=after, limit=limit)
+    return page([wire.key(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.delete("/{id}", responses=shaped(shapes.Key) | documented(404, 409))
+async def revoke(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Let a key, named by its id or prefix, be good for nothing from now on."""
+    administrator(who)
+    return await write(house, request, who, key, lambda work: wire.key(keys.revoke(work, id)))

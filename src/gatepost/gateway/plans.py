@@ -1,0 +1,79 @@
+"""Plans: `/api/plans`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gatepost.actions import plans
+from gatepost.core import plan as rules
+from gatepost.core import wire
+from gatepost.core.plan import PlanWish, Status
+from gatepost.gateway import shapes
+from gatepost.gateway.auth import Principal, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import NewPlan, PlanChange
+from gatepost.ports.store import Work
+
+router = APIRouter(prefix="/api/plans", tags=["plans"], responses=documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(413))
+async def create(body: NewPlan, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Make a plan, due by exactly one of `runAfter`, `scheduledAt` and `cron`."""
+    owner = who.as_(body.owner)
+
+    def verb(work: Work) -> wire.Document:
+        return wire.plan(plans.set(work, owner, _wish(body)))
+
+    return await write(house, request, who, key, verb, lane=owner or "")
+
+
+@router.get("", responses=shaped(shapes.PlanPage))
+async def list_plans(
+    who: Who,
+    house: House,
+    owner: str | None = None,
+    status: str | None = None,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Any:
+    """The plans of the caller; for the administrator all, or those of an owner."""
+    wanted = Status.parse(status) if status else None
+    found = await house.store.read(plans.page, who.as_(owner), status=wanted, after=after, limit=limit)
+    return page([wire.plan(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{id}", responses=shaped(shapes.Plan))
+async def show(id: str, who: Who, house: House) -> Any:
+    """A plan of the caller's; the administrator sees all."""
+    return wire.plan(await house.store.read(plans.show, id, owner=who.as_(None)))
+
+
+@router.patch("/{id}", responses=shaped(shapes.Plan) | documented(413))
+async def change(
+    id: str, body: PlanChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Change what is named in the body; the rest stays."""
+    owner = who.as_(None)
+
+    def verb(work: Work) -> wire.Document:
+        return wire.plan(plans.set(work, owner, _wish(body, id)))
+
+    return await write(house, request, who, key, verb)
+
+
+@router.delete("/{id}", status_code=204)
+async def delete(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+    """Delete a plan: it fires no more."""
+    owner = who.as_(None)
+    await write(house, request, who, key, lambda work: plans.delete(work, id, owner=owner))
+
+
+def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanWish:
+    fields = body.model_dump(by_alias=True, exclude={"owner"}, exclude_none=True)
+    return rules.read(fields | ({"id": id} if id else {}))

@@ -1,0 +1,79 @@
+"""
+What all routes do alike: pages, idempotent writes, and reading a request by hand where speed matters.
+
+A write with an `Idempotency-Key` is done once: its answer is kept in the transaction that did it, under the caller and
+the route, and a repeat gets the same answer. The same key with another body is refused.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import Header, Query, Request
+
+from gatepost.actions.once import once
+from gatepost.errors import Invalid, Malformed
+from gatepost.gateway.auth import Principal
+from gatepost.gateway.office import Office
+from gatepost.ports.store import Work
+
+_LONGEST_KEY: Final = 255
+
+Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most")]
+After = Annotated[int, Query(ge=0, le=2**62, description="`next` of the page before")]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=_LONGEST_KEY + 2,
+        description="a repeat with the same key and body gets the same answer and changes nothing",
+    ),
+]
+
+
+def page(items: Sequence[Any], limit: int, cursor: Callable[[], int | str]) -> dict[str, Any]:
+    """A page of a list: `next` is where the next one begins, null on the last."""
+    return {"items": items, "next": str(cursor()) if len(items) == limit else None}
+
+
+def idempotency_key(header: str | None) -> str | None:
+    """The key, which may be quoted as a structured field or not."""
+    if header is None:
+        return None
+    key = header.strip()
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        key = key[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+    if not key or len(key) > _LONGEST_KEY or not key.isprintable():
+        raise Invalid(
+            f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_LONGEST_KEY} printable characters"
+        )
+    return key
+
+
+async def write(
+    office: Office,
+    request: Request,
+    principal: Principal,
+    header: str | None,
+    verb: Callable[[Work], Any],
+    *,
+    lane: str = "",
+) -> Any:
+    """Run a verb that returns what to answer; with an idempotency key, once."""
+    key = idempotency_key(header)
+    if key is None:
+        return await office.store.run(verb, lane=lane)
+    scope = f"{request.method} {request.url.path} {principal!r}"
+    digest = hashlib.sha256(await request.body()).hexdigest()
+    return await office.store.run(once, scope, key, digest, verb, lane=lane)
+
+
+def decoded(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """Read a body of a hot route."""
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error)[:300]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Malformed("the body is not JSON") from None

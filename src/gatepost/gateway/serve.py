@@ -1,0 +1,212 @@
+"""
+A gateway as a process: the store, the signals, the background duties and the web server, opened in that order and
+closed in the other.
+
+Stopping finishes what was accepted. No new connection is taken, readers of streams are told where to resume, requests
+under way are answered, duties finish their round, and only then is the store closed.
+"""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+import structlog
+import uvicorn
+
+from gatepost import app as house
+from gatepost.actions import keys
+from gatepost.core.instants import SECOND
+from gatepost.errors import Refused, Unavailable
+from gatepost.gateway.app import create
+from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.health import Meters
+from gatepost.gateway.office import Office
+from gatepost.ports.store import Store
+from gatepost.ports.transport import Condition, Signal
+from gatepost.runtime import errands, janitor, notice, ticker
+from gatepost.runtime.collector import Collector
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.hub import Hub
+from gatepost.runtime.keyring import ADMIN_KEY, admit_administrator
+from gatepost.runtime.loops import Duty, running
+from gatepost.settings import Configuration, masked
+
+log = structlog.get_logger("gatepost.gateway")
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+#: seconds that requests under way get when the gateway is stopped
+_PATIENCE: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """A gateway whose parts are open: give its `office` to `create`, or serve it."""
+
+    office: Office
+    duties: tuple[Duty, ...]
+
+
+@asynccontextmanager
+async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
+    """Open everything a gateway stands on, and do its background duties while entered."""
+    settings = configuration.settings
+    async with AsyncExitStack() as stack:
+        hub = Hub()
+        exchange = Exchange(house.configured_transport(configuration, changed=partial(_changed, hub)))
+        store = stack.enter_context(house.opened(configuration, bell=exchange.bell))
+        await stack.enter_async_context(exchange.open())
+        holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+        duties = _duties(store, exchange, hub, holder, settings.janitor.interval / SECOND)
+        stack.enter_context(exchange.subscribed(partial(_heard, duties)))
+        if (letterbox := house.configured_letterbox(configuration)) is not None:
+            stack.push_async_callback(letterbox.close)
+            collector = Collector(letterbox, store)
+            stack.enter_context(exchange.subscribed(collector.heard))
+            duties = (*duties, collector.duty)
+        await stack.enter_async_context(running(duties))
+        rules = TokenRules(
+            secret=settings.auth.jwt_secret,
+            jwks_url=settings.auth.jwks_url,
+            claim=settings.auth.jwt_claim,
+            audience=settings.auth.audience,
+            issuer=settings.auth.issuer,
+        )
+        office = Office(
+            store=store,
+            exchange=exchange,
+            hub=hub,
+            doorkeeper=Doorkeeper(store, rules),
+            meters=Meters(),
+            limits=settings.rules(),
+            version=version("gatepost"),
+        )
+        yield Gateway(office=office, duties=duties)
+
+
+def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """The same as `serve`, for a process that does nothing else: on uvloop, where there is one."""
+    loops = uvicorn.Config("", log_config=None).get_loop_factory()
+    with asyncio.Runner(loop_factory=loops) as runner:
+        runner.run(serve(configuration, host, port, ready=ready))
+
+
+async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """Run a gateway until it is told to stop; `ready` is told its URL once it listens."""
+    async with opened(configuration) as gateway:
+        store, hub = gateway.office.store, gateway.office.hub
+        house.make_home(configuration.home)
+        admit_administrator(store, configuration.home)
+        if host not in _LOOPBACK:
+            _refuse_without_keys(store, host)
+        config = uvicorn.Config(
+            create(gateway.office),
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        server = _Server(config, hub)
+        on = masked(configuration.settings.store)
+        with _listening(host, port) as ears, notice.posted(configuration.home, url := _url(host, ears), on):
+            server.on_start = partial(ready, url)
+            await server.serve([ears])
+
+
+class _Server(uvicorn.Server):
+    """
+    Says when it listens, and at the end lets go of the readers of streams first: they would keep it for ever. A signal
+    ends the server and no more; uvicorn would raise it again afterwards, and what is open here would not be closed.
+    """
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self.on_start: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.end()
+        await super().shutdown(sockets)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        found = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048
+        )
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]  # Python adds the address to what the system says
+        raise Unavailable(
+            f"cannot listen on {host}:{port}: {reason}", hint="another program may be there: use --port"
+        ) from None
+    with found:
+        yield found
+
+
+def _refuse_without_keys(store: Store, host: str) -> None:
+    made = [key for key in store.look(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
+    if not made:
+        raise Refused(
+            f"listening on {host!r} lets others in, and no key was made for them",
+            hint="make one first with `gatepost key create`, or listen on 127.0.0.1",
+        )
+
+
+def _url(host: str, ears: socket.socket) -> str:
+    """How to reach it from this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
+    return f"http://{f'[{shown}]' if ':' in shown else shown}:{ears.getsockname()[1]}"
+
+
+def _duties(store: Store, exchange: Exchange, hub: Hub, holder: str, interval: float) -> tuple[Duty, ...]:
+    async def tidy() -> None:
+        await janitor.tidy(store, exchange)
+
+    async def remind() -> None:
+        hub.stir()
+        await janitor.ring(store, exchange.tell)
+
+    return (
+        Duty("janitor", tidy, interval=interval, store=store, holder=holder),
+        Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST),
+        Duty("errands", partial(errands.run, store, {}, holder), interval=interval),
+        Duty("reminder", remind, interval=interval),
+    )
+
+
+def _changed(hub: Hub, condition: Condition) -> None:
+    """Say that the transport is degraded, or up again; what was rung for meanwhile may have been lost."""
+    log.warning("the transport has changed", degraded=condition.degraded, reason=condition.reason)
+    hub.stir()
+
+
+def _heard(duties: tuple[Duty, ...], signal: Signal) -> None:
+    """A ring for a plan or an errand begins the next round now."""
+    _, tick, run, *_ = duties
+    if ticker.wakes(signal):
+        tick.wake()
+    elif errands.wakes(signal):
+        run.wake()

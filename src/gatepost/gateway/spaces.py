@@ -1,0 +1,144 @@
+"""Spaces: `/api/spaces`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from gatepost.actions import directory, spaces
+from gatepost.core import wire
+from gatepost.errors import Invalid
+from gatepost.gateway import shapes, stream
+from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import MemberWish, NewMessage, NewSpace, ReadMark, SpaceChange
+from gatepost.ports.store import Work
+
+router = APIRouter(prefix="/api/spaces", tags=["spaces"], responses=documented(401, 403, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+Member = Annotated[str | None, Query(max_length=200, description="as whom to read; the caller, if it is not given")]
+Seq = Annotated[int | None, Query(ge=0, le=2**62)]
+
+
+@router.post("", status_code=201, responses=shaped(shapes.SpaceMade, 201) | documented(404, 409))
+async def create(body: NewSpace, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Make a space; its id is made from its name unless one is given."""
+    administrator(who)
+
+    def verb(work: Work) -> wire.Document:
+        made = spaces.create(work, name=body.name, id=body.id, members=body.members)
+        return wire.space(made) | {"members": [wire.member(one) for one in spaces.members(work, made.id)]}
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.get("", responses=shaped(shapes.SpacePage) | documented(404))
+async def list_spaces(who: Who, house: House, member: str | None = None, after: After = 0, limit: Limit = 100) -> Any:
+    """The spaces of the caller; for the administrator all, or those of a member."""
+    found = await house.store.read(spaces.page, as_=who.as_(member), after=after, limit=limit)
+    return page([wire.space(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{id}", responses=shaped(shapes.Space) | documented(404))
+async def show(id: str, who: Who, house: House) -> Any:
+    """A space that the caller is in; the administrator sees all."""
+    return wire.space(await house.store.read(spaces.show, id, as_=who.as_(None)))
+
+
+@router.patch("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
+async def rename(
+    id: str, body: SpaceChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Give a space another name; its id stays."""
+    administrator(who)
+    return await write(
+        house, request, who, key, lambda work: wire.space(spaces.rename(work, id, body.name)), lane=f"space:{id}"
+    )
+
+
+@router.delete("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
+async def archive(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Close a space: its members can read it, and nobody posts any more."""
+    administrator(who)
+    return await write(house, request, who, key, lambda work: wire.space(spaces.archive(work, id)), lane=f"space:{id}")
+
+
+@router.get("/{id}/members", responses=shaped(shapes.MemberPage) | documented(404))
+async def list_members(id: str, who: Who, house: House) -> Any:
+    """The members, in the order in which they joined, and how far each has read."""
+    found = await house.store.read(spaces.members, id, as_=who.as_(None))
+    return {"items": [wire.member(one) for one in found], "next": None}
+
+
+@router.post("/{id}/members", status_code=201, responses=shaped(shapes.Member, 201) | documented(404, 409))
+async def join(id: str, body: MemberWish, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Add a member, who then sees all messages."""
+    administrator(who)
+    return await write(
+        house, request, who, key, lambda work: wire.member(spaces.join(work, id, body.name)), lane=f"space:{id}"
+    )
+
+
+@router.delete("/{id}/members/{name}", status_code=204, responses=documented(404, 409))
+async def leave(id: str, name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+    """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
+    entity = await house.store.read(directory.find, name)
+    who.as_(entity.name)
+    await write(house, request, who, key, lambda work: spaces.leave(work, id, entity.name), lane=f"space:{id}")
+
+
+@router.get("/{id}/messages", responses=shaped(shapes.MessagePage) | documented(404))
+async def read(
+    id: str,
+    who: Who,
+    house: House,
+    member: Member = None,
+    after_seq: Annotated[Seq, Query(alias="afterSeq")] = None,
+    before_seq: Annotated[Seq, Query(alias="beforeSeq")] = None,
+    limit: Limit = 50,
+) -> Any:
+    """Messages, oldest first: after a number, before one, or the last ones. The administrator may be a member."""
+    if after_seq is not None and before_seq is not None:
+        raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
+    found = await house.store.read(
+        spaces.read, id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
+    )
+    cursor = (lambda: found[0].seq) if after_seq is None else (lambda: found[-1].seq)
+    return page([wire.message(one) for one in found], limit, cursor)
+
+
+@router.post("/{id}/messages", status_code=201, responses=shaped(shapes.Message, 201) | documented(404, 409, 413))
+async def post(id: str, body: NewMessage, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Say something. Every other agent in the space has it in its inbox when this is answered."""
+    sender = who.as_(body.sender)
+    if sender is None:
+        raise Invalid("who says it?", hint="name the sender")
+
+    def verb(work: Work) -> wire.Document:
+        return wire.message(spaces.post(work, id, sender=sender, content=body.content, data=body.data))
+
+    return await write(house, request, who, key, verb, lane=f"space:{id}")
+
+
+@router.patch("/{id}/read", responses=shaped(shapes.Member) | documented(404))
+async def mark_read(id: str, body: ReadMark, who: Who, house: House) -> Any:
+    """Note how far a member has read; it never goes back."""
+    name = who.as_(body.name)
+    if name is None:
+        raise Invalid("who has read it?", hint="name the member")
+    return wire.member(await house.store.run(spaces.mark_read, id, name, body.seq, lane=f"space:{id}"))
+
+
+@router.get("/{id}/stream", responses=stream.STREAMED | documented(404))
+async def watch(
+    id: str, request: Request, who: Who, house: House, last: stream.From, member: Member = None
+) -> Response:
+    """Messages as they are posted; resumes from Last-Event-ID, which is a message's number."""
+    me = who.as_(member)
+    found = await house.store.read(spaces.show, id, as_=me)
+    part = stream.space_part(house, found.id, found.last_seq)
+    return await stream.respond(request, house, [part], who=me, last=last)

@@ -1,0 +1,259 @@
+"""
+Server-sent events: spaces, inboxes, agents, and several of them in one stream.
+
+Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
+to another, goes on exactly there. Without it a stream begins now. The id of a stream of one part is its position; that
+of a combined stream holds the position of each part.
+
+A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
+reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
+credential it came with is looked at again whenever a key or an entity changes, and at times.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, assert_never
+
+import msgspec
+import structlog
+from fastapi import Depends, Header, Query, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gatepost.actions import feed, spaces
+from gatepost.core import wire
+from gatepost.core.frame import Frame
+from gatepost.core.space import Message
+from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
+from gatepost.gateway import place
+from gatepost.gateway.office import Office
+from gatepost.ports.store import Reader
+from gatepost.runtime.hub import Ended, Entry, Page, Position, Seen, Source
+
+log = structlog.get_logger("gatepost.stream")
+
+#: seconds between two signs of life, and between two looks at the reader's rights
+PING: Final = 15.0
+#: seconds that a reader may take nothing at all
+STALLED: Final = 60.0
+_PAGE: Final = 200
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_GONE: Final = Ended("the credential is no longer good", resumable=True)
+
+#: for the OpenAPI of the routes that stream
+STREAMED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "Server-sent events, for as long as you like",
+        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": "event: connected\ndata: {}\n\n"}},
+    }
+}
+
+
+def resume(
+    after: Annotated[str | None, Query(description="as Last-Event-ID, for those who cannot send it")] = None,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", description="the last `id:` that was read")] = None,
+) -> str | None:
+    """Where a reader was, if it says so."""
+    return last or after
+
+
+From = Annotated[str | None, Depends(resume)]
+
+#: says why a stream must end, if it must
+Still = Callable[[], Awaitable[Ended | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    source: Source
+    #: where a reader begins that does not say where it was
+    start: Position
+
+    @property
+    def topic(self) -> str:
+        return self.source.topic
+
+
+def space_part(office: Office, id: str, start: int) -> Part:
+    async def page(after: Position) -> Page:
+        found, audience = await office.store.read(_messages, id, after)
+        entries = [Entry(message.seq, "space.message", _raw(wire.message(message))) for message in found]
+        return Page(entries, found[-1].seq if found else after, audience)
+
+    return Part(Source(f"space:{id}", page), start)
+
+
+def inbox_part(office: Office, name: str, start: feed.Position) -> Part:
+    async def page(after: Position) -> Page:
+        found = await office.store.read(feed.of_inbox, name, after=after, limit=_PAGE)
+        entries = [Entry(position, "inbox.item", _raw(wire.item(item))) for item, position in found.entries]
+        return Page(entries, found.position, held=found.held)
+
+    return Part(Source(f"inbox:{name}", page), start)
+
+
+def _messages(reader: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
+    """Messages, and who may see them as of the same moment."""
+    found = spaces.read(reader, id, after_seq=after, limit=_PAGE)
+    return found, frozenset(member.name for member in spaces.members(reader, id))
+
+
+def _raw(document: wire.Document) -> msgspec.Raw:
+    """Written once, however many read it."""
+    return msgspec.Raw(msgspec.json.encode(document))
+
+
+async def respond(
+    request: Request,
+    office: Office,
+    parts: Sequence[Part],
+    *,
+    who: str | None,
+    last: str | None,
+    combined: bool = False,
+    still: Still | None = None,
+) -> Response:
+    """Stream the parts, each from where the reader was, or from its start; `still` may end it."""
+    topics = [part.topic for part in parts]
+    known = place.read(last, topics, combined=combined) if last else {}
+    await office.store.read(_reached, known)
+    positions = {part.topic: known.get(part.topic, part.start) for part in parts}
+
+    async def guarded() -> Ended | None:
+        try:
+            principal = await office.doorkeeper.admit(request)
+            if principal != request.state.principal:
+                return _GONE
+            return await still() if still else None
+        except Unavailable:
+            return None
+        except Unauthorized:
+            return _GONE
+        except GatepostError as error:
+            return Ended(error.message, resumable=False)
+
+    return Stream(office, {part.topic: part.source for part in parts}, positions, who, guarded, combined=combined)
+
+
+def _reached(reader: Reader, known: Mapping[str, Position]) -> None:
+    """Refuse a place that is not there yet: whoever waited there would miss everything up to it."""
+    for topic, position in known.items():
+        kind, _, name = topic.partition(":")
+        if kind == "inbox":
+            feed.of_inbox(reader, name, position, 1)
+        elif position > (last := spaces.show(reader, name).last_seq):
+            raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
+
+
+class Stream(Response):
+    """
+    A response that lasts. Each part is followed by a task of its own, and what they bring is written in the order in
+    which it comes; a part waits until what it brought is taken, so a reader that takes nothing stops only itself.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        office: Office,
+        sources: Mapping[str, Source],
+        positions: dict[str, Position],
+        who: str | None,
+        still: Still,
+        *,
+        combined: bool,
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers(_HEADERS)
+        self._office = office
+        self._sources = sources
+        self._positions = positions
+        self._who = who
+        self._still = still
+        self._combined = combined
+        self._queue: asyncio.Queue[tuple[str, Seen]] = asyncio.Queue(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (the shape of ASGI)
+        async with asyncio.TaskGroup() as group:
+            following = [group.create_task(self._follow(source)) for source in self._sources.values()]
+            guarding = group.create_task(self._guard())
+            writing = group.create_task(self._write(send))
+            leaving = group.create_task(_left(receive))
+            await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            for task in (*following, guarding, writing, leaving):
+                task.cancel()
+
+    async def _follow(self, source: Source) -> None:
+        """Bring what a part has to show, in its order."""
+        part = source.topic
+        try:
+            async with aclosing(self._office.hub.read(source, self._positions[part], who=self._who)) as seen:
+                async for what in seen:
+                    await self._queue.put((part, what))
+        except GatepostError as error:
+            await self._queue.put((part, Ended(error.message, resumable=isinstance(error, Unavailable))))
+
+    async def _guard(self) -> None:
+        """End the stream when its rights are gone; what changes during a look is looked at again."""
+        while True:
+            news = self._office.hub.news
+            ended = await self._still()
+            if ended is not None:
+                await self._queue.put(("", ended))
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PING):
+                    await news.wait()
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            await _send(send, _frame("connected", {"parts": sorted(self._sources)}, self._id()))
+            while True:
+                try:
+                    async with asyncio.timeout(PING):
+                        part, what = await self._queue.get()
+                except TimeoutError:
+                    await _send(send, b": ping\n\n")
+                    continue
+                match what:
+                    case Entry():
+                        self._positions[part] = what.position
+                        await _send(send, _frame(what.event, what.data, self._id()))
+                    case Frame():
+                        await _send(send, _frame(what.event, what.data))
+                    case Ended():
+                        # What the reader may not see any more may be only a part of what it asked for.
+                        what = what if what.resumable else await self._still() or what
+                        await _send(send, self._farewell(what), more=False)
+                        return
+                    case _:
+                        assert_never(what)
+        except TimeoutError:
+            log.info("a reader took nothing and was left", parts=len(self._sources))
+
+    def _farewell(self, ended: Ended) -> bytes:
+        resume = {"resumeFrom": self._id()} if ended.resumable else {}
+        return _frame("ended", {"reason": ended.reason, **resume})
+
+    def _id(self) -> str:
+        return place.write(self._positions, combined=self._combined)
+
+
+async def _left(receive: Receive) -> None:
+    """Return when the reader has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send(send: Send, text: bytes, *, more: bool = True) -> None:
+    async with asyncio.timeout(STALLED):
+        await send({"type": "http.response.body", "body": text, "more_body": more})
+
+
+def _frame(event: str, data: Any, id: str | None = None) -> bytes:
+    head = f"id: {id}\n" if id is not None else ""
+    return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"

@@ -1,0 +1,88 @@
+"""Triggers, as far as they are webhooks: `/api/triggers` to manage them, `/hooks/{trigger}` to call them."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from starlette.responses import Response
+
+from gatepost.actions import triggers
+from gatepost.core import wire
+from gatepost.core.webhook import Scheme
+from gatepost.gateway import hooks, shapes
+from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.hot import Plain
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import NewTrigger, TriggerChange
+from gatepost.ports.store import Work
+
+router = APIRouter(prefix="/api/triggers", tags=["triggers"], responses=documented(401, 403, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(shapes.Trigger, 201) | documented(404, 409, 413))
+async def add(body: NewTrigger, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Add a webhook. Its secret goes in and is never told again."""
+    administrator(who)
+    wish = triggers.NewTrigger(
+        name=body.name,
+        scheme=Scheme.parse(body.scheme),
+        secret=body.secret,
+        target=body.target,
+        prompt=body.prompt,
+        owner=body.owner,
+    )
+
+    def verb(work: Work) -> wire.Document:
+        return wire.trigger(triggers.add(work, wish))
+
+    return await write(house, request, who, key, verb)
+
+
+@router.get("", responses=shaped(shapes.TriggerPage))
+async def list_triggers(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
+    """The webhooks there are, without their secrets."""
+    administrator(who)
+    found = await house.store.read(triggers.page, after=after, limit=limit)
+    return page([wire.trigger(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{name}", responses=shaped(shapes.Trigger) | documented(404))
+async def show(name: str, who: Who, house: House) -> Any:
+    """A webhook, without its secret."""
+    administrator(who)
+    return wire.trigger(await house.store.read(triggers.show, name))
+
+
+@router.patch("/{name}", responses=shaped(shapes.Trigger) | documented(404))
+async def change(
+    name: str, body: TriggerChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Open or close a webhook; closed, it answers as if it were not there."""
+    administrator(who)
+    return await write(
+        house, request, who, key, lambda work: wire.trigger(triggers.set_active(work, name, body.active))
+    )
+
+
+@router.delete("/{name}", status_code=204, responses=documented(404))
+async def delete(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+    """Delete a webhook; what came by it stays."""
+    administrator(who)
+    await write(house, request, who, key, lambda work: triggers.delete(work, name))
+
+
+async def hook(request: Request) -> Response:
+    """What comes from outside: whoever signs it as the webhook's scheme says is let in, and nobody else."""
+    house = office(request)
+    status, headers, body = await hooks.take(
+        request.path_params["trigger"], request.method, request.headers.items(), await request.body(), house.store
+    )
+    return Response(body, status, headers)
+
+
+def install(app: FastAPI) -> None:
+    app.router.routes.append(Plain("/hooks/{trigger}", hook, methods=["POST"], include_in_schema=False))

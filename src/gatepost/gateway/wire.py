@@ -1,0 +1,190 @@
+"""What requests may say. Unknown fields are refused, so that a misspelt one is not silently ignored."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+_EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
+_CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
+
+Name = Annotated[str, Field(min_length=1, max_length=128)]
+Text = Annotated[str, Field(max_length=300_000)]
+Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
+Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many characters at most")]
+Aliases = Annotated[list[str], Field(max_length=50)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True)
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+class NewEntity(Body):
+    model_config = _example(name="husam", kind="human", displayName="Husam")
+
+    name: Name
+    kind: Literal["agent", "human", "service"]
+    display_name: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Aliases = []
+
+
+class NewAgent(Body):
+    model_config = _example(name="analyst", displayName="Analyst", team="finance", role="reporting")
+
+    name: Name
+    display_name: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Aliases = []
+
+
+class EntityChange(Body):
+    model_config = _example(displayName="Analyst", team="finance")
+
+    display_name: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+
+
+class Drain(Body):
+    model_config = _example(limit=20, session="session-1")
+
+    limit: Limit = 20
+    budget: Budget = 9_000
+    session: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+
+
+class ClaimWish(Body):
+    model_config = _example(owner="session-1", limit=20, hold="5m")
+
+    owner: Annotated[str, Field(min_length=1, max_length=200)]
+    limit: Limit = 20
+    budget: Budget = 9_000
+    hold: Annotated[str | None, Field(description="how long it is held, unless it is acked or released")] = None
+
+
+class Held(Body):
+    model_config = _example(claimId=_CLAIM, owner="session-1", fence=1)
+
+    claim_id: str
+    owner: str
+    fence: Annotated[int, Field(ge=0, le=2**62)]
+
+
+class Release(Held):
+    model_config = _example(claimId=_CLAIM, owner="session-1", fence=1, failed=[_EVENT])
+
+    failed: Annotated[
+        list[str], Field(max_length=1000, description="events that failed of their own: it is counted against them")
+    ] = []
+
+
+class About(Body):
+    """Which recipient of an event is meant; without it, all of them."""
+
+    model_config = _example(name="analyst")
+
+    name: str | None = None
+
+
+class SeenBody(Body):
+    model_config = _example(events=[_EVENT])
+
+    events: Annotated[list[str], Field(min_length=1, max_length=1000)]
+
+
+class NewSpace(Body):
+    model_config = _example(name="Q4 report", members=["husam", "analyst"])
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    id: Annotated[str | None, Field(description="made from the name, if it is not given")] = None
+    members: Annotated[list[str], Field(max_length=10_000)] = []
+
+
+class SpaceChange(Body):
+    model_config = _example(name="Q4 report, final")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class MemberWish(Body):
+    model_config = _example(name="designer")
+
+    name: Name
+
+
+class NewMessage(Body):
+    model_config = _example(content="Pull the Q4 revenue numbers", sender="husam")
+
+    content: Text
+    sender: Annotated[str | None, Field(description="the caller itself, where that can be nobody else")] = None
+    data: Any = None
+
+
+class ReadMark(Body):
+    model_config = _example(seq=1, name="husam")
+
+    seq: Annotated[int, Field(ge=0, le=2**62)]
+    name: str | None = None
+
+
+class PlanChange(Body):
+    model_config = _example(cron="0 9 * * 1", timeZone="Europe/Berlin")
+
+    name: str | None = None
+    instruction: str | None = None
+    run_after: Annotated[str | None, Field(description="a duration", examples=["5 hours"])] = None
+    scheduled_at: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
+    cron: Annotated[str | None, Field(description="five fields, or @daily and the like")] = None
+    time_zone: Annotated[str | None, Field(description="of cron; UTC, if it is not given")] = None
+    catch_up: Annotated[
+        Literal["once", "skip", "all"] | None, Field(description="what of cron was missed fires late")
+    ] = None
+
+
+class NewPlan(PlanChange):
+    model_config = _example(owner="analyst", name="Daily Report", instruction="Post the summary", cron="0 9 * * *")
+
+    owner: str | None = None
+
+
+class NewKey(Body):
+    """For one agent, for one agent's trigger, public, or (none of them) the administrator's."""
+
+    model_config = _example(agent="analyst", name="laptop")
+
+    agent: str | None = None
+    trigger: str | None = None
+    public: bool = False
+    name: Annotated[str, Field(max_length=200)] = ""
+
+
+class NewTrigger(Body):
+    model_config = _example(
+        name="github-main",
+        scheme="github",
+        secret="a-long-shared-secret",  # noqa: S106 (an example)
+        target="analyst",
+    )
+
+    name: Name
+    scheme: Annotated[str, Field(description="how whoever calls it proves who they are")]
+    secret: Annotated[str, Field(min_length=16, max_length=500)]
+    target: Annotated[str, Field(description="the address of whoever gets the events")]
+    prompt: Annotated[str | None, Field(max_length=10_000, description="added to every event as context")] = None
+    owner: str | None = None
+
+
+class TriggerChange(Body):
+    model_config = _example(active=False)
+
+    active: bool

@@ -1,0 +1,347 @@
+"""
+Gateways to test with: in process without a socket (`gateway`), and over a real one (`served`).
+
+Each has a store and an exchange of its own, as a process would; give two of them the same URL and they are two gateways
+of one installation. Time is the machine's.
+"""
+
+import asyncio
+import json
+import random
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import httpx2
+import jwt
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import Message
+
+from gatepost.actions import directory, keys, spaces
+from gatepost.actions.directory import Newcomer
+from gatepost.app import open_store, register_administrator
+from gatepost.core.entity import Kind
+from gatepost.core.key import Kind as KeyKind
+from gatepost.core.limits import Limits
+from gatepost.gateway.app import create
+from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.health import Meters
+from gatepost.gateway.office import Office
+from gatepost.ports.store import Store
+from gatepost.ports.transport import Signal, Transport
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.hub import Hub
+from gatepost.runtime.keyring import new_secret
+
+#: seconds after which what was waited for is missing
+PATIENCE: Final = 30.0
+#: seconds after which a lost ring is made up for
+INTERVAL: Final = 0.02
+JWT_SECRET: Final = "a secret of at least thirty-two bytes"
+RULES: Final = TokenRules(secret=JWT_SECRET)
+
+
+class Forgetful(Exchange):
+    """An exchange that loses some of its signals, here and to others."""
+
+    def __init__(self, transport: Transport | None, loses: float, seed: int) -> None:
+        super().__init__(transport)
+        self._loses = loses
+        self._random = random.Random(seed)
+
+    def send(self, signals: Sequence[Signal]) -> None:
+        super().send([one for one in signals if self._random.random() >= self._loses])
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    office: Office
+    app: FastAPI
+    #: the administrator's key
+    admin: str
+
+    @property
+    def store(self) -> Store:
+        return self.office.store
+
+    def key(self, kind: KeyKind = "agent", entity: str | None = None) -> str:
+        """A new key."""
+        secret = new_secret(public=kind == "public")
+        self.store.call(keys.create, kind=kind, secret=secret, entity=entity)
+        return secret
+
+    def client(self, **headers: str) -> httpx2.AsyncClient:
+        """A caller with these headers (`_` for `-`); without any, the administrator."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(self.app, raise_app_exceptions=False),
+            base_url="http://gateway",
+            headers=given or {"x-secret-key": self.admin},
+        )
+
+    async def listen(self, path: str, *, last: str | None = None, **headers: str) -> "Listener":
+        """Read a stream, as the same callers."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()} or {"x-secret-key": self.admin}
+        return await Listener(self.app, path, given | ({"last-event-id": last} if last is not None else {})).begin()
+
+
+@asynccontextmanager
+async def gateway(
+    url: str,
+    *,
+    transport: Transport | None = None,
+    rules: TokenRules = RULES,
+    limits: Limits | None = None,
+    loses: float = 0.0,
+    hub: Hub | None = None,
+    live: bool = True,
+) -> AsyncIterator[Gateway]:
+    """A gateway on a store; unless it is `live`, its application is for a server to start."""
+    exchange = Forgetful(transport, loses, seed=1)
+    store = open_store(url, bell=exchange.bell, limits=limits)
+    hub = hub or Hub()
+
+    try:
+        store.migrate()
+        register_administrator(store)
+        admin = new_secret()
+        store.call(keys.create, kind="admin", secret=admin)
+        office = _office(store, exchange, hub, rules)
+        app = create(office)
+        async with exchange.open(), _stirred(hub):
+            if live:
+                async with app.router.lifespan_context(app):
+                    yield Gateway(office, app, admin)
+            else:
+                yield Gateway(office, app, admin)
+    finally:
+        store.close()
+
+
+def _office(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> Office:
+    return Office(
+        store=store,
+        exchange=exchange,
+        hub=hub,
+        doorkeeper=Doorkeeper(store, rules),
+        meters=Meters(),
+        limits=Limits(),
+        version="0.1.0",
+    )
+
+
+@cache
+def operations() -> Mapping[str, Mapping[str, Any]]:
+    """Every operation of the OpenAPI by its method and path. Nothing is opened for it."""
+    app = create(_office(open_store("sqlite:///nowhere.db"), Exchange(), Hub(), RULES))
+    return {
+        f"{method.upper()} {path}": operation
+        for path, methods in app.openapi()["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+@asynccontextmanager
+async def _stirred(hub: Hub) -> AsyncIterator[None]:
+    """While entered, what rings were lost for is looked for, as a gateway's duties do."""
+
+    async def stir() -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            hub.stir()
+
+    stirring = asyncio.create_task(stir())
+    try:
+        yield
+    finally:
+        stirring.cancel()
+
+
+def furnish(store: Store) -> None:
+    """Husam and three agents; Husam and the analyst share a space."""
+    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN, display="Husam"))
+    for name in ("analyst", "designer", "developer"):
+        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
+
+
+def token(entity: str, *, secret: str = JWT_SECRET, **claims: object) -> str:
+    """A JWT for an entity; a claim of None is left out."""
+    whole = {"sub": entity, "exp": int(time.time()) + 60} | claims
+    return jwt.encode({name: value for name, value in whole.items() if value is not None}, secret, algorithm="HS256")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event of a stream, or a comment."""
+
+    event: str
+    data: Any = None
+    id: str | None = None
+
+
+def parse(frame: str) -> Told:
+    if frame.startswith(":"):
+        return Told(frame)
+    fields = dict(line.split(": ", 1) for line in frame.split("\n"))
+    return Told(fields["event"], json.loads(fields["data"]), fields.get("id"))
+
+
+class Listener:
+    """Reads a stream at the level of ASGI: it can leave between any two frames, and takes them only when asked."""
+
+    def __init__(self, app: FastAPI, path: str, headers: Mapping[str, str]) -> None:
+        route, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": route,
+            "raw_path": quote(route).encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
+            "client": ("127.0.0.1", 1),
+            "server": ("gateway", 80),
+        }
+        self.status = 0
+        self._asked = False
+        self._left = asyncio.Event()
+        self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
+        self._text = ""
+        self._task = asyncio.create_task(self._run(app, scope))
+
+    async def _run(self, app: FastAPI, scope: dict[str, Any]) -> None:
+        try:
+            await app(scope, self._receive, self._send)
+        finally:
+            if not self._left.is_set():
+                await self._sent.put(None)
+
+    async def _receive(self) -> Message:
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if not self._left.is_set():
+            await self._sent.put(message)
+
+    async def begin(self) -> Self:
+        start = await self._next()
+        assert start is not None
+        self.status = start["status"]
+        return self
+
+    async def _next(self) -> Message | None:
+        async with asyncio.timeout(PATIENCE):
+            return await self._sent.get()
+
+    async def __aiter__(self) -> AsyncIterator[Told]:
+        while (message := await self._next()) is not None:
+            self._text += message.get("body", b"").decode()
+            while "\n\n" in self._text:
+                frame, self._text = self._text.split("\n\n", 1)
+                yield parse(frame)
+
+    async def body(self) -> bytes:
+        """All of an answer that is no stream."""
+        whole = b""
+        while (message := await self._next()) is not None:
+            whole += message.get("body", b"")
+        return whole
+
+    async def leave(self) -> None:
+        """Hang up, and wait until the gateway has noticed."""
+        self._left.set()
+        while not self._sent.empty():
+            self._sent.get_nowait()
+        async with asyncio.timeout(PATIENCE):
+            await self._task
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.leave()
+
+
+class Served(threading.Thread):
+    """A gateway on a free port of 127.0.0.1, in a thread with a loop of its own."""
+
+    gateway: Gateway
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        super().__init__(name="served", daemon=True)
+        self._url = url
+        self._options = options
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._ready = threading.Event()
+        self._server: uvicorn.Server | None = None
+        self._error: BaseException | None = None
+        self.port: int = self._socket.getsockname()[1]
+        self.start()
+        assert self._ready.wait(PATIENCE)
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, key: str | None = None) -> httpx2.AsyncClient:
+        headers = {"x-secret-key": key or self.gateway.admin}
+        return httpx2.AsyncClient(
+            base_url=self.base, headers=headers, timeout=PATIENCE, limits=httpx2.Limits(max_connections=200)
+        )
+
+    def run(self) -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        async with gateway(self._url, live=False, **self._options) as self.gateway:
+            config = uvicorn.Config(
+                self.gateway.app, log_config=None, access_log=False, timeout_graceful_shutdown=int(PATIENCE)
+            )
+            self._server = uvicorn.Server(config)
+            self._server.config.load()
+            self.loop.call_soon(self._ready.set)
+            await self._server.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.should_exit = True
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self.gateway.office.hub.end)
+        self.join(PATIENCE)
+        assert not self.is_alive(), "the gateway does not stop"
+
+
+@contextmanager
+def served(url: str, **options: Any) -> Iterator[Served]:
+    """A gateway on a real socket; options as for `gateway`."""
+    server = Served(url, options)
+    try:
+        yield server
+    finally:
+        server.stop()

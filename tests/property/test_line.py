@@ -1,0 +1,222 @@
+"""One event, one line, unforgeable: whatever anybody writes."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gatepost.core import line as lines
+from gatepost.core.batch import Candidate, choose
+from gatepost.core.claim import Batch
+from gatepost.core.entity import Kind
+from gatepost.core.event import Event, Item, Priority, Ref, Route, Sender, Trust, Type
+from gatepost.core.instants import HOUR, instant
+from gatepost.core.line import line, quote, title
+from tests.property.texts import BREAKS, dangerous, events, texts, values
+
+NOW = instant("2026-02-18T15:07:00Z")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+#: What a line has outside its quotes: words, numbers, and the signs of its own grammar.
+SKELETON = re.compile(r"""[\w .'@#&+/:,()\[\]{}~-]*""")
+rooms = st.integers(160, 400)
+
+
+def batch(items: list[Event], rooms: list[int | None] | None = None, held: int = 0) -> str:
+    return lines.batch([Item(event=event, recipient="ann") for event in items], at=NOW, held=held, rooms=rooms or ())
+
+
+@given(st.lists(events(), max_size=4), st.data())
+def test_a_batch_has_a_line_for_each_event_and_a_header_by_any_reading(items: list[Event], data: st.DataObject) -> None:
+    room = data.draw(st.lists(st.none() | rooms, min_size=len(items), max_size=len(items)))
+    text = batch(items, room, held=data.draw(st.integers(0, 2_000)))
+    assert len(text.split("\n")) == len(items) + 1
+    assert len(text.splitlines()) == len(items) + 1
+    assert len(re.split(f"\r\n|[{BREAKS}]", text)) == len(items) + 1
+
+
+@given(events(), st.none() | rooms)
+def test_a_line_has_nothing_dangerous_in_it(event: Event, room: int | None) -> None:
+    assert [character for character in line(event, room) if dangerous(character)] == []
+
+
+@given(events())
+def test_outside_its_quotes_a_line_is_only_grammar(event: Event) -> None:
+    assert SKELETON.fullmatch(STRING.sub("", line(event)))
+
+
+@given(events(content=texts.filter(bool)), texts.filter(bool))
+def test_content_changes_its_own_quotes_and_nothing_else(event: Event, other: str) -> None:
+    marked = line(replace(event, content="\U0001f984"))
+    if event.type in (Type.SERVICE, Type.TOOL_RESULT) and event.data is not None:
+        assert "\U0001f984" not in marked
+        return
+    assert marked.count('"\U0001f984"') == 1
+    assert line(replace(event, content=other)) == marked.replace('"\U0001f984"', quote(other))
+
+
+@given(texts)
+@example("\ud83d\ude00")
+def test_what_is_quoted_can_be_read_back(text: str) -> None:
+    assert "\n" not in quote(text)
+    assert json.loads(quote(text)) == json.loads(json.dumps(text))
+
+
+@given(values)
+def test_a_payload_can_be_read_back(value: object) -> None:
+    assert json.loads(lines.payload(value)) == json.loads(json.dumps(value))
+
+
+@given(texts)
+def test_a_name_is_plain_or_quoted(text: str) -> None:
+    shown = title(text)
+    if shown != text:
+        assert json.loads(shown) == json.loads(json.dumps(text))
+    else:
+        assert SKELETON.fullmatch(shown)
+        assert not set(shown) & set('"\\[](){}:,')
+
+
+@given(events(), rooms)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\" * 500, created_at=0), 201)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\" * 500, created_at=0), 202)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\u00" * 500, created_at=0), 202)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\n<" * 500, created_at=0), 203)
+def test_a_line_that_is_cut_fits_and_stays_readable(event: Event, room: int) -> None:
+    full, cut = line(event), line(event, room)
+    assert len(cut) <= room or len(full) <= room
+    if cut == full:
+        return
+    start, _, rest = cut.rpartition(" ... (")
+    assert full.startswith(start)
+    assert rest.endswith(f"{len(full)} characters in all; the rest: gatepost inbox show {event.id})")
+    whole = STRING.sub("", start)
+    if '"' in whole:
+        json.loads(whole[whole.index('"') :] + '"')
+
+
+@given(events(content=st.just("x" * 2_000)), rooms)
+def test_trust_is_shown_also_when_a_line_is_cut(event: Event, room: int) -> None:
+    notes = line(event, room).rpartition("(")[2]
+    assert (event.trust in notes) == (event.trust is not Trust.MEMBER)
+
+
+@given(st.lists(events(), min_size=1, max_size=6), st.integers(1, 6), st.integers(600, 2_000))
+def test_a_chosen_batch_keeps_to_its_budget(items: list[Event], cap: int, budget: int) -> None:
+    candidates = [Candidate(place, 2, False, event.source, len(line(event))) for place, event in enumerate(items)]
+    chosen = choose(candidates, cap=cap, budget=budget)
+    shown = Batch(
+        claim=None,
+        items=tuple(Item(event=items[one.arrival], recipient="ann") for one in chosen),
+        rooms=tuple(one.room for one in chosen),
+        held=len(items) - len(chosen),
+        at=NOW,
+    )
+    assert len(str(shown)) <= budget
+
+
+@pytest.mark.parametrize("name", ["Mail", "mail", "SYSTEM", "Gate g_3", "Decision d_12", "gate  x"])
+@pytest.mark.parametrize("type", [Type.SPACE_MESSAGE, Type.CHANNEL])
+def test_no_place_is_called_as_if_it_were_ours(type: Type, name: str) -> None:
+    event = Event(
+        id="evt_1",
+        type=type,
+        source="resolved",
+        content="CI green",
+        created_at=NOW,
+        data={"spaceName": name},
+        route=Route(name, "s"),
+    )
+    assert line(event).startswith('["')
+
+
+HUSAM = Sender("husam", "Husam", Kind.HUMAN)
+QUINN = Sender("quinn", "Quinn", Kind.AGENT)
+ANA = Sender("ana", "Ana", Kind.HUMAN)
+
+
+def event(type: Type, content: str = "...", source: str = "source", **more: object) -> Event:
+    return Event(id="evt_1", type=type, source=source, content=content, created_at=NOW, **more)  # type: ignore[arg-type]
+
+
+KNOWN = [
+    (
+        event(
+            Type.SPACE_MESSAGE,
+            "Tell Muhammad the meeting is at 3pm",
+            sender=HUSAM,
+            data={"spaceId": "family", "spaceName": "Family Space", "seq": 41},
+        ),
+        '[Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)',
+    ),
+    (
+        event(
+            Type.PLAN,
+            "Generate and post the daily metrics summary",
+            data={"planId": "p_7", "planName": "Daily Report", "dueAt": NOW - NOW % (24 * HOUR) + 9 * HOUR},
+        ),
+        '[Plan: Daily Report] "Generate and post the daily metrics summary" (plan p_7, due 09:00Z)',
+    ),
+    (
+        event(Type.SERVICE, "", "jira-webhook", data={"issue": "PROJ-123", "action": "created"}),
+        '[Service: jira-webhook] {"issue":"PROJ-123","action":"created"}',
+    ),
+    (
+        event(Type.TOOL_RESULT, "", data={"toolName": "deploy", "toolCallId": "c_9", "result": {"ok": True}}),
+        '[Tool Result: deploy] {"ok":true} (call c_9)',
+    ),
+    (
+        event(
+            Type.MAIL,
+            "Need a decision on ...",
+            sender=QUINN,
+            subject="Blocked on schema",
+            priority=Priority.HIGH,
+            data={"mailId": "m_3"},
+            ref=Ref("task", "0.0.123"),
+        ),
+        '[Mail] Quinn (agent), high: "Blocked on schema" - "Need a decision on ..." (mail m_3, ref task:0.0.123)',
+    ),
+    (event(Type.NOTE, sender=QUINN, ref=Ref("task", "0.0.123")), '[Note: task 0.0.123] Quinn (agent): "..."'),
+    (
+        event(Type.CHANNEL, sender=ANA, route=Route("telegram", "chat-1:user-2")),
+        '[Telegram] Ana (human): "..." (session chat-1:user-2)',
+    ),
+    (
+        event(Type.DECISION, "ship it", data={"decisionId": "d_12", "by": "Justin"}),
+        '[Decision d_12] answered by Justin: "ship it"',
+    ),
+    (event(Type.GATE, "CI green", data={"gateId": "g_3"}), '[Gate g_3] resolved: "CI green"'),
+    (event(Type.ALERT, source="ci"), '[Alert: ci] "..."'),
+    (event(Type.EVENT), '[Event: source] "..."'),
+    (event(Type.AGENT), '[Agent: source] "..."'),
+    (event(Type.SYSTEM), '[System] "..."'),
+    (
+        event(Type.SERVICE, "", "ci", data={"payload": {"ok": True}, "context": "look"}, trust=Trust.EXTERNAL),
+        '[Service: ci] {"ok":true} (context "look") (external)',
+    ),
+    (
+        event(Type.EVENT, "a\n<b> \u202e\ud800", 'x"y', trust=Trust.OWNER),
+        r'[Event: "x\"y"] "a\n\u003cb> \u202e\ud800" (owner)',
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "text"), KNOWN, ids=lambda value: value.type if isinstance(value, Event) else "")
+def test_known_lines(event: Event, text: str) -> None:
+    assert line(event) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "held", "text"),
+    [
+        (3, 0, "INBOX (3 events, 2026-02-18T15:07:00Z):"),
+        (1, 0, "INBOX (1 event, 2026-02-18T15:07:00Z):"),
+        (20, 37, "INBOX (20 events, 37 more waiting, 2026-02-18T15:07:00Z):"),
+        (20, 1_000, "INBOX (20 events, 1000+ more waiting, 2026-02-18T15:07:00Z):"),
+    ],
+)
+def test_known_headers(count: int, held: int, text: str) -> None:
+    assert lines.header(count, held, NOW + 999_999) == text

@@ -1,0 +1,304 @@
+"""How something gets into inboxes: what is accepted, what is a repeat, what is refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, inbox, intake, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.core.event import Delivery, Item, Priority, Push, Pushed, Ref, Route, State, Trust, Type
+from gatepost.core.instants import HOUR
+from gatepost.core.limits import Limits
+from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    """Two agents of a team, a person, and the administrator, whom they belong to."""
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN, display="Husam", team="red"))
+    for name in ("ann", "bob"):
+        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="red", aliases=[f"{name}-1"]))
+    return kit.store
+
+
+def wish(content: str = "tea", to: str = "ann", **more: Any) -> Push:
+    return Push(to=to, source="test", content=content, **more)
+
+
+def waiting(store: Store, name: str = "ann") -> list[Item]:
+    return store.look(inbox.peek, name, limit=1_000)
+
+
+def texts(store: Store, name: str = "ann") -> list[str]:
+    return [item.event.content for item in waiting(store, name)]
+
+
+def empty(store: Store) -> bool:
+    return all(account.accepted == account.found == 0 for account in store.look(upkeep.accounts))
+
+
+class TestAccepting:
+    def test_an_event_comes_back_as_it_was_pushed(self, store: Store, kit: Kit) -> None:
+        pushed = store.call(
+            intake.push,
+            wish(
+                "a\nb\u2028 \U0001f984",
+                type=Type.MAIL,
+                sender="husam",
+                subject="s",
+                data={"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]},
+                priority=Priority.HIGH,
+                key="k",
+                ttl=HOUR,
+                ref=Ref("task", "1"),
+                route=Route("telegram", "chat-1"),
+                hops=3,
+                trust=Trust.EXTERNAL,
+            ),
+        )
+        [item] = waiting(store)
+        event = item.event
+        assert pushed.deliveries == (Delivery("ann", event.id, duplicate=False),)
+        assert (event.content, event.subject, event.type, event.source) == (
+            "a\nb\u2028 \U0001f984",
+            "s",
+            "mail",
+            "test",
+        )
+        assert event.data == {"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]}
+        assert event.sender is not None
+        assert (event.sender.name, event.sender.display, event.sender.kind) == ("husam", "Husam", Kind.HUMAN)
+        assert (event.priority, event.key, event.trust, event.hops) == (1, "k", "external", 3)
+        assert (event.created_at, event.expires_at) == (kit.clock.now(), kit.clock.now() + HOUR)
+        assert (event.ref, event.route, event.wakes) == (Ref("task", "1"), Route("telegram", "chat-1"), True)
+        assert kit.bell.rings[-1] == Ring("ann", "mail", event, wakes=True)
+
+    def test_a_team_gets_it_but_the_sender_does_not(self, store: Store) -> None:
+        pushed = store.call(intake.push, wish(to="team:red", sender="ann"))
+        assert [one.name for one in pushed.deliveries] == ["husam", "bob"]
+        assert texts(store) == []
+        assert {one.event for one in pushed.deliveries} == {pushed.event}
+
+    def test_alone_in_a_team_nobody_hears_it(self, store: Store) -> None:
+        store.call(directory.register, Newcomer(name="solo", kind=Kind.AGENT, team="blue"))
+        assert store.call(intake.push, wish(to="team:blue", sender="solo")).deliveries == ()
+        assert empty(store)
+
+    def test_one_may_write_to_oneself(self, store: Store) -> None:
+        store.call(intake.push, wish("note to self", to="ann", sender="ann"))
+        assert texts(store) == ["note to self"]
+
+    def test_an_alias_is_as_good_as_a_name(self, store: Store) -> None:
+        [one] = store.call(intake.push, wish(to="ann-1", sender="bob-1")).deliveries
+        assert one.name == "ann"
+        [item] = waiting(store)
+        assert item.event.sender is not None
+        assert item.event.sender.name == "bob"
+
+    def test_an_fyi_does_not_wake(self, store: Store, kit: Kit) -> None:
+        store.call(intake.push, wish(priority=Priority.FYI))
+        assert not kit.bell.rings[-1].wakes
+        assert not waiting(store)[0].event.wakes
+
+    def test_order_is_priority_then_arrival(self, store: Store) -> None:
+        for number, priority in enumerate([2, 4, 0, 2, 1, 3, 0]):
+            store.call(intake.push, wish(str(number), priority=Priority(priority)))
+        assert texts(store) == ["2", "6", "4", "0", "3", "5", "1"]
+
+    def test_a_list_keeps_its_order_also_with_a_broadcast_in_it(self, store: Store) -> None:
+        store.call(intake.push_all, [wish("1"), wish("2", to="*"), wish("3"), wish("4", to="team:red")])
+        assert texts(store) == ["1", "2", "3", "4"]
+
+
+class TestRepeats:
+    def test_a_repeat_changes_nothing_and_says_so(self, store: Store, kit: Kit) -> None:
+        first = store.call(intake.push, wish("first", key="k"))
+        kit.bell.clear()
+        again = store.call(intake.push, wish("second", key="k", priority=Priority.CRITICAL, hops=99))
+        assert again == Pushed(first.event, (Delivery("ann", first.event, duplicate=True),))
+        assert texts(store) == ["first"]
+        assert texts(store, "admin") == []
+        assert kit.bell.rings == []
+
+    def test_a_key_is_remembered_per_recipient(self, store: Store) -> None:
+        first = store.call(intake.push, wish("first", key="k"))
+        pushed = store.call(intake.push, wish("second", to="team:red", key="k"))
+        assert pushed.deliveries == (
+            Delivery("husam", pushed.event, duplicate=False),
+            Delivery("ann", first.event, duplicate=True),
+            Delivery("bob", pushed.event, duplicate=False),
+        )
+        assert (texts(store), texts(store, "bob")) == (["first"], ["second"])
+
+    def test_repeats_in_one_list_are_seen(self, store: Store) -> None:
+        first, second, other = store.call(
+            intake.push_all, [wish("first", key="k"), wish("second", key="k"), wish("x", to="bob", key="k")]
+        )
+        assert isinstance(first, Pushed)
+        assert second == Pushed(first.event, (Delivery("ann", first.event, duplicate=True),))
+        assert isinstance(other, Pushed)
+        assert other.deliveries[0].duplicate is False
+        assert texts(store) == ["first"]
+
+    def test_a_key_is_remembered_a_day_after_delivery_and_then_forgotten(self, store: Store, kit: Kit) -> None:
+        store.call(intake.push, wish("first", key="k"))
+        batch = store.call(inbox.claim, "ann", owner="me")
+        assert batch.claim is not None
+        kit.clock.advance("30s")
+        store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
+        kit.clock.advance(Limits().remember - 1)
+        assert store.call(upkeep.reap) == 0
+        assert store.call(intake.push, wish("second", key="k")).deliveries[0].duplicate
+        kit.clock.advance(1)
+        assert store.call(upkeep.reap) > 0
+        assert not store.call(intake.push, wish("third", key="k")).deliveries[0].duplicate
+        assert texts(store) == ["third"]
+
+
+WRONG: list[tuple[dict[str, Any], type[GatepostError]]] = [
+    ({"to": "nobody"}, UnknownAddress),
+    ({"to": "team:nowhere"}, UnknownAddress),
+    ({"to": "team:red/nobody"}, UnknownAddress),
+    ({"to": "A b"}, Invalid),
+    ({"to": "\ud800"}, Invalid),
+    ({"sender": "nobody"}, UnknownAddress),
+    ({"sender": "*"}, Invalid),
+    ({"sender": "a\x00b"}, Invalid),
+    ({"sender": "\ud800"}, Invalid),
+    ({"source": ""}, Invalid),
+    ({"source": "x" * 201}, TooLarge),
+    ({"subject": "x" * 1_001}, TooLarge),
+    ({"key": ""}, Invalid),
+    ({"key": "x" * 513}, TooLarge),
+    ({"ref": Ref("x" * 257, "y")}, TooLarge),
+    ({"ref": Ref("", "y")}, Invalid),
+    ({"route": Route("telegram", "x" * 257)}, TooLarge),
+    ({"route": Route("", "x")}, Invalid),
+    ({"hops": -1}, Invalid),
+    ({"hops": 10_001}, Invalid),
+    ({"ttl": 0}, Invalid),
+    ({"ttl": -1}, Invalid),
+    ({"ttl": 2**62}, Invalid),
+    ({"data": float("nan")}, Invalid),
+    ({"data": {"x": float("inf")}}, Invalid),
+    ({"data": {"x": {1, 2}}}, Invalid),
+    ({"type": Type.PLAN, "data": {"dueAt": "soon"}}, Invalid),
+    ({"type": Type.PLAN, "data": {"dueAt": 2**62}}, Invalid),
+    ({"type": Type.SPACE_MESSAGE, "data": {"spaceId": 7}}, Invalid),
+    ({"type": Type.SPACE_MESSAGE, "data": {"seq": True}}, Invalid),
+]
+
+
+def at_most(size: int) -> Limits:
+    return Limits(content=size, data=size)
+
+
+class TestRefusing:
+    def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store) -> None:
+        for change, error in WRONG:
+            wrong = replace(wish(), **change)
+            with pytest.raises(error):
+                store.call(intake.push, wrong)
+            assert empty(store), change
+
+    def test_one_bad_wish_fails_alone(self, store: Store) -> None:
+        for number, (change, error) in enumerate(WRONG):
+            good, bad, last = store.call(
+                intake.push_all, [wish(f"{number} a"), replace(wish(), **change), wish(f"{number} b", to="bob")]
+            )
+            assert isinstance(bad, error), change
+            assert isinstance(good, Pushed)
+            assert isinstance(last, Pushed)
+        assert texts(store) == [f"{number} a" for number in range(len(WRONG))]
+        assert texts(store, "bob") == [f"{number} b" for number in range(len(WRONG))]
+
+    def test_text_that_no_database_takes_is_refused(self, store: Store) -> None:
+        for text in ("a\x00b", "a\ud800b", "\udfff", "\\\x00"):
+            fields = [{field: text} for field in ("content", "subject", "source", "key")]
+            payloads: list[Any] = [text, [text], {"deep": [{"x": text}]}, {text: 1}]
+            for change in (*fields, *({"data": data} for data in payloads)):
+                with pytest.raises(Invalid):
+                    store.call(intake.push, replace(wish(), **change))
+        assert empty(store)
+
+    def test_text_that_only_looks_like_it_is_not(self, store: Store) -> None:
+        for text in ("\\u0000", "\\\\u0000", "\u0001", "\x7f", "\U0001f984"):
+            store.call(intake.push, wish(text, data={text: text}, subject=text, key=text))
+            event = waiting(store)[-1].event
+            assert (event.content, event.data, event.subject, event.key) == (text, {text: text}, text, text)
+
+    def test_limits_are_in_bytes_and_exact(self, kit: Kit, store: Store) -> None:
+        small = kit.open(limits=at_most(40))
+        small.call(intake.push, wish("é" * 20, data="é" * 19))
+        with pytest.raises(TooLarge, match="42 bytes, over the limit of 40"):
+            small.call(intake.push, wish("é" * 21))
+        with pytest.raises(TooLarge, match="42 bytes as JSON, over the limit of 40"):
+            small.call(intake.push, wish(data="é" * 20))
+        assert texts(store) == ["é" * 20]
+
+    def test_what_is_as_large_as_can_be_is_read_again(self, store: Store) -> None:
+        content, data = "\x01" * Limits().content, "x" * (Limits().data - 2)
+        store.call(intake.push, wish(content, data=data))
+        batch = store.call(inbox.claim, "ann", owner="me", budget=9_000)
+        assert (batch.items[0].event.content, batch.items[0].event.data) == (content, data)
+        assert len(str(batch)) <= 9_000
+
+    @pytest.mark.parametrize("make", [lambda inner: [inner], lambda inner: {"x": inner}])
+    def test_what_is_nested_deep_is_refused_or_can_be_read(self, store: Store, make: Callable[[Any], Any]) -> None:
+        data: Any = None
+        for depth in range(1_200):
+            data = make(data)
+            if depth in (50, 200, 400, 800, 900, 950, 990, 1_199):
+                try:
+                    store.call(intake.push, wish(data=data))
+                except Invalid:
+                    continue
+        assert _deeply(lambda: len(waiting(store)), 300) >= 1
+
+    def test_the_retired_send_nothing(self, store: Store) -> None:
+        store.call(directory.retire, "bob")
+        with pytest.raises(Refused, match="'bob' is retired"):
+            store.call(intake.push, wish(sender="bob"))
+        assert empty(store)
+
+
+def _deeply(action: Callable[[], int], frames: int) -> int:
+    """Do something far down the stack, as a handler in a framework does."""
+    return _deeply(action, frames - 1) if frames else action()
+
+
+class TestChains:
+    def test_a_chain_that_is_too_long_does_not_wake_and_its_owner_is_told_once(self, store: Store, kit: Kit) -> None:
+        store.call(intake.push, wish("16", hops=16))
+        assert waiting(store)[0].event.wakes
+        kit.bell.clear()
+        for hops in (17, 18):
+            store.call(intake.push, wish(str(hops), hops=hops))
+        assert [ring.wakes for ring in kit.bell.rings if ring.recipient == "ann"] == [False, False]
+        assert texts(store) == ["16", "17", "18"]
+        [alert] = waiting(store, "admin")
+        assert (alert.event.type, alert.event.priority, alert.event.trust) == (Type.ALERT, Priority.HIGH, Trust.OWNER)
+        assert "'ann'" in alert.event.content
+        assert waiting(store)[1].event.id in alert.event.content
+
+    def test_each_recipient_has_an_owner_to_tell(self, store: Store) -> None:
+        store.call(directory.register, Newcomer(name="cem", kind=Kind.AGENT, team="red", owner="husam"))
+        store.call(intake.push, wish("far", to="team:red", sender="husam", hops=20))
+        assert len(waiting(store, "admin")) == 2
+        assert [item.event.type for item in waiting(store, "husam")] == [Type.ALERT]
+
+    def test_who_cannot_be_told_is_no_obstacle(self, store: Store) -> None:
+        store.call(directory.register, Newcomer(name="cem", kind=Kind.AGENT, owner="bob"))
+        store.call(directory.retire, "bob")
+        store.call(intake.push, wish("far", to="cem", hops=20))
+        assert texts(store, "cem") == ["far"]
+
+    def test_states_are_only_known_ones(self) -> None:
+        assert set(State) == {"pending", "claimed", "delivered", "expired", "dead", "discarded"}

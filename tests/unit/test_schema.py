@@ -1,0 +1,157 @@
+"""The schema: however it was reached it is the same, and both databases mean the same by it."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from gatepost.errors import Unavailable
+from gatepost.tables import statements
+from gatepost.testing import Kit
+
+DIALECTS = ("sqlite", "postgres")
+
+#: What PostgreSQL has and SQLite needs not: who committed when, and sequences.
+ONLY_POSTGRES = {"events.xid", "messages.xid"}
+
+TABLES = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
+FROM pg_attribute a
+JOIN pg_class c ON c.oid = a.attrelid
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v') AND a.attnum > 0
+ORDER BY c.relname, a.attname
+"""
+INDEXES = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname"
+CONSTRAINTS = """
+SELECT conrelid::regclass::text, pg_get_constraintdef(oid)
+FROM pg_constraint
+WHERE connamespace = current_schema()::regnamespace
+ORDER BY 1, 2
+"""
+VIEWS = "SELECT viewname, definition FROM pg_views WHERE schemaname = current_schema() ORDER BY viewname"
+
+
+@pytest.fixture(params=DIALECTS)
+def urls(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Two empty databases of one kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/two.db"
+    else:
+        postgres = request.getfixturevalue("postgres")
+        with postgres.database() as one, postgres.database() as two:
+            yield one, two
+
+
+def schema(url: str) -> object:
+    """Everything that a database says of its schema."""
+    if url.startswith("sqlite"):
+        database = sqlite3.connect(url.removeprefix("sqlite:///"))
+        try:
+            return sorted(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"), key=str)
+        finally:
+            database.close()
+    with psycopg.connect(url) as connection:
+        return [connection.execute(query.encode()).fetchall() for query in (TABLES, INDEXES, CONSTRAINTS, VIEWS)]
+
+
+def test_step_by_step_and_at_once_come_to_the_same(urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, stepwise = urls
+    with Kit(at_once) as kit:
+        assert kit.open().migrate()[0] == 0
+    newest = statements.newest("sqlite")
+    for version in range(1, newest + 1):
+        monkeypatch.setattr(statements, "newest", lambda _, version=version: version)
+        with Kit(stepwise) as kit:
+            assert kit.open().migrate() == (version - 1, version)
+    assert schema(stepwise) == schema(at_once)
+
+
+def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
+    at_once, raced = urls
+    script = "import sys; from gatepost.app import open_store; print('ready', flush=True); input();"
+    script += "store = open_store(sys.argv[1]); print(*store.migrate()); store.close()"
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, raced], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("\n")
+        racer.stdin.flush()
+    answers = [racer.communicate(timeout=60)[0].split() for racer in racers]
+    assert [racer.returncode for racer in racers] == [0] * 4
+    newest = str(statements.newest("sqlite"))
+    assert {has for _, has in answers} == {newest}
+    assert {had for had, _ in answers} <= {"0", newest}
+    with Kit(at_once) as kit:
+        kit.open().migrate()
+    assert schema(raced) == schema(at_once)
+
+
+def test_both_dialects_have_the_same_migrations() -> None:
+    assert statements.newest("sqlite") == statements.newest("postgres") > 0
+    for number in range(1, statements.newest("sqlite") + 1):
+        oldest = set()
+        for dialect in DIALECTS:
+            text = statements.migration(dialect, number)
+            assert text is not None
+            oldest.add(statements.oldest(text))
+        assert len(oldest) == 1
+        assert 1 <= oldest.pop() <= number
+
+
+def test_both_databases_have_the_same_tables_columns_and_indexes(tmp_path: Path, postgres_url: str) -> None:
+    file = tmp_path / "gatepost.db"
+    for url in (f"sqlite:///{file}", postgres_url):
+        with Kit(url) as kit:
+            kit.store.close()
+    columns: dict[str, dict[str, bool]] = defaultdict(dict)
+    lite = sqlite3.connect(file)
+    try:
+        for kind, name in lite.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view')"):
+            for _, column, _, not_null, _, key in lite.execute(f"PRAGMA table_info({name})").fetchall():
+                columns["sqlite"][f"{name}.{column}"] = bool(not_null or key) if kind == "table" else False
+        indexes = {row[0] for row in lite.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql <> ''")}
+    finally:
+        lite.close()
+    with psycopg.connect(postgres_url) as connection:
+        for table, column, _, not_null, _ in connection.execute(TABLES.encode()).fetchall():
+            columns["postgres"][f"{table}.{column}"] = not_null
+        own = {name for name, text in connection.execute(INDEXES.encode()) if not re.search(r"_(pkey|key)$", name)}
+    for name in ONLY_POSTGRES:
+        columns["postgres"].pop(name, None)
+    assert columns["sqlite"] == columns["postgres"]
+    assert indexes - {"items_key"} <= own
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    foreign = sqlite3.connect(tmp_path / "other.db")
+    foreign.execute("CREATE TABLE theirs (number)")
+    foreign.commit()
+    foreign.close()
+    before = (tmp_path / "other.db").read_bytes()
+    with Kit(f"sqlite:///{tmp_path}/other.db") as kit, pytest.raises(Unavailable, match="another program"):
+        kit.open().migrate()
+    assert (tmp_path / "other.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be looked at" * 20, b"SQLite format 3\x00"]
+)
+def test_what_is_not_a_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd.db").write_bytes(content)
+    with Kit(f"sqlite:///{tmp_path}/odd.db") as kit, pytest.raises(Unavailable):
+        kit.open().migrate()
+    assert (tmp_path / "odd.db").read_bytes() == content

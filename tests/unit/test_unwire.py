@@ -1,0 +1,195 @@
+"""What was written for other programs can be read back, and is then written as it was."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatepost.core import unwire, wire
+from gatepost.core.account import Account
+from gatepost.core.claim import Claim
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.event import Delivery, Event, Item, Priority, Pushed, Receipt, Ref, Route, Sender, State, Trust, Type
+from gatepost.core.instants import instant
+from gatepost.core.key import Key
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.space import Member, Message, Space
+from gatepost.core.trigger import Provider, Trigger
+from gatepost.core.webhook import Scheme
+
+NOW = instant("2026-02-18T15:06:55.000001Z")
+EVENT = Event(id="evt_" + "0" * 32, type=Type.EVENT, source="test", created_at=NOW)
+FULL = replace(
+    EVENT,
+    sender=Sender("husam", "Husam", Kind.HUMAN),
+    subject="About it",
+    content="said\u2028so",
+    priority=Priority.FYI,
+    key="k",
+    expires_at=NOW + 1,
+    ref=Ref("task", "1"),
+    route=Route("telegram", "chat-1"),
+    hops=3,
+    trust=Trust.EXTERNAL,
+    wakes=False,
+)
+DATA: list[Any] = [
+    None,
+    {},
+    [1],
+    "text",
+    7,
+    {"payload": None},
+    {"serviceName": "jira", "payload": {"issue": 1}, "context": "x"},
+    {"planId": "plan_1", "planName": "Daily", "instruction": "Do it", "dueAt": NOW},
+    {"spaceId": "q4", "spaceName": "Q4", "messageId": "msg_1", "seq": 4, "senderEntityId": "husam"},
+]
+
+
+@pytest.mark.parametrize("event", [EVENT, FULL], ids=["bare", "full"])
+@pytest.mark.parametrize("type", Type)
+@pytest.mark.parametrize("data", DATA, ids=str)
+def test_events(event: Event, type: Type, data: Any) -> None:
+    written = wire.event(replace(event, type=type, data=data))
+    read = unwire.event(written)
+    assert wire.event(read) == written
+    if type not in (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE):
+        assert read == replace(event, type=type, data=data)
+
+
+def test_items() -> None:
+    done = Item(
+        event=FULL, recipient="ana", state=State.DELIVERED, seen_at=1, ended_at=NOW, receipt=Receipt("drain", "s", NOW)
+    )
+    for item in (Item(event=EVENT, recipient="ana", attempts=2), done):
+        assert unwire.item(wire.item(item)) == item
+    both = [done, replace(done, recipient="bob", state=State.DEAD, receipt=None)]
+    assert unwire.items(wire.items(both)) == both
+
+
+NOUNS: list[tuple[Any, Any, list[Any]]] = [
+    (
+        wire.pushed,
+        unwire.pushed,
+        [
+            Pushed("evt_1", (Delivery("ana", "evt_1", False), Delivery("bob", "evt_0", True))),
+            Pushed("evt_1", broadcast=7, duplicate=True),
+            Pushed(""),
+        ],
+    ),
+    (
+        wire.claim,
+        unwire.claim,
+        [
+            Claim(id="clm_1", recipient="ana", kind="drain", owner="s", fence=2, taken_at=NOW, deadline=deadline)
+            for deadline in (None, NOW + 1)
+        ],
+    ),
+    (
+        wire.entity,
+        unwire.entity,
+        [
+            Entity(number=0, name="ana", kind=Kind.AGENT, display="Ana", created_at=NOW),
+            Entity(
+                number=0,
+                name="ana",
+                kind=Kind.SERVICE,
+                display="Ana",
+                team="web",
+                role="lead",
+                owner="husam",
+                aliases=("a", "b"),
+                created_at=NOW,
+                retired_at=NOW,
+            ),
+        ],
+    ),
+    (
+        wire.account,
+        unwire.account,
+        [Account(name="ana", accepted=21, pending=1, claimed=2, delivered=3, expired=4, dead=5, discarded=6)],
+    ),
+    (
+        wire.space,
+        unwire.space,
+        [Space(id="q4", name="Q4", last_seq=3, created_at=NOW, archived_at=at) for at in (None, NOW)],
+    ),
+    (
+        wire.member,
+        unwire.member,
+        [Member(name="ana", display="Ana", kind=Kind.HUMAN, joined_at=NOW, read_seq=3)],
+    ),
+    (
+        wire.message,
+        unwire.message,
+        [
+            Message(
+                id="msg_1",
+                space="q4",
+                seq=3,
+                sender="ana",
+                sender_display="Ana",
+                sender_kind=Kind.AGENT,
+                content="hello",
+                data=data,
+                created_at=NOW,
+            )
+            for data in (None, {"a": [1]})
+        ],
+    ),
+    (
+        wire.plan,
+        unwire.plan,
+        [
+            Plan(
+                id="plan_1",
+                owner="ana",
+                name="Daily",
+                instruction="Do it",
+                cron=cron,
+                zone=zone,
+                catch_up=CatchUp.ALL,
+                status=status,
+                next_at=None if status is Status.COMPLETED else NOW,
+                last_at=NOW,
+                fired=3,
+                created_at=NOW,
+                ended_at=NOW if status is Status.COMPLETED else None,
+            )
+            for cron, zone, status in (("0 9 * * *", "Europe/Berlin", Status.PENDING), (None, None, Status.COMPLETED))
+        ],
+    ),
+    (
+        wire.trigger,
+        unwire.trigger,
+        [
+            Trigger(
+                number=0,
+                id="",
+                name="hook",
+                provider=Provider.WEBHOOK,
+                scheme=Scheme.GITHUB,
+                target="team:web",
+                prompt=prompt,
+                owner="admin",
+                active=prompt is None,
+                created_at=NOW,
+            )
+            for prompt in (None, "Review it")
+        ],
+    ),
+    (
+        wire.key,
+        unwire.key,
+        [
+            Key(id="key_1", prefix="sk_abc", kind="admin", created_at=NOW),
+            Key(id="key_1", prefix="sk_abc", kind="agent", entity="ana", name="laptop", created_at=NOW, revoked_at=NOW),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("write", "read", "nouns"), NOUNS, ids=[write.__name__ for write, _, _ in NOUNS])
+def test_everything_else(write: Any, read: Any, nouns: list[Any]) -> None:
+    for noun in nouns:
+        assert read(write(noun)) == noun
