@@ -1,0 +1,143 @@
+"""`gatepost up` in a process of its own: to be killed, told to stop, and started again where it was."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from gatepost.actions import directory, keys, spaces
+from gatepost.actions.directory import Newcomer
+from gatepost.app import open_store, register_administrator
+from gatepost.core.entity import Kind
+from gatepost.runtime.keyring import administrator, new_secret
+from tests.faults.office import CREW
+from tests.servers import free_port
+
+#: seconds that it may take to start, or to stop
+PATIENCE: Final = 60.0
+SPACE: Final = "deck"
+
+#: Waits until its stdin closes, then kills the gateway: also when the test process was killed.
+_GUARD: Final = 'read _; kill -KILL "$1"'
+
+
+def furnish(url: str) -> dict[str, str]:
+    """The crew, a person, and a space with all of them; returns a key for triggering each of the crew."""
+    made = {name: new_secret() for name in CREW}
+    with closing(open_store(url)) as store:
+        store.migrate()
+        register_administrator(store)
+        for name in CREW:
+            store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="crew"))
+            store.call(keys.create, kind="trigger", secret=made[name], entity=name)
+        store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        store.call(spaces.create, name="Deck", id=SPACE, members=["husam", *CREW])
+    return made
+
+
+class House:
+    """A gateway's process. It keeps its port and its home over `kill()` and `start()`."""
+
+    def __init__(self, home: Path, store: str, *, transport: str = "memory:", interval: str = "5s") -> None:
+        home.mkdir(mode=0o700)
+        self.home = home
+        self.store = store
+        self.port = free_port()
+        self._environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")} | {
+            "GATEPOST_HOME": str(home),
+            "GATEPOST_DEBUG": "1",
+            "GATEPOST_STORE": store,
+            "GATEPOST_TRANSPORT": transport,
+            "GATEPOST_JANITOR__INTERVAL": interval,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    @property
+    def key(self) -> str:
+        """The administrator's."""
+        return administrator(self.home)
+
+    @property
+    def said(self) -> str:
+        """Its stderr."""
+        return (self.home / "stderr").read_text()
+
+    def begin(self, *options: str) -> None:
+        """Start it without waiting until it listens."""
+        with (self.home / "stderr").open("ab") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "gatepost.cli.main", "up", "--port", str(self.port), *options],
+                env=self._environ,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+            )
+        self._guard = subprocess.Popen(
+            ["sh", "-c", _GUARD, "guard", str(self._process.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
+
+    def ready(self) -> None:
+        """Return when it says where it listens."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line, until = b"", time.monotonic() + PATIENCE
+        while not line.endswith(b"\n"):
+            found, _, _ = select.select([self._process.stdout], [], [], max(0.0, until - time.monotonic()))
+            more = os.read(self._process.stdout.fileno(), 4096) if found else b""
+            if not more:
+                raise AssertionError(f"the gateway did not start: {self.said}")
+            line += more
+        assert line == f"http://127.0.0.1:{self.port}\n".encode()
+
+    def start(self) -> None:
+        self.begin()
+        self.ready()
+
+    def kill(self) -> None:
+        """SIGKILL, and return when it is dead."""
+        self.signal(signal.SIGKILL)
+        self.ended()
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the gateway is gone: {self.said}"
+        self._process.send_signal(number)
+
+    def ended(self) -> int:
+        """Wait until it has ended; return its exit code, or minus the signal."""
+        assert self._process is not None
+        assert self._guard is not None
+        code = self._process.wait(PATIENCE)
+        self._guard.kill()
+        self._guard.communicate()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None
+        return code
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self.ended()
+
+
+@contextmanager
+def housed(*houses: House) -> Iterator[None]:
+    """Start the houses together; none of them is left."""
+    try:
+        for house in houses:
+            house.begin()
+        for house in houses:
+            house.ready()
+        yield
+    finally:
+        for house in houses:
+            house.close()

@@ -1,0 +1,124 @@
+"""
+The named points of a writing transaction: before and after everything that is asked of the connection, before and
+after the bell, before and after the answers.
+
+`watch` puts itself between a store and its connections without changing either; whoever is told of the points may
+note them, or die at one.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gatepost.adapters.stores import threaded
+from gatepost.adapters.stores.desk import Desk
+from gatepost.adapters.stores.group import Call, Connection, Outcome, Writer
+from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.core.instants import Instant
+from gatepost.core.ring import Ring
+from gatepost.ports.store import Row
+
+Visit = Callable[[str], None]
+
+
+class Watched:
+    """A connection that tells of every point it passes."""
+
+    def __init__(self, connection: Connection, visit: Visit) -> None:
+        self._connection = connection
+        self._visit = visit
+
+    def begin(self) -> Instant | None:
+        with self._around("begin"):
+            return self._connection.begin()
+
+    def savepoint(self) -> None:
+        with self._around("savepoint"):
+            self._connection.savepoint()
+
+    def release(self) -> None:
+        with self._around("release"):
+            self._connection.release()
+
+    def rollback_to(self) -> None:
+        with self._around("rollback_to"):
+            self._connection.rollback_to()
+
+    def commit(self) -> None:
+        with self._around("commit"):
+            self._connection.commit()
+
+    def abandon(self) -> None:
+        with self._around("abandon"):
+            self._connection.abandon()
+
+    def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]:
+        with self._around(statement):
+            return self._connection.all(statement, parameters)
+
+    def run(self, statement: str, parameters: Mapping[str, Any], /) -> int:
+        with self._around(statement):
+            return self._connection.run(statement, parameters)
+
+    def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        with self._around(statement):
+            return self._connection.many(statement, columns)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _around(self, what: str) -> Iterator[None]:
+        self._visit(f"before {what}")
+        yield
+        self._visit(f"after {what}")
+
+
+def watch(store: ThreadedStore, visit: Visit) -> None:
+    """Tell of every point that the store's writers pass from now on."""
+    connect, ring = store.connect, store._bell
+
+    def watched(*, writes: bool) -> Connection:
+        connection = connect(writes=writes)
+        return Watched(connection, visit) if writes else connection
+
+    def bell(rings: Sequence[Ring]) -> None:
+        visit("before bell")
+        ring(rings)
+        visit("after bell")
+
+    def settle(group: Sequence[tuple[Call, Outcome]]) -> None:
+        visit("before answer")
+        threaded._settle(group)
+        visit("after answer")
+
+    def desk(number: int) -> Desk:
+        writer = Writer(watched(writes=True), store._clock, store._limits, bell)
+        return Desk(writer, settle, f"watched-{number}")
+
+    store.connect = watched  # type: ignore[method-assign]
+    store._desk = desk  # type: ignore[method-assign]
+    store._bell = bell
+
+
+class Doom:
+    """Counts the points from when it is armed, and kills this process at one of them."""
+
+    def __init__(self, point: str | None = None, nth: int = 1) -> None:
+        self._point = point
+        self._nth = nth
+        self.armed = False
+        #: what to wait for first: whoever was answered too early must have time to say so
+        self.linger: Callable[[], None] = lambda: None
+        self.visited: Counter[str] = Counter()
+
+    def __call__(self, point: str) -> None:
+        if not self.armed:
+            return
+        self.visited[point] += 1
+        if point == self._point and self.visited[point] == self._nth:
+            self.linger()
+            os.kill(os.getpid(), signal.SIGKILL)

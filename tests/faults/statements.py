@@ -1,0 +1,61 @@
+"""
+Tell of every statement that a process sends to its database while it opens and migrates it, whichever driver it uses.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import psycopg
+
+from gatepost.tables import statements
+
+#: a migration that does not exist, for either dialect
+EXTRA = """-- oldest: 1
+CREATE TABLE later (number INTEGER);
+INSERT INTO later VALUES (1);
+ALTER TABLE leases ADD COLUMN later INTEGER;
+CREATE INDEX leases_later ON leases (later);
+"""
+
+VERSION = "SELECT version FROM schema_version"
+
+
+@contextmanager
+def told(visit: Callable[[str], None]) -> Iterator[None]:
+    """Call `visit` before each statement of every connection that is made meanwhile."""
+
+    class Sqlite(sqlite3.Connection):
+        def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:
+            visit(statement)
+            return super().execute(statement, *args)
+
+    class Postgres(psycopg.Connection[Any]):
+        def execute(self, query: Any, *args: Any, **kwargs: Any) -> psycopg.Cursor[Any]:
+            visit(query if isinstance(query, str) else str(query))
+            return super().execute(query, *args, **kwargs)
+
+    with (
+        patch("sqlite3.connect", partial(sqlite3.connect, factory=Sqlite)),
+        patch("psycopg.connect", Postgres.connect),
+    ):
+        yield
+
+
+@contextmanager
+def one_more() -> Iterator[None]:
+    """Be code that has one more migration than there are."""
+    migration = statements.migration
+    last = {dialect: statements.newest(dialect) for dialect in ("sqlite", "postgres")}
+
+    def extended(dialect: str, number: int) -> str | None:
+        return EXTRA if number == last[dialect] + 1 else migration(dialect, number)
+
+    with (
+        patch.object(statements, "migration", extended),
+        patch.object(statements, "newest", lambda dialect: last[dialect] + 1),
+    ):
+        yield
