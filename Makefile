@@ -11,9 +11,9 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: .venv/.installed ## install into .venv, set up the database and look it over
-	@$(BIN)/gatepost init
-	@$(BIN)/gatepost doctor
+up: .venv/.installed ## install into .venv, make a home here and start the gateway
+	@$(BIN)/gatepost init --json > /dev/null
+	@$(BIN)/gatepost up
 
 test: .venv/.installed ## run the tests (a few minutes at most)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -27,6 +27,7 @@ check: .venv/.installed ## check format, lint, types, layers and file sizes
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/sizes.py
+	@$(BIN)/python tools/reference.py --check
 
 bench: .venv/.installed ## measure what docs/performance.md claims
 	@$(BIN)/python -m bench

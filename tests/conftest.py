@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
+from tests.sweeping import sweep
 
 if TYPE_CHECKING:
     from gatepost.testing import Kit
@@ -34,6 +35,23 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def _shared_url(postgres: Postgres) -> Iterator[str]:
+    from gatepost.testing import Kit
+
+    with postgres.database() as url:
+        with Kit(url) as kit:
+            kit.store.close()
+        yield url
+
+
+@pytest.fixture
+def swept_url(_shared_url: str) -> str:
+    """The URL of a database with the schema in place and nothing in it. Leave the schema as it is."""
+    sweep(_shared_url)
+    return _shared_url
+
+
 @pytest.fixture
 def own_postgres() -> Iterator[Postgres]:
     """A server of the test's own, to kill, stop and restart."""
@@ -46,7 +64,7 @@ def kit(request: pytest.FixtureRequest) -> Iterator["Kit"]:
     """An empty store with a clock that stands still, once on each database."""
     from gatepost.testing import Kit  # after its asserts are to be rewritten
 
-    with Kit(request.getfixturevalue("postgres_url") if request.param == "postgres" else None) as kit:
+    with Kit(request.getfixturevalue("swept_url") if request.param == "postgres" else None) as kit:
         yield kit
 
 

@@ -113,7 +113,7 @@ async def gateway(
         register_administrator(store)
         admin = new_secret()
         store.call(keys.create, kind="admin", secret=admin)
-        office = _office(store, exchange, hub, rules)
+        office = assembled(store, exchange, hub, rules)
         app = create(office)
         async with exchange.open(), _stirred(hub):
             if live:
@@ -125,7 +125,8 @@ async def gateway(
         store.close()
 
 
-def _office(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> Office:
+def assembled(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> Office:
+    """What the routes of a gateway share."""
     return Office(
         store=store,
         exchange=exchange,
@@ -138,12 +139,17 @@ def _office(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> Of
 
 
 @cache
+def whole() -> Mapping[str, Any]:
+    """The OpenAPI. Nothing is opened for it."""
+    return create(assembled(open_store("sqlite:///nowhere.db"), Exchange(), Hub(), RULES)).openapi()
+
+
+@cache
 def operations() -> Mapping[str, Mapping[str, Any]]:
-    """Every operation of the OpenAPI by its method and path. Nothing is opened for it."""
-    app = create(_office(open_store("sqlite:///nowhere.db"), Exchange(), Hub(), RULES))
+    """Every operation of the OpenAPI by its method and path."""
     return {
         f"{method.upper()} {path}": operation
-        for path, methods in app.openapi()["paths"].items()
+        for path, methods in whole()["paths"].items()
         for method, operation in methods.items()
     }
 

@@ -1,16 +1,22 @@
 """A person at a terminal, with nothing set but what the test sets."""
 
+import logging
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 
 from gatepost import app, settings
 from gatepost.actions import directory
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
-from tests.acceptance.office import Office
+from gatepost.runtime import keyring, notice
+from tests.acceptance.office import ROADS, Office
+from tests.gateways import Served, served
 
 STAFF = [
     Newcomer(name="analyst", kind=Kind.AGENT, display="Analyst"),
@@ -42,8 +48,32 @@ def staffed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def office(gatepost: Office, staffed: Path) -> Office:
-    """The same command in a home of its own with that store in it."""
+def office(request: pytest.FixtureRequest, gatepost: Office, staffed: Path) -> Iterator[Office]:
+    """The same command in a home of its own with that store in it; if the test says so, with a gateway running."""
     gatepost.home.mkdir(mode=0o700)
     shutil.copy2(staffed, gatepost.database)
-    return gatepost
+    if getattr(request, "param", ROADS[0]) == ROADS[0]:
+        yield gatepost
+    else:
+        with attended(gatepost):
+            yield gatepost
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """In a module that says `EITHER_WAY` all tests are run twice, but for those that say how they are to be run."""
+    said = any(mark.args[0] == "office" for mark in metafunc.definition.iter_markers("parametrize"))
+    if getattr(metafunc.module, "EITHER_WAY", False) and "office" in metafunc.fixturenames and not said:
+        metafunc.parametrize("office", ROADS, indirect=True)
+
+
+@contextmanager
+def attended(office: Office) -> Iterator[Served]:
+    """While entered, a gateway runs in the home."""
+    url = f"sqlite:///{office.database}"
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    with served(url) as gateway, notice.posted(office.home, gateway.base, url):
+        (office.home / keyring.ADMIN_KEY).write_text(gateway.gateway.admin + "\n")
+        try:
+            yield gateway
+        finally:
+            structlog.reset_defaults()

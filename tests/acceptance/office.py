@@ -85,3 +85,7 @@ class Office:
 
 
 PROGRAM = [sys.executable, "-m", "gatepost.cli.main"]
+
+#: how a command may get to the store
+ROADS = ("alone", "through a gateway")
+ALONE = pytest.mark.parametrize("office", ROADS[:1], indirect=True)

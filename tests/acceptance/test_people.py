@@ -2,6 +2,8 @@
 
 from tests.acceptance.office import Office
 
+EITHER_WAY = True
+
 
 def test_add_show_list_retire(gatepost: Office) -> None:
     made = gatepost.done(

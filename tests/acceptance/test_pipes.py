@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.office import PROGRAM, Office
+from tests.acceptance.office import ALONE, PROGRAM, Office
+
+EITHER_WAY = True
 
 
 def start(office: Office, *words: str, **streams: object) -> "subprocess.Popen[bytes]":
@@ -66,6 +68,7 @@ def test_a_reader_that_leaves_in_the_middle_gets_it_again(office: Office) -> Non
     assert len(waiting(office)) == 1
 
 
+@ALONE
 def test_a_killed_drain_is_given_out_again_after_its_hold(office: Office) -> None:
     office.push("--to", "analyst", "x" * 200_000)
     office.environ["GATEPOST_INBOX__HOLD"] = "1ms"
@@ -102,6 +105,7 @@ def test_without_stdin(office: Office) -> None:
     assert ended(process) == (3, "error: there is no stdin to read\n")
 
 
+@ALONE
 def test_colours_only_for_terminals_that_want_them(office: Office) -> None:
     import pty
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from tests.acceptance.office import Office
 
+EITHER_WAY = True
+
 
 def only(office: Office, event: str) -> Any:
     return office.done("inbox", "show", event, "--json").json

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from gatepost.core.event import Type
-from tests.acceptance.office import PROGRAM, Office
+from tests.acceptance.office import ALONE, PROGRAM, Office
+
+EITHER_WAY = True
 
 EVENT_FIELDS = {
     *("eventId", "type", "content", "subject", "priority", "sender", "source", "createdAt", "state", "data"),
@@ -169,6 +171,7 @@ class TestDrain:
             office.push("--to", "analyst", "--type", kind, "one\ntwo\r\u2028three\x85four")
         assert len(office.done("inbox", "drain", "--to", "analyst").out.splitlines()) == len(Type) + 1
 
+    @ALONE
     def test_keeps_house(self, office: Office) -> None:
         event = office.push("--to", "analyst", "hello", "--ttl", "1ms")
         office.done("inbox", "drain", "--to", "analyst")
@@ -224,6 +227,7 @@ def test_output_in_a_terminal_that_knows_only_ascii(office: Office) -> None:
     assert (peeked.code, "sch\\xf6n" in peeked.out) == (0, True)
 
 
+@ALONE
 def test_a_busy_store_is_waited_for_and_then_given_up(office: Office, tmp_path: Path) -> None:
 
     held = sqlite3.connect(office.database, isolation_level=None)

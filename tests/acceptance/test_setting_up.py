@@ -34,7 +34,10 @@ class TestInit:
             ["made", "home"],
             ["made", "settings"],
             ["made", "store"],
+            ["made", "key"],
         ]
+        assert (home / "admin.key").stat().st_mode & 0o777 == 0o600
+        assert [key["kind"] for key in gatepost.done("key", "list", "--json").json] == ["admin"]
         assert home.stat().st_mode & 0o777 == 0o700
         assert (home / ".gitignore").read_text() == "*\n"
         assert "# remember = " in (home / "gatepost.toml").read_text()
@@ -49,7 +52,7 @@ class TestInit:
         settings = gatepost.here / ".gatepost" / "gatepost.toml"
         settings.write_text('agent = "analyst"\n')
         again = gatepost.done("init", "--json").json
-        assert [step["made"] for step in again] == [False, False, False]
+        assert [step["made"] for step in again] == [False] * 4
         assert settings.read_text() == 'agent = "analyst"\n'
 
     def test_leaves_a_settings_file_beside_it_in_charge(self, gatepost: Office) -> None:

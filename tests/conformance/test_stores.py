@@ -18,6 +18,8 @@ class TestSqlite(StoreSuite):
 
 class TestPostgres(StoreSuite):
     @pytest.fixture
-    def open(self, postgres_url: str) -> Iterator[Open]:
-        with Kit(postgres_url) as kit:
+    def open(self, request: pytest.FixtureRequest) -> Iterator[Open]:
+        """Tests of the schema have a database of their own; the others share one that is emptied for each."""
+        own = "store" not in request.fixturenames or "later" in request.fixturenames
+        with Kit(request.getfixturevalue("postgres_url" if own else "swept_url")) as kit:
             yield kit.open

@@ -67,14 +67,14 @@ async def load(clerk: Clerk, life: str, *, warm: Callable[[], None], stop: threa
         stop.set()
 
 
-async def crowd(clerk: Clerk, life: str, *, callers: int, calls: int, warm: Callable[[], None]) -> None:
+async def crowd(clerk: Clerk, life: str, *, callers: int, stop: threading.Event, warm: Callable[[], None]) -> None:
     """
-    Callers who each make so many calls, one in ten of a verb that fails and one in ten in bulk with a bad item. When
-    the store is unavailable, half of them try again with the same key until it is not, half of them leave it.
+    Callers who call until told to stop, and each ten times at least: once a verb that fails and once in bulk with a bad
+    item. When the store is unavailable, half of them try again with the same key until it is not, half leave it.
     """
 
     async def caller(number: int) -> None:
-        for turn in range(calls):
+        for turn in itertools.takewhile(lambda turn: turn < 10 or not stop.is_set(), itertools.count()):
             name, to = f"{life}-{number}-{turn}", ("team:crew", *CREW)[(number + turn) % 4]
             match turn % 10:
                 case 3:

@@ -72,6 +72,7 @@ async def group_round(store: ThreadedStore, clerk: Clerk, life: str, doom: Doom)
         clerk.drain_soon("cleo", hold=NO_TIME, lane="one"),
         lane="one",
     )
+    await asyncio.to_thread(store.close)  # when it is closed, it has passed the last point
     doom.armed = False
 
 

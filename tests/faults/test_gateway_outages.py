@@ -9,7 +9,7 @@ second hears no ring, and its watcher sees everything all the same, a little lat
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -159,8 +159,7 @@ class Scene:
     @asynccontextmanager
     async def playing(self) -> AsyncIterator[None]:
         """While entered, callers write and watchers read; leaving waits until both have everything."""
-        async with AsyncExitStack() as stack:
-            group = await stack.enter_async_context(asyncio.TaskGroup())
+        async with asyncio.TaskGroup() as group:
             watching = [group.create_task(audience.watch()) for audience in self.audiences]
             for audience in self.audiences:
                 await audience.connected.wait()

@@ -91,21 +91,22 @@ def test_a_server_that_is_down_and_comes_back(own_postgres: Postgres, tmp_path: 
 
 @pytest.mark.parametrize("ended_by", ["transaction_timeout", "statement_timeout", "pg_terminate_backend"])
 def test_a_transaction_that_the_server_ends(postgres_office: str, tmp_path: Path, ended_by: str) -> None:
-    """In the middle of a verb, while it waits for what somebody else has locked."""
+    """In the middle of a verb, while it waits for what somebody else has locked; when that is free, it can be done."""
     failed: list[Unavailable] = []
 
     def push() -> None:
         with opened(url, tmp_path) as (_, clerk):
-            for _ in range(2):
+            for _ in range(20):
                 try:
                     clerk.push(wish("waiting", "ana"))
+                    return
                 except Unavailable as error:
                     failed.append(error)
                     holder.rollback()
 
     url = postgres_office
     if ended_by != "pg_terminate_backend":
-        url += f"?options=-c%20{ended_by}%3D300ms"
+        url += f"?options=-c%20{ended_by}%3D500ms"
     with psycopg.connect(postgres_office) as holder, witness(postgres_office) as ask:
         holder.execute("LOCK TABLE items")
         thread = threading.Thread(target=push)
@@ -114,6 +115,6 @@ def test_a_transaction_that_the_server_ends(postgres_office: str, tmp_path: Path
             until(lambda: bool(ask(WAITING)), "the push waits for the lock")
             ask(f"SELECT pg_terminate_backend(pid) FROM ({WAITING})")
         thread.join()
-    assert len(failed) == 1
+    assert failed
     assert failed[0].hint == "nothing was stored; try again"
     settle(postgres_office, tmp_path)

@@ -8,6 +8,7 @@ imported already, opens the store itself, and says `started` and its number; whe
 import asyncio
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -38,12 +39,21 @@ def main(url: str, folder: Path) -> None:
 
 def live(url: str, folder: Path, job: dict[str, Any]) -> NoReturn:
     """Live one life and end the process, whatever happens."""
+    threading.Thread(target=end_with_test, daemon=True).start()
     try:
         run(url, folder, **job)
         os._exit(0)
     except BaseException:  # noqa: BLE001 (a forked child must not go on as its parent)
         traceback.print_exc()
         os._exit(1)
+
+
+def end_with_test() -> None:
+    """Leave nothing behind when the test is gone: then the other end of stdin is closed."""
+    closed = select.poll()
+    closed.register(0, 0)
+    closed.poll()
+    os._exit(1)
 
 
 def run(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None:
@@ -69,7 +79,7 @@ def run(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None
         case "load":
             asyncio.run(loads.load(clerk, life, warm=warm, stop=stop))
         case "crowd":
-            asyncio.run(loads.crowd(clerk, life, warm=warm, **details))
+            asyncio.run(loads.crowd(clerk, life, warm=warm, stop=stop, **details))
         case "besieged":
             asyncio.run(loads.besieged(clerk, life, warm=warm, stop=stop, asked=asked, **details))
         case "rationed":

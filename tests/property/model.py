@@ -5,6 +5,7 @@ The model shares nothing with the code under test but the nouns and the pure rul
 properties of its own, in `test_batch.py`); which items are candidates for that rule it works out by itself.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -140,7 +141,10 @@ class Model:
         return choose(self._candidates(self.pending(name, now), cap, budget), cap=cap, budget=budget)
 
     def _candidates(self, waiting: Iterable[Item], cap: int, budget: int) -> list[Candidate]:
-        """The first 4 x cap in order (of critical ones as many as fit), and the heads of other sources."""
+        """
+        The first 4 x cap in order (of critical ones as many as fit); and while these cannot fill a batch without one
+        source taking over half of it, the heads of other sources: four of each, and then more.
+        """
         events = [item.event for item in waiting]
         everything = [Candidate(one.arrival, one.told.priority, one.person, one.source, one.size) for one in events]
         ranked = sorted(everything, key=_rank)
@@ -149,11 +153,15 @@ class Model:
             return first
         if first[-1].priority == Priority.CRITICAL:
             return ranked[: budget // 12 + 1]
-        heads: list[Candidate] = []
-        for source in sorted({one.source for one in ranked} - {one.source for one in first})[:32]:
-            own = sorted((one for one in ranked if one.source == source), key=lambda one: (one.priority, one.arrival))
-            heads += own[: max(1, cap // 2)]
-        return first + sorted(heads, key=_rank)[: 4 * cap]
+        others = sorted({one.source for one in ranked} - {one.source for one in first})[:32]
+        half, heads = max(1, cap // 2), list[Candidate]()
+        for depth in (min(4, half), half):
+            shares = Counter(one.source for one in (*first, *heads))
+            if sum(min(half, share) for share in shares.values()) < cap:
+                own = {source: [one for one in ranked if one.source == source] for source in others}
+                firsts = [one for theirs in own.values() for one in sorted(theirs, key=_order)[:depth]]
+                heads = sorted(firsts, key=_rank)[: 4 * cap]
+        return first + heads
 
     def claims_on(self, name: str) -> list[Held]:
         return [held for held in self.claims if held.claim.recipient == name]
@@ -259,6 +267,10 @@ class Model:
         for item in self.items:
             counts[item.state] += item.recipient == name
         return counts
+
+
+def _order(one: Candidate) -> tuple[int, int]:
+    return one.priority, one.arrival
 
 
 def _rank(one: Candidate) -> tuple[int, bool, int]:

@@ -8,13 +8,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from psycopg import sql
 
 from gatepost.testing import Kit
 from tests.property.machine import InboxMachine
+from tests.sweeping import sweep
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 
@@ -45,20 +44,11 @@ def test_inboxes_on_sqlite(tmp_path: Path) -> None:
     run(fresh, 100)
 
 
-def test_inboxes_on_postgres(postgres_url: str) -> None:
+def test_inboxes_on_postgres(swept_url: str) -> None:
     """All examples share a database, which is emptied for each; what they commit need not outlive a crash."""
-    with Kit(postgres_url) as kit:
-        kit.store.close()
 
     def fresh() -> str:
-        with psycopg.connect(postgres_url) as connection:
-            tables = [
-                row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-            ]
-            names = sql.SQL(", ").join(
-                sql.Identifier(name) for name in tables if name not in ("counters", "schema_version")
-            )
-            connection.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))
-        return f"{postgres_url}?options=-csynchronous_commit%3Doff"
+        sweep(swept_url)
+        return f"{swept_url}?options=-csynchronous_commit%3Doff"
 
     run(fresh, 20)

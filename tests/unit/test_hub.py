@@ -12,7 +12,6 @@ from gatepost.errors import Unavailable
 from gatepost.runtime.hub import BACKLOG, Ended, Entry, Hub, Page, Position, Seen, Source
 
 PATIENCE = 10.0
-PING = 3600.0
 
 
 class Shelf:
@@ -29,7 +28,7 @@ class Shelf:
     def add(self, count: int = 1) -> None:
         for _ in range(count):
             number = len(self.entries) + 1
-            self.entries.append(Entry(number, "space.message", number, self.audience))
+            self.entries.append(Entry(number, "space.message", number))
 
     async def _read(self, after: Position) -> Page:
         self.reads += 1
@@ -38,7 +37,7 @@ class Shelf:
             raise Unavailable("away")
         await asyncio.sleep(0)  # others get their turn, as they would
         found = self.entries[after : after + self._page]
-        return Page(found, found[-1].position if found else after)
+        return Page(found, found[-1].position if found else after, self.audience)
 
 
 @pytest.fixture
@@ -52,13 +51,13 @@ async def read(hub: Hub, shelf: Shelf, position: int, until: int, *, who: str | 
     """Read up to an entry."""
     got: list[int] = []
     async with asyncio.timeout(PATIENCE):
-        stream = hub.read(shelf.source, position, who=who, ping=PING)
+        stream = hub.read(shelf.source, position, who=who)
         async for what in stream:
             if isinstance(what, Entry):
                 got.append(what.data)
             if got and got[-1] >= until:
                 break
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
     return got
 
 
@@ -110,18 +109,22 @@ async def test_who_is_no_longer_a_member_reads_nothing_more(hub: Hub) -> None:
     shelf = Shelf()
     shelf.audience = frozenset({"ana", "ben"})
     shelf.add(3)
+    stream = hub.read(shelf.source, 0, who="ben")
+    seen: list[Seen] = [await anext(stream) for _ in range(3)]
     shelf.audience = frozenset({"ana"})
     shelf.add(3)
-    seen: list[Seen] = [what async for what in hub.read(shelf.source, 0, who="ben", ping=PING)]
+    hub.stir()
+    seen += [what async for what in stream]
     assert [what.data for what in seen[:-1] if isinstance(what, Entry)] == [1, 2, 3]
     assert isinstance(seen[-1], Ended)
     assert not seen[-1].resumable
     assert await read(hub, shelf, 0, 6, who="ana") == [1, 2, 3, 4, 5, 6]
+    assert [what async for what in hub.read(shelf.source, 0, who="ben")] == seen[-1:], "nor when it comes back"
 
 
 async def test_a_slow_reader_is_dropped_and_the_others_are_not(hub: Hub) -> None:
     shelf = Shelf(page=200)
-    slow = hub.read(shelf.source, 0, who=None, ping=PING)
+    slow = hub.read(shelf.source, 0, who=None)
     first = asyncio.ensure_future(anext(slow))
     await _until(lambda: hub.readers == 1)
     shelf.add(2 * BACKLOG)
@@ -140,7 +143,7 @@ async def test_a_slow_reader_is_dropped_and_the_others_are_not(hub: Hub) -> None
 
 async def test_frames_reach_whoever_is_there(hub: Hub) -> None:
     shelf = Shelf()
-    stream = hub.read(shelf.source, 0, who=None, ping=PING)
+    stream = hub.read(shelf.source, 0, who=None)
     waiting = asyncio.ensure_future(anext(stream))
     await _until(lambda: hub.readers == 1)
     hub.heard(Frame("space:other", "agent.active", {}))
@@ -161,7 +164,7 @@ async def test_a_store_that_is_away_is_waited_for(hub: Hub, monkeypatch: pytest.
 
 async def test_ending_the_hub_lets_everybody_go_with_a_place_to_resume(hub: Hub) -> None:
     shelf = Shelf()
-    stream = hub.read(shelf.source, 0, who=None, ping=PING)
+    stream = hub.read(shelf.source, 0, who=None)
     waiting = asyncio.ensure_future(anext(stream))
     await _until(lambda: hub.readers == 1)
     hub.end()

@@ -101,8 +101,8 @@ class Race(House):
 
 
 @pytest.fixture
-def race(postgres_url: str) -> Iterator[Race]:
-    with Kit(postgres_url) as kit:
+def race(swept_url: str) -> Iterator[Race]:
+    with Kit(swept_url) as kit:
         race = Race(kit)
         with race.pool:
             yield race

@@ -22,6 +22,7 @@ from typing import Final, NoReturn, TypedDict, Unpack
 
 from gatepost.actions import directory, intake
 from gatepost.core import batch as rules
+from gatepost.core import claim as claim_rules
 from gatepost.core import ids
 from gatepost.core.batch import Candidate, Chosen
 from gatepost.core.claim import Batch, Claim
@@ -35,7 +36,6 @@ from gatepost.tables import broadcasts, claims, entities, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
-_LONGEST_OWNER: Final = 200
 
 
 def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Item]:
@@ -108,7 +108,7 @@ def claim(
     hold: Duration | None = None,
 ) -> Batch:
     """Take the next batch of an inbox for a while."""
-    _check_owner(owner)
+    claim_rules.owner(owner)
     if kind not in ("drain", "run"):
         raise Invalid(f"{kind!r} is not a kind of claim", hint="use drain or run")
     if hold is not None and not 0 < hold <= LONGEST:
@@ -304,14 +304,9 @@ def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -
 def _check_holder(id: str, owner: str, fence: int) -> None:
     """Refuse what cannot be the holder of any claim, before the database does in words of its own."""
     ids.check("clm", id)
-    _check_owner(owner)
+    claim_rules.owner(owner)
     if not 0 < fence < 2**63:
         raise Invalid(f"{fence} is not a fence")
-
-
-def _check_owner(owner: str) -> None:
-    if not owner or len(owner) > _LONGEST_OWNER or not owner.isprintable():
-        raise Invalid(f"{owner[:60]!r} is not an owner of a claim", hint="name the session or the run")
 
 
 def _not_held(work: Work, id: str) -> NotFound | Conflict:

@@ -15,7 +15,6 @@ from gatepost.tables import keys
 
 #: whom a ring is for that says that a key, or whoever it stands for, has changed
 TOPIC: Final = rules.TOPIC
-_LONGEST: Final = 200
 
 
 def create(
@@ -25,8 +24,7 @@ def create(
     rules.check(kind, secret)
     _check_scope(kind, entity, trigger)
     for text in (name, trigger or ""):
-        if len(text) > _LONGEST or not (text == "" or text.isprintable()):
-            raise Invalid(f"{text[:60]!r} is not a name of a key", hint=f"use up to {_LONGEST} printable characters")
+        rules.named(text)
     holder = directory.find_live(work, entity) if entity is not None else None
     made = Key(
         id=work.id("key"),

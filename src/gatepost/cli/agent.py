@@ -68,3 +68,15 @@ def retire(name: Name, json: Json = False) -> None:
       gatepost agent retire analyst
     """
     entities.retire(name, Kind.AGENT, json=json)
+
+
+@app.verb("wake")
+def wake(name: Name, json: Json = False) -> None:
+    """
+    Let an agent look at its inbox now. If it is empty, nothing else happens.
+
+    \b
+    Example:
+      gatepost agent wake analyst
+    """
+    entities.wake(name, json=json)

@@ -5,11 +5,26 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from gatepost.cli import agent, completion, config, doctor, inbox, init, output, person, transfer, up
+from gatepost.cli import (
+    agent,
+    completion,
+    config,
+    doctor,
+    inbox,
+    init,
+    key,
+    output,
+    person,
+    plan,
+    space,
+    transfer,
+    trigger,
+    up,
+)
 from gatepost.cli.plain import Noun
 
 #: in the order in which a newcomer meets them
-ORDER = "up inbox agent person init config doctor export import completion".split()  # noqa: SIM905
+ORDER = ("up inbox agent person space plan trigger key init config doctor export import completion").split()  # noqa: SIM905
 
 
 class Ordered(TyperGroup):
@@ -60,6 +75,10 @@ app.verb("doctor", short_help="Look everything over, and say what is wrong.")(do
 app.add_typer(inbox.app, name="inbox", no_args_is_help=True)
 app.add_typer(agent.app, name="agent", no_args_is_help=True)
 app.add_typer(person.app, name="person", no_args_is_help=True)
+app.add_typer(space.app, name="space", no_args_is_help=True)
+app.add_typer(plan.app, name="plan", no_args_is_help=True)
+app.add_typer(trigger.app, name="trigger", no_args_is_help=True)
+app.add_typer(key.app, name="key", no_args_is_help=True)
 app.add_typer(config.app, name="config", no_args_is_help=True)
 app.verb("export", short_help="Write everything there is as lines of JSON.")(transfer.export)
 app.verb("import", short_help="Add what was exported elsewhere.")(transfer.import_)

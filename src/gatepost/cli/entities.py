@@ -4,15 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gatepost.actions import directory, upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import here, output, words
 from gatepost.core import wire
-from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
 from gatepost.errors import Refused
-from gatepost.ports.store import Reader
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
 NewName = Annotated[
@@ -37,14 +34,14 @@ _WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a servi
 
 def add(newcomer: Newcomer, *, json: bool) -> None:
     with here.opened() as place:
-        entity = place.store.call(directory.register, newcomer)
+        entity = place.verbs.register(newcomer)
     _done(entity, f"registered {entity.name!r}", json=json)
 
 
 def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
     most = words.number(limit, "--limit", most=1_000_000)
     with here.opened() as place:
-        found = place.store.look(directory.page, kind=kind, team=team, retired=retired, limit=most + 1)
+        found = place.verbs.entities(kind, team=team, retired=retired, limit=most + 1)
     shown = found[:most]
     if json:
         output.document([wire.entity(entity) for entity in shown])
@@ -57,13 +54,9 @@ def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool
 
 
 def show(name: str, kind: Kind, *, json: bool) -> None:
-    def query(reader: Reader) -> tuple[Entity, Account]:
-        entity = _expect(directory.show(reader, name), kind)
-        [account] = upkeep.accounts(reader, entity.name)
-        return entity, account
-
     with here.opened() as place:
-        entity, account = place.store.look(query)
+        entity = _expect(place.verbs.entity(name), kind)
+        account = place.verbs.account(entity.name)
     if json:
         output.document(wire.entity(entity) | {"inbox": wire.account(account)})
         return
@@ -90,9 +83,20 @@ def show(name: str, kind: Kind, *, json: bool) -> None:
 
 def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        _expect(place.store.look(directory.find, name), kind)
-        entity = place.store.call(directory.retire, name)
+        _expect(place.verbs.entity(name), kind)
+        entity = place.verbs.retire(name)
     _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
+
+
+def wake(name: str, *, json: bool) -> None:
+    with here.opened() as place:
+        entity = _expect(place.verbs.entity(name), Kind.AGENT)
+        place.verbs.wake(entity.name)
+    if json:
+        output.document({"name": entity.name, "woken": True})
+    else:
+        output.line_out(entity.name)
+        output.talk(f"rung for {entity.name!r}: whoever thinks for it looks at its inbox")
 
 
 def _expect(entity: Entity, kind: Kind) -> Entity:

@@ -1,17 +1,19 @@
-"""What a command stands on: what is set here, the store, and who I am."""
+"""What a command stands on: what is set here, the verbs, and who I am."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from gatepost import app, settings
-from gatepost.cli import output, words
+from gatepost.cli import near, output, words
+from gatepost.cli.verbs import Verbs
 from gatepost.errors import Invalid
 from gatepost.ports.store import Store
-from gatepost.settings import Configuration
+from gatepost.runtime import notice
+from gatepost.settings import Configuration, masked
 
 To = Annotated[str | None, typer.Option("--to", metavar="NAME", help="Whose inbox; else the current agent's.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -22,7 +24,7 @@ Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many
 @dataclass(frozen=True, slots=True)
 class Here:
     configuration: Configuration
-    store: Store
+    verbs: Verbs
 
     def whose(self, to: str | None) -> str:
         return whose(to, self.configuration)
@@ -41,7 +43,25 @@ def whose(to: str | None, configuration: Configuration) -> str:
 
 @contextmanager
 def opened(configuration: Configuration | None = None) -> Iterator[Here]:
-    """The store that is set here, made if there is none."""
+    """The verbs, done by the gateway that runs in this home, or else here on the store."""
     configuration = configuration or settings.load()
-    with app.opened(configuration, tell=output.talk) as store:
-        yield Here(configuration, store)
+    with ExitStack() as stack:
+        verbs = _reached(configuration, stack) or stack.enter_context(near.opened(configuration))
+        yield Here(configuration, verbs)
+
+
+@contextmanager
+def store(configuration: Configuration | None = None) -> Iterator[Store]:
+    """The store that is set here, made if there is none, whether a gateway runs or not."""
+    with app.opened(configuration or settings.load(), tell=output.talk) as store:
+        yield store
+
+
+def _reached(configuration: Configuration, stack: ExitStack) -> Verbs | None:
+    """The gateway of this home, if it runs, is on the store that is set, and answers."""
+    found = notice.read(configuration.home)
+    if found is None or found.store != masked(configuration.settings.store):
+        return None
+    from gatepost.cli import far
+
+    return stack.enter_context(far.reached(found.url, configuration.home))

@@ -6,21 +6,18 @@ from typing import Annotated
 
 import typer
 
-from gatepost.actions import inbox
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json, Limit, To
 from gatepost.cli.mend import discard, done, replay
 from gatepost.cli.plain import Noun
 from gatepost.cli.push import push
+from gatepost.cli.watch import watch
 from gatepost.core import line, wire
 from gatepost.core.batch import GUEST_BUDGET
-from gatepost.core.claim import Batch
+from gatepost.core.claim import Taken
 from gatepost.core.event import Item, Priority, Ref, State, Type
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader
-from gatepost.runtime.drain import drain as drain_inbox
-from gatepost.runtime.drain import sweep
 
 app = Noun(help="Push, read and mend what is in inboxes.")
 app.verb("push")(push)
@@ -66,21 +63,17 @@ def list_(
     about = Ref.parse(ref) if ref is not None else None
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
-
-        def query(reader: Reader) -> tuple[Instant, list[Item]]:
-            return reader.now, inbox.page(
-                reader,
-                whose,
-                state=wanted,
-                type=kind,
-                sender=sender,
-                ref=about,
-                since=words.moment(since, "--since", reader.now) if since is not None else None,
-                until=words.moment(older, "--older", reader.now) if older is not None else None,
-                limit=most + 1,
-            )
-
-        now, found = place.store.look(query)
+        now = place.verbs.now()
+        found = place.verbs.page(
+            whose,
+            state=wanted,
+            type=kind,
+            sender=sender,
+            ref=about,
+            since=words.moment(since, "--since", now) if since is not None else None,
+            until=words.moment(older, "--older", now) if older is not None else None,
+            limit=most + 1,
+        )
     shown = found[:most]
     if json:
         output.document([wire.item(item) for item in shown])
@@ -104,7 +97,7 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
     most = words.number(limit, "--limit", most=1_000)
     with here.opened() as place:
         whose = place.whose(to)
-        now, found = place.store.look(lambda reader: (reader.now, inbox.peek(reader, whose, limit=most + 1)))
+        now, found = place.verbs.now(), place.verbs.peek(whose, limit=most + 1)
     shown = found[:most]
     if json:
         output.document([wire.item(item) for item in shown])
@@ -126,7 +119,7 @@ def show(event: EventId, json: Json = False) -> None:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.store.look(inbox.show, event)
+        found = place.verbs.show(event)
     if json:
         output.document(wire.items(found))
     else:
@@ -160,23 +153,22 @@ def drain(
     most = words.number(limit, "--limit", most=1_000)
     with here.opened() as place:
         whose = place.whose(to)
-        batch = drain_inbox(
-            place.store,
+        taken = place.verbs.drain(
             whose,
             owner=words.given(session, "--session") or f"cli:{os.getpid()}",
             write=_write_document if program else _write_text,
             cap=most,
             budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
         )
-        sweep(place.store)
-    if batch.claim is None:
+    if taken.claim is None:
         if program:
             output.document([])
         output.talk(f"nothing waits for {whose!r}")
-    elif program and batch.held:
-        output.talk(f"{batch.held} more waiting")
+    elif program and taken.held:
+        output.talk(f"{taken.held} more waiting")
 
 
+app.verb("watch")(watch)
 app.verb("replay")(replay)
 app.verb("discard")(discard)
 app.verb("done")(done)
@@ -232,8 +224,10 @@ def _details(items: list[Item]) -> None:
     )
     if event.content:
         output.line_out("\ncontent:\n" + output.prose(event.content))
-    if event.data is not None:
-        output.line_out("\ndata:\n" + output.prose(output.pretty(event.data)))
+    document = wire.event(event)
+    if document["data"] is not None:
+        data = document["data"] | document["extra"] if "extra" in document else document["data"]
+        output.line_out("\ndata:\n" + output.prose(output.pretty(data)))
 
 
 def _standing(item: Item) -> str:
@@ -249,11 +243,11 @@ def _standing(item: Item) -> str:
     return ", ".join(words)
 
 
-def _write_text(batch: Batch) -> None:
-    output.line_out(str(batch))
+def _write_text(taken: Taken) -> None:
+    output.line_out(taken.text)
     sys.stdout.flush()
 
 
-def _write_document(batch: Batch) -> None:
-    output.document([wire.item(item) for item in batch.items])
+def _write_document(taken: Taken) -> None:
+    output.document([wire.item(item) for item in taken.items])
     sys.stdout.flush()

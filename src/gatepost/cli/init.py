@@ -9,13 +9,14 @@ from gatepost import app, settings
 from gatepost.cli import output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
+from gatepost.runtime import keyring
 from gatepost.settings import FILE, HOME, declared, variable
 from gatepost.settings.forms import Form
 
 
 def init(json: Json = False) -> None:
     """
-    Make a home here: the folder .gatepost with a settings file and a store, and the person admin.
+    Make a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
 
     With GATEPOST_HOME set, that folder is the home. What is there already is left as it is, so it can be run again.
 
@@ -28,8 +29,10 @@ def init(json: Json = False) -> None:
     steps = [("home", str(home), app.make_home(home)), *_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     made: list[str] = []
-    with app.opened(configuration, tell=made.append):
+    with app.opened(configuration, tell=made.append) as store:
         steps.append(("store", str(configuration.values["store"]), bool(made)))
+        new = keyring.admit_administrator(store, home)
+        steps.append(("key", str(home / keyring.ADMIN_KEY), new))
     if json:
         output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
         return

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from gatepost.actions import inbox
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json
 from gatepost.core import wire
@@ -28,7 +27,7 @@ def replay(
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        again = place.store.call(inbox.replay, event, words.given(to, "--to"))
+        again = place.verbs.replay(event, words.given(to, "--to"))
     _moved(again, "pending again for", json=json)
 
 
@@ -47,7 +46,7 @@ def discard(
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
     with here.opened() as place:
-        gone = place.store.call(inbox.discard, event, words.given(to, "--to"))
+        gone = place.verbs.discard(event, words.given(to, "--to"))
     _moved(gone, "discarded for", json=json)
 
 
@@ -68,10 +67,8 @@ def done(
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """
     with here.opened() as place:
-        person = words.given(me, "--as") or _whoever(
-            place.store.look(inbox.show, event), place.configuration.settings.agent
-        )
-        item = place.store.call(inbox.done, person, event)
+        person = words.given(me, "--as") or _whoever(place.verbs.show(event), place.configuration.settings.agent)
+        item = place.verbs.done(event, person)
     _moved([item], "done for", json=json)
 
 

@@ -47,10 +47,14 @@ def document(value: Any) -> None:
     print("\n".join(line.escaped(each) for each in pretty(value).split("\n")))
 
 
+def live(value: Any) -> None:
+    """One of many that come as they happen: a line, or JSON on one line, out at once."""
+    print(value if isinstance(value, str) else line.escaped(json.dumps(value, ensure_ascii=_ascii_only())), flush=True)
+
+
 def pretty(value: Any) -> str:
     """JSON to look at. Its only line ends are its own: those within strings are escaped."""
-    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(value, ensure_ascii=ascii_only, indent=2)
+    return json.dumps(value, ensure_ascii=_ascii_only(), indent=2)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -107,6 +111,10 @@ def age(since: Instant, now: Instant) -> str:
         if passed >= size:
             return f"{passed // size}{unit}"
     return f"{passed // SECOND}s"
+
+
+def _ascii_only() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
 
 def _painted(text: str, code: str) -> str:

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from gatepost import settings
-from gatepost.actions import directory, intake
+from gatepost.actions import intake
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.core import instants, wire
 from gatepost.core.event import Priority, Push, Pushed, Ref, Type
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, UnknownAddress
 
 
 def push(
@@ -79,14 +79,24 @@ def push(
         data=words.data(data, limits.data) if data is not None else None,
         content=words.content(text, limits.content) if text is not None else "",
     )
+    intake.checked(wish, limits)
     with here.opened(configuration) as place:
         if bead is not None:
-            place.store.look(directory.aliased, bead)
-        pushed = place.store.call(intake.push, wish)
+            _check_alias(place, bead)
+        pushed = place.verbs.push(wish)
     if json:
         output.document(wire.pushed(pushed))
     else:
         _tell(pushed)
+
+
+def _check_alias(place: here.Here, bead: str) -> None:
+    try:
+        found = place.verbs.entity(bead)
+    except UnknownAddress:
+        found = None
+    if found is None or found.name == bead:
+        raise UnknownAddress(f"nobody has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
 
 
 def _tell(pushed: Pushed) -> None:

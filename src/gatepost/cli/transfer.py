@@ -38,7 +38,7 @@ def export(
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
     """
-    with here.opened() as place, _target(file, force=force) as stream:
+    with here.store() as store, _target(file, force=force) as stream:
         counts = {"entity": 0, "event": 0, "item": 0}
 
         def write(reader: Reader) -> None:
@@ -52,7 +52,7 @@ def export(
                         step(1)
             stream.flush()
 
-        place.store.look(write)
+        store.look(write)
     if json and file != "-":
         output.document({"file": file, **{output.count(2, noun)[2:]: number for noun, number in counts.items()}})
     output.talk(f"exported {', '.join(output.count(number, noun) for noun, number in counts.items())}")
@@ -74,10 +74,10 @@ def import_(
       zcat backup.jsonl.gz | gatepost import -
     """
     taken = merge.Taken()
-    with here.opened() as place, _source(file) as (stream, size), _progress("importing", size) as step:
+    with here.store() as store, _source(file) as (stream, size), _progress("importing", size) as step:
         try:
             for chunk in transfer.chunks(_lines(stream, step)):
-                taken += place.store.call(merge.take, chunk)
+                taken += store.call(merge.take, chunk)
         except GatepostError as error:
             raise type(error)(
                 error.message, hint=error.hint or f"what was before it is imported ({taken.items} items): run it again"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gatepost import settings, telemetry
+from gatepost import settings
 from gatepost.cli import output, words
 from gatepost.cli.here import Json
 from gatepost.runtime.keyring import ADMIN_KEY
@@ -27,8 +27,7 @@ def up(
       gatepost up
       gatepost up --port 8080
     """
-    import asyncio
-
+    from gatepost import telemetry
     from gatepost.gateway import serve
 
     configuration = settings.load()
@@ -45,4 +44,4 @@ def up(
         output.talk(f"the administrator's key is in {configuration.home / ADMIN_KEY}")
         output.talk(f"see {url}/api/docs; Ctrl-C stops it")
 
-    asyncio.run(serve.serve(configuration, where, number, ready=ready))
+    serve.run(configuration, where, number, ready=ready)

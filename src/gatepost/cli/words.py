@@ -2,11 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from gatepost.core import instants, strict
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
+
+_LONGEST_SECRET: Final = 10_000
 
 
 def given(text: str | None, option: str) -> str | None:
@@ -42,6 +44,13 @@ def content(text: str, limit: int) -> str:
         return _decoded(text.encode(errors="surrogatepass"), "TEXT")
     read = _decoded(_read(_stdin(), "stdin", limit, slack=2), "stdin")
     return read.removesuffix("\n").removesuffix("\r")
+
+
+def secret(text: str) -> str:
+    """A secret as it stands, from a file with `@FILE`, or from stdin with `-`, where nobody else can see it."""
+    if text.startswith("@"):
+        text = _decoded(_read_file(text[1:], _LONGEST_SECRET), repr(text[1:]))
+    return content(text, _LONGEST_SECRET).strip()
 
 
 def data(text: str, limit: int) -> Any:

@@ -68,7 +68,7 @@ class Doors:
         self, *, agent: str | None = None, trigger: str | None = None, public: bool = False, name: str = ""
     ) -> MadeKey:
         """Make a key: for one agent, for triggering one agent, public, or the administrator's."""
-        body = {"agent": agent, "trigger": trigger, "public": public, "name": name}
+        body = {"agent": agent, "trigger": trigger, "public": public, "name": rules.named(name)}
         made = await self._line.ask("/api/keys", body)
         return MadeKey(unwire.key(made), made["key"])
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gatepost.client import problems
 from gatepost.client.line import Line, Ready
 from gatepost.core import address, ids, unwire
+from gatepost.core import claim as rules
 from gatepost.core.account import Account
 from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
 from gatepost.core.claim import Claim, Taken
@@ -84,7 +85,7 @@ class Inboxes:
         Take the next batch for a while; `ack` or `release` it. It is never asked for twice: if the answer is lost, the
         items come again when the time is over.
         """
-        body = {"owner": owner, "limit": limit, "budget": budget} | ({"hold": short(hold)} if hold else {})
+        body = {"owner": rules.owner(owner), "limit": limit, "budget": budget} | ({"hold": short(hold)} if hold else {})
         return _taken(await self._line.ask(f"/api/inbox/{address.single(name)}/claim", body))
 
     async def ack(self, claim: Claim) -> int:

@@ -1,10 +1,14 @@
 """A claim: the right to read some items for a while, and the batch that was read under it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from gatepost.core import line
 from gatepost.core.event import Item
 from gatepost.core.instants import Instant
+from gatepost.errors import Invalid
+
+_LONGEST_OWNER: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,13 @@ class Batch:
 
     def __str__(self) -> str:
         return line.batch(self.items, at=self.at, held=self.held, rooms=self.rooms)
+
+
+def owner(text: str) -> str:
+    """Return the text if it can be the owner of a claim: a session, a run."""
+    if not text or len(text) > _LONGEST_OWNER or not text.isprintable():
+        raise Invalid(f"{text[:60]!r} is not an owner of a claim", hint="name the session or the run")
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ TOPIC: Final = "keys:"
 #: `sk_` or `pk_` and eight characters, by which a key is listed
 PREFIX: Final = 11
 _SECRET: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
+_LONGEST_NAME: Final = 200
 _PREFIX: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
 
 
@@ -58,6 +59,13 @@ def check(kind: Kind, secret: str) -> str:
             hint=f"it is {'pk_' if kind == 'public' else 'sk_'} and 43 random characters that are safe in a URL",
         )
     return secret
+
+
+def named(text: str) -> str:
+    """Return the text if it can be what a key is listed as."""
+    if len(text) > _LONGEST_NAME or not (text == "" or text.isprintable()):
+        raise Invalid(f"{text[:60]!r} is not a name of a key", hint=f"use up to {_LONGEST_NAME} printable characters")
+    return text
 
 
 def called(text: str) -> str:

@@ -31,7 +31,7 @@ _MOST: Final = 200
 _CHANGED: Final = Ended("the spaces have changed", resumable=True)
 
 
-@router.get("/api/stream")
+@router.get("/api/stream", response_class=stream.EventStream)
 async def everything(
     request: Request, who: Who, house: House, last: stream.From, space: Names = (), inbox: Names = ()
 ) -> Response:
@@ -47,7 +47,7 @@ async def everything(
     return await stream.respond(request, house, parts, who=me, last=last, combined=True)
 
 
-@router.get("/api/agents/{name}/stream", tags=["agents"])
+@router.get("/api/agents/{name}/stream", tags=["agents"], response_class=stream.EventStream)
 async def agent(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
     """Watch all that concerns an agent: its inbox, and the spaces it is in. Resumes from Last-Event-ID."""
     entity = await house.store.read(directory.find, name)

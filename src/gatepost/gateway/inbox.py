@@ -142,7 +142,7 @@ async def seen(name: str, body: SeenBody, who: Who, house: House) -> Any:
     return {"seen": await house.store.run(inbox.seen, reader, body.events, lane=reader)}
 
 
-@router.get("/api/inbox/{name}/stream", responses=stream.STREAMED)
+@router.get("/api/inbox/{name}/stream", response_class=stream.EventStream, responses=stream.STREAMED)
 async def watch(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
     """New items as they come; resumes from Last-Event-ID."""
     reader = await _whose(house, who, name)

@@ -6,6 +6,7 @@ the route, and a repeat gets the same answer. The same key with another body is 
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
@@ -19,6 +20,7 @@ from gatepost.gateway.office import Office
 from gatepost.ports.store import Work
 
 _LONGEST_KEY: Final = 255
+_ESCAPED: Final = re.compile(r"\\([\"\\])")
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most")]
 After = Annotated[int, Query(ge=0, le=2**62, description="`next` of the page before")]
@@ -43,7 +45,7 @@ def idempotency_key(header: str | None) -> str | None:
         return None
     key = header.strip()
     if len(key) >= 2 and key[0] == key[-1] == '"':
-        key = key[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+        key = _ESCAPED.sub(r"\1", key[1:-1])
     if not key or len(key) > _LONGEST_KEY or not key.isprintable():
         raise Invalid(
             f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_LONGEST_KEY} printable characters"

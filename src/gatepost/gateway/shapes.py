@@ -313,6 +313,14 @@ class KeyPage(TypedDict):
     next: Cursor | None
 
 
+class Streamed(TypedDict):
+    """One event of a stream. `data` is JSON; what can be resumed from has an `id`."""
+
+    event: Annotated[str, Meta(examples=["space.message"])]
+    data: str
+    id: NotRequired[str]
+
+
 class Transport(TypedDict):
     name: str
     degraded: bool
@@ -365,6 +373,7 @@ ALL: Final = (
     Key,
     KeyMade,
     KeyPage,
+    Streamed,
     Health,
 )
 

@@ -133,7 +133,7 @@ async def mark_read(id: str, body: ReadMark, who: Who, house: House) -> Any:
     return wire.member(await house.store.run(spaces.mark_read, id, name, body.seq, lane=f"space:{id}"))
 
 
-@router.get("/{id}/stream", responses=stream.STREAMED | documented(404))
+@router.get("/{id}/stream", response_class=stream.EventStream, responses=stream.STREAMED | documented(404))
 async def watch(
     id: str, request: Request, who: Who, house: House, last: stream.From, member: Member = None
 ) -> Response:

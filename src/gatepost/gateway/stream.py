@@ -27,8 +27,9 @@ from gatepost.core import wire
 from gatepost.core.frame import Frame
 from gatepost.core.space import Message
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
-from gatepost.gateway import place
+from gatepost.gateway import place, shapes
 from gatepost.gateway.office import Office
+from gatepost.gateway.shapes import reference
 from gatepost.ports.store import Reader
 from gatepost.runtime.hub import Ended, Entry, Page, Position, Seen, Source
 
@@ -46,7 +47,7 @@ _GONE: Final = Ended("the credential is no longer good", resumable=True)
 STREAMED: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "Server-sent events, for as long as you like",
-        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": "event: connected\ndata: {}\n\n"}},
+        "content": {"text/event-stream": {"schema": {"$ref": reference(shapes.Streamed)}}},
     }
 }
 
@@ -147,13 +148,17 @@ def _reached(reader: Reader, known: Mapping[str, Position]) -> None:
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 
 
-class Stream(Response):
+class EventStream(Response):
+    """What routes that stream answer with."""
+
+    media_type = "text/event-stream"
+
+
+class Stream(EventStream):
     """
     A response that lasts. Each part is followed by a task of its own, and what they bring is written in the order in
     which it comes; a part waits until what it brought is taken, so a reader that takes nothing stops only itself.
     """
-
-    media_type = "text/event-stream"
 
     def __init__(
         self,

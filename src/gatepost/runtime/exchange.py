@@ -44,6 +44,10 @@ class Exchange:
         if self._transport is not None:
             self._transport.send(signals)
 
+    def tell(self, signals: Sequence[Signal]) -> None:
+        """Pass signals to the subscribers here and to nobody else; from the event loop."""
+        self._deliver(signals)
+
     @contextmanager
     def subscribed(self, heard: Heard) -> Iterator[None]:
         """While entered, `heard` is called in the event loop for every signal; it must be quick."""
@@ -72,9 +76,9 @@ class Exchange:
     def _deliver(self, signals: Sequence[Signal]) -> None:
         for signal in signals:
             for heard in tuple(self._subscribers):
-                self._tell(heard, signal)
+                self._told(heard, signal)
 
-    def _tell(self, heard: Callable[[Signal], None], signal: Signal) -> None:
+    def _told(self, heard: Callable[[Signal], None], signal: Signal) -> None:
         try:
             heard(signal)
         except Exception:  # noqa: BLE001 (one subscriber's fault is not the others')

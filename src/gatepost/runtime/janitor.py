@@ -4,9 +4,12 @@ The janitor: makes up for what was lost on the way.
 Waking is level-triggered. Whatever is committed and not acted on is found by query and rung again, so that a lost ring
 costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, and
 what has been kept long enough. Every step is small, and between steps others get their turn.
+
+One process tidies, and rings for everybody. But its rings too may be lost on the way to the others, all of them while
+the transport is degraded; so every process also rings for itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gatepost.actions import upkeep
@@ -24,16 +27,16 @@ async def tidy(store: Store, exchange: Exchange) -> None:
         for _ in range(_STEPS):
             if await store.run(verb, lane="janitor") < upkeep.BATCH:
                 break
-    await _ring(store, exchange, upkeep.awaiting)
-    await _ring(store, exchange, upkeep.behind)
+    await ring(store, exchange.send)
 
 
-async def _ring(store: Store, exchange: Exchange, query: Callable[..., tuple[list[str], int | None]]) -> None:
-    """Ring for everybody a query finds, a page at a time."""
-    after: int | None = 0
-    while after is not None:
-        names, after = await store.read(_page, query, after)
-        exchange.send([Ring(name, "janitor") for name in names])
+async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:
+    """Ring for everybody who should wake and nobody is at work for, a page at a time."""
+    for query in (upkeep.awaiting, upkeep.behind):
+        after: int | None = 0
+        while after is not None:
+            names, after = await store.read(_page, query, after)
+            send([Ring(name, "janitor") for name in names])
 
 
 def _page(

@@ -55,7 +55,7 @@ def _write(path: Path) -> bool:
     try:
         with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(new_secret() + "\n")
-        os.link(aside, path)
+        _name(aside, path)
     except FileExistsError:  # another process was first
         return False
     except OSError as error:
@@ -63,3 +63,13 @@ def _write(path: Path) -> bool:
     finally:
         aside.unlink(missing_ok=True)
     return True
+
+
+def _name(aside: Path, path: Path) -> None:
+    """Give a file its name, unless the name is taken; where there are no links, whoever is last has it."""
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        aside.replace(path)

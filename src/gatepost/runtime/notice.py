@@ -1,6 +1,7 @@
 """
-The notice of a gateway: `gateway.json` in the home says where it listens and which process it is, so that commands find
-it. One that its gateway could not take down, because it was killed, is recognised by its process being gone.
+The notice of a gateway: `gateway.json` in the home says where it listens, which process it is and which store it is on,
+so that commands find it. One that its gateway could not take down, because it was killed, is recognised by its process
+being gone.
 """
 
 import json
@@ -19,12 +20,14 @@ NAME: Final = "gateway.json"
 class Notice:
     url: str
     pid: int
+    #: its URL, without a password
+    store: str
 
 
 @contextmanager
-def posted(home: Path, url: str) -> Iterator[None]:
+def posted(home: Path, url: str, store: str) -> Iterator[None]:
     """While entered, the notice is there; another gateway's in its place is left alone."""
-    notice = Notice(url, os.getpid())
+    notice = Notice(url, os.getpid(), store)
     aside = home / f".{NAME}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(json.dumps(asdict(notice)) + "\n")
@@ -47,7 +50,7 @@ def read(home: Path) -> Notice | None:
 def _read(home: Path) -> Notice | None:
     try:
         document = json.loads((home / NAME).read_bytes())
-        return Notice(str(document["url"]), int(document["pid"]))
+        return Notice(str(document["url"]), int(document["pid"]), str(document["store"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -32,7 +32,8 @@ class Kit:
 
     def open(self, **options: Any) -> Store:
         """Make another store on the same database, by itself as it comes: nobody has migrated it."""
-        store = open_store(self.url, **{"clock": self.clock, "bell": self.bell} | options)
+        defaults: dict[str, Any] = {"clock": self.clock, "bell": self.bell}
+        store = open_store(self.url, **defaults | options)
         self._exit.callback(store.close)
         return store
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports.store import Store, Work
+from gatepost.ports.store import Again, Store, Work
 from gatepost.testing.bell import RecordingBell
 from gatepost.testing.conformance.office import (
     LANE,
@@ -65,6 +65,40 @@ class Groups(Office):
         assert (before, after) == ("before", "after")
         assert isinstance(refused, Unavailable)
         assert other.look(told) == ["before", "after"]
+
+    def test_a_verb_that_asks_for_it_is_run_again_and_has_its_effect_once(
+        self, store: Store, other: Store, bell: RecordingBell
+    ) -> None:
+        tries: list[str] = []
+
+        def tell_at_last(work: Work, text: str) -> str:
+            tell(work, text)
+            tries.append(text)
+            if tries.count(text) < 3:
+                raise Again(text)
+            return text
+
+        async def scene() -> list[object]:
+            return await together(
+                store,
+                store.run(tell, "before", lane=LANE),
+                store.run(tell_at_last, "at last", lane=LANE),
+                store.run(tell, "after", lane=LANE),
+            )
+
+        assert asyncio.run(scene()) == ["before", "at last", "after"]
+        assert store.call(tell_at_last, "once more") == "once more"
+        assert other.look(told) == ["before", "at last", "after", "once more"]
+        assert other.look(accepted) == 4 == len(bell.rings)
+
+    def test_a_verb_that_asks_for_it_for_ever_is_told_that_it_cannot_be_done(self, store: Store, other: Store) -> None:
+        def never(work: Work) -> None:
+            tell(work, "never")
+            raise Again("never")
+
+        with pytest.raises(Unavailable):
+            store.call(never)
+        assert other.look(told) == []
 
     def test_a_lane_keeps_the_order_of_its_calls(self, store: Store, other: Store) -> None:
         texts = [str(number) for number in range(200)]

@@ -1,0 +1,110 @@
+"""`gatepost key`."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json, Limit
+from gatepost.cli.plain import Noun
+from gatepost.core import wire
+from gatepost.core.instants import rfc3339
+from gatepost.core.key import Key
+from gatepost.errors import Invalid
+
+app = Noun(help="Keys: who may come in by HTTP, and as whom.")
+
+
+@app.verb("create")
+def create(
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="To act as this one only.")] = None,
+    trigger: Annotated[
+        str | None, typer.Option("--trigger", metavar="NAME", help="To trigger this agent, and nothing else.")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="To go with bearer tokens; it lets nobody in by itself.")
+    ] = False,
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What it is for, for the list.")] = "",
+    json: Json = False,
+) -> None:
+    """
+    Make a key, and print it: this once, for only its hash is kept.
+
+    It is the administrator's, unless it is for one agent, for triggering one agent, or public.
+
+    \b
+    Examples:
+      gatepost key create --agent analyst --name laptop
+      gatepost key create --trigger analyst --name jira
+    """
+    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger")
+    if sum((one is not None, other is not None, public)) > 1:
+        raise Invalid("give only one of --agent, --trigger and --public")
+    with here.opened() as place:
+        key, secret = place.verbs.create_key(agent=one, trigger=other, public=public, name=name)
+    if json:
+        output.document(wire.key(key) | {"key": secret})
+    else:
+        output.line_out(secret)
+        output.talk(f"{_scope(key)}; it is not shown again")
+
+
+@app.verb("list")
+def list_(limit: Limit = "100", json: Json = False) -> None:
+    """
+    List the keys there are and were, by their prefixes.
+
+    \b
+    Example:
+      gatepost key list
+    """
+    most = words.number(limit, "--limit", most=100_000)
+    with here.opened() as place:
+        found = place.verbs.keys(limit=most + 1)
+    shown = found[:most]
+    if json:
+        output.document([wire.key(each) for each in shown])
+    elif shown:
+        output.table(["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"], [_row(each) for each in shown])
+    else:
+        output.talk("there is no key")
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit")
+
+
+@app.verb("revoke")
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its prefix.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """
+    Let a key be good for nothing from now on, and for good.
+
+    \b
+    Example:
+      gatepost key revoke sk_Zm9vYmFy
+    """
+    with here.opened() as place:
+        gone = place.verbs.revoke_key(key)
+    if json:
+        output.document(wire.key(gone))
+    else:
+        output.line_out(gone.prefix)
+        output.talk("revoked")
+
+
+def _scope(key: Key) -> str:
+    match key.kind:
+        case "admin":
+            return "the administrator's"
+        case "agent":
+            return f"for {key.entity!r}"
+        case "trigger":
+            return f"for triggering {key.entity or key.trigger!r}"
+        case "public":
+            return "public"
+
+
+def _row(key: Key) -> list[str]:
+    state = "good" if key.revoked_at is None else f"revoked {rfc3339(key.revoked_at)[:10]}"
+    return [key.prefix, key.id, rfc3339(key.created_at)[:10], state, _scope(key), key.name]

@@ -1,0 +1,159 @@
+"""`gatepost plan`."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost import settings
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json, Limit
+from gatepost.cli.plain import Noun
+from gatepost.core import ids, line, wire
+from gatepost.core.instants import rfc3339
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.errors import Invalid
+
+app = Noun(help="Plans: what an agent is told later, once or again and again.")
+
+_WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z or --cron '0 9 * * 1-5'"
+
+
+@app.verb("set")
+def set_(
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT|-", help="What to do then; - reads stdin.", show_default=False)
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="NAME", help="Who is told; else the current agent.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the plan is called.")] = None,
+    after: Annotated[str | None, typer.Option("--after", metavar="5h", help="Due once, so long from now.")] = None,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Due once, at this time.")] = None,
+    cron: Annotated[
+        str | None, typer.Option("--cron", metavar="EXPR", help="Due again and again: five fields, or @daily.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron; else UTC.")
+    ] = None,
+    catch_up: Annotated[
+        str | None,
+        typer.Option("--catch-up", metavar="once|skip|all", help="What of --cron fires late that was missed."),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", metavar="PLAN", help="Change this plan instead.")] = None,
+    json: Json = False,
+) -> None:
+    """
+    Make a plan, and print its id; with --id, change what is given of one.
+
+    When it is due, its owner has an event in the inbox: once, however many gateways run, and late if none did.
+
+    \b
+    Examples:
+      gatepost plan set --owner analyst --name "Check the build" --after 30m "See whether the build is green"
+      gatepost plan set --owner analyst --name "Daily report" --cron "0 9 * * 1-5" --zone Europe/Berlin "Post it"
+      gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
+    """
+    configuration = settings.load()
+    fields = {
+        "name": name,
+        "runAfter": after,
+        "scheduledAt": at,
+        "cron": cron,
+        "timeZone": zone,
+        "catchUp": CatchUp.parse(catch_up).value if catch_up is not None else None,
+        "instruction": words.content(text, configuration.settings.limits.content) if text is not None else None,
+    }
+    given = {field: value for field, value in fields.items() if value is not None}
+    if sum(each is not None for each in (after, at, cron)) > 1:
+        raise Invalid("give only one of --after, --at and --cron")
+    if zone is not None and cron is None:
+        raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
+    whose = None if id is not None else _new(given, words.given(owner, "--owner") or configuration.settings.agent)
+    if id is not None and owner is not None:
+        raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
+    with here.opened(configuration) as place:
+        made = place.verbs.set_plan(given, id=ids.check("plan", id) if id is not None else None, owner=whose)
+    if json:
+        output.document(wire.plan(made))
+    else:
+        output.line_out(made.id)
+        output.talk(f"{made.owner} is told {_when(made)}")
+
+
+@app.verb("list")
+def list_(
+    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Only this one's.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help=f"Only those that are {', '.join(Status)}.")
+    ] = None,
+    limit: Limit = "100",
+    json: Json = False,
+) -> None:
+    """
+    List the plans, in the order in which they were made.
+
+    \b
+    Example:
+      gatepost plan list --owner analyst --status pending
+    """
+    most = words.number(limit, "--limit", most=100_000)
+    wanted = Status.parse(status) if status is not None else None
+    with here.opened() as place:
+        found = place.verbs.plans(owner=words.given(owner, "--owner"), status=wanted, limit=most + 1)
+    shown = found[:most]
+    if json:
+        output.document([wire.plan(each) for each in shown])
+    elif shown:
+        output.table(["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"], [_row(each) for each in shown])
+    else:
+        output.talk("there is no plan" + (f" of {owner!r}" if owner else ""))
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit")
+
+
+@app.verb("delete")
+def delete(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The id of a plan.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """
+    Delete a plan: it fires no more.
+
+    \b
+    Example:
+      gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with here.opened() as place:
+        place.verbs.delete_plan(plan)
+    if json:
+        output.document({"id": plan, "deleted": True})
+    else:
+        output.line_out(plan)
+        output.talk("deleted")
+
+
+def _new(given: dict[str, str], owner: str | None) -> str:
+    """Whose a new plan is, if all is given that it needs."""
+    if "name" not in given:
+        raise Invalid("a plan needs a name", hint="give --name NAME")
+    if not given.keys() & {"runAfter", "scheduledAt", "cron"}:
+        raise Invalid("a plan must say when it is due", hint=_WHEN)
+    if owner is None:
+        raise Invalid("whose plan is it?", hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    return owner
+
+
+def _when(plan: Plan) -> str:
+    next_at = rfc3339(plan.next_at) if plan.next_at is not None else "never"
+    return next_at if plan.cron is None else f"{next_at}, and again by {plan.cron!r} in {plan.zone}"
+
+
+def _row(plan: Plan) -> list[str]:
+    return [
+        plan.id,
+        plan.owner,
+        rfc3339(plan.next_at - plan.next_at % 1_000_000) if plan.next_at is not None else plan.status.value,
+        f"{plan.cron} {plan.zone}" if plan.cron is not None else "",
+        str(plan.fired),
+        f"{line.title(plan.name)}: {line.quote(plan.instruction)}",
+    ]

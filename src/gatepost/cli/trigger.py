@@ -1,0 +1,198 @@
+"""`gatepost trigger`: webhooks."""
+
+import secrets
+from base64 import b64encode
+from typing import Annotated
+
+import typer
+
+from gatepost.actions.triggers import NewTrigger
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json, Limit
+from gatepost.cli.plain import Noun
+from gatepost.core import line, webhook, wire
+from gatepost.core.instants import rfc3339
+from gatepost.core.trigger import Trigger
+from gatepost.core.webhook import Scheme
+from gatepost.errors import Invalid
+
+app = Noun(help="Triggers: webhooks, by which other services tell agents something.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a trigger.", show_default=False)]
+
+#: bytes of a secret
+_STRENGTH = 24
+
+
+@app.verb("add")
+def add(
+    name: Name,
+    to: Annotated[str, typer.Option("--to", metavar="ADDRESS", help="Who is told what comes.", show_default=False)],
+    scheme: Annotated[
+        str, typer.Option("--scheme", metavar="SCHEME", help=f"How callers prove themselves: {', '.join(Scheme)}.")
+    ] = Scheme.HEADER,
+    secret: Annotated[
+        str | None,
+        typer.Option("--secret", metavar="TEXT|-|@FILE", help="What callers must have; else one is made and printed."),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", metavar="TEXT", help="Added to everything that comes, as context.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """
+    Add a webhook, and print where it is called: POST /hooks/NAME on the gateway.
+
+    The secret is never shown again. Slack and Stripe give you theirs; for the others one is made if none is given.
+
+    \b
+    Examples:
+      gatepost trigger add jira --to analyst --prompt "Triage this"
+      gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
+    """
+    by = Scheme.parse(scheme)
+    made = _made(by) if secret is None else None
+    wish = NewTrigger(
+        name=name,
+        scheme=by,
+        secret=made or words.secret(secret or ""),
+        target=to,
+        prompt=prompt,
+        owner=words.given(owner, "--owner"),
+    )
+    webhook.kept(wish.scheme, wish.secret)
+    with here.opened() as place:
+        added = place.verbs.add_trigger(wish)
+    if json:
+        output.document(wire.trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
+        return
+    output.line_out(_path(added))
+    if made:
+        output.line_out(made)
+        output.talk("the second line is the secret, which is not shown again")
+
+
+@app.verb("list")
+def list_(limit: Limit = "100", json: Json = False) -> None:
+    """
+    List the webhooks there are.
+
+    \b
+    Example:
+      gatepost trigger list
+    """
+    most = words.number(limit, "--limit", most=100_000)
+    with here.opened() as place:
+        found = place.verbs.triggers(limit=most + 1)
+    shown = found[:most]
+    if json:
+        output.document([wire.trigger(each) for each in shown])
+    elif shown:
+        rows = [
+            [each.name, _state(each), each.scheme.value, each.target, line.quote(each.prompt) if each.prompt else ""]
+            for each in shown
+        ]
+        output.table(["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"], rows)
+    else:
+        output.talk("there is no trigger")
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit")
+
+
+@app.verb("show")
+def show(name: Name, json: Json = False) -> None:
+    """
+    Show a webhook, without its secret.
+
+    \b
+    Example:
+      gatepost trigger show github-main
+    """
+    with here.opened() as place:
+        found = place.verbs.trigger(name)
+    if json:
+        output.document(wire.trigger(found))
+        return
+    output.facts(
+        [
+            ("trigger", found.name),
+            ("state", _state(found)),
+            ("path", _path(found)),
+            ("scheme", found.scheme),
+            ("to", found.target),
+            ("prompt", found.prompt),
+            ("owner", found.owner),
+            ("since", rfc3339(found.created_at)),
+        ]
+    )
+
+
+@app.verb("enable")
+def enable(name: Name, json: Json = False) -> None:
+    """
+    Open a webhook that was closed.
+
+    \b
+    Example:
+      gatepost trigger enable github-main
+    """
+    _activate(name, active=True, json=json)
+
+
+@app.verb("disable")
+def disable(name: Name, json: Json = False) -> None:
+    """
+    Close a webhook: it answers as if it were not there.
+
+    \b
+    Example:
+      gatepost trigger disable github-main
+    """
+    _activate(name, active=False, json=json)
+
+
+@app.verb("delete")
+def delete(name: Name, json: Json = False) -> None:
+    """
+    Delete a webhook; what came by it stays.
+
+    \b
+    Example:
+      gatepost trigger delete github-main
+    """
+    with here.opened() as place:
+        place.verbs.delete_trigger(name)
+    if json:
+        output.document({"name": name, "deleted": True})
+    else:
+        output.line_out(name)
+        output.talk("deleted")
+
+
+def _activate(name: str, *, active: bool, json: bool) -> None:
+    with here.opened() as place:
+        changed = place.verbs.activate_trigger(name, active=active)
+    if json:
+        output.document(wire.trigger(changed))
+    else:
+        output.line_out(changed.name)
+        output.talk(_state(changed))
+
+
+def _made(scheme: Scheme) -> str:
+    if scheme in (Scheme.SLACK, Scheme.STRIPE):
+        raise Invalid(f"{scheme.value} gives you the secret", hint="give it with --secret @FILE")
+    if scheme is Scheme.STANDARD:
+        return "whsec_" + b64encode(secrets.token_bytes(_STRENGTH)).decode()
+    return secrets.token_urlsafe(_STRENGTH)
+
+
+def _state(trigger: Trigger) -> str:
+    return "open" if trigger.active else "closed"
+
+
+def _path(trigger: Trigger) -> str:
+    return f"/hooks/{trigger.name}"

@@ -1,0 +1,301 @@
+"""With a gateway running, commands go through it; without one they work on the store: the result is the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from gatepost.adapters.transports.socket import SocketTransport
+from gatepost.core.ring import Ring
+from gatepost.ports.transport import Signal
+from gatepost.runtime import keyring, notice
+from tests.acceptance.conftest import attended
+from tests.acceptance.office import PROGRAM, Ended, Office
+from tests.acceptance.test_bad_input import OTHERS, PUSHES
+from tests.gateways import Served, served
+from tests.uplinks import running
+
+#: what is wrong with commands that the tests of bad input do not know
+WRONG = [
+    ["space", "create", " "],
+    ["space", "create", "Q4", "--member", "nobody"],
+    ["space", "create", "Q4", "--id", "Q 4"],
+    ["space", "show", "nowhere"],
+    ["space", "show", "no where"],
+    ["space", "join", "nowhere", "analyst"],
+    ["space", "leave", "nowhere", "analyst"],
+    ["space", "post", "nowhere", "hello"],
+    ["space", "post", "nowhere", "hello", "--as", "husam"],
+    ["space", "post", "nowhere", "hello", "--as", "nobody"],
+    ["space", "read", "nowhere"],
+    ["space", "read", "nowhere", "--as", ""],
+    ["space", "watch", "nowhere"],
+    ["space", "list", "--member", "nobody"],
+    ["inbox", "watch", "--to", "nobody"],
+    ["inbox", "watch", "--to", "team:web"],
+    ["inbox", "watch"],
+    ["agent", "wake", "nobody"],
+    ["agent", "wake", "husam"],
+    ["plan", "set", "--owner", "analyst", "--after", "5h", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "x"],
+    ["plan", "set", "--name", "n", "--after", "5h", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--after", "soon", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--at", "tomorrow", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--cron", "0 9 * *", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--cron", "0 9 * * *", "--zone", "Mars/Base", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--cron", "0 9 * * *", "--catch-up", "some", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--after", "5h", "--catch-up", "all", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--after", "5h", "--cron", "@daily", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n", "--after", "5h", "--zone", "UTC", "x"],
+    ["plan", "set", "--owner", "nobody", "--name", "n", "--after", "5h", "x"],
+    ["plan", "set", "--owner", "analyst", "--name", "n" * 201, "--after", "5h", "x"],
+    ["plan", "set", "--id", "plan_1", "--after", "5h"],
+    ["plan", "set", "--id", "plan_" + "0" * 32, "--after", "5h"],
+    ["plan", "set", "--id", "plan_" + "0" * 32, "--owner", "analyst"],
+    ["plan", "list", "--owner", "nobody"],
+    ["plan", "list", "--status", "maybe"],
+    ["plan", "delete", "plan_" + "0" * 32],
+    ["plan", "delete", "evt_" + "0" * 32],
+    ["key", "create", "--agent", "nobody"],
+    ["key", "create", "--agent", "analyst", "--public"],
+    ["key", "create", "--agent", ""],
+    ["key", "create", "--name", "n" * 201],
+    ["key", "revoke", "sk_12345678"],
+    ["key", "revoke", "key_" + "0" * 32],
+    ["key", "revoke", "nonsense"],
+    ["trigger", "add", "hook", "--to", "nobody"],
+    ["trigger", "add", "Hook", "--to", "analyst"],
+    ["trigger", "add", "hook", "--to", "analyst", "--scheme", "magic"],
+    ["trigger", "add", "hook", "--to", "analyst", "--scheme", "slack"],
+    ["trigger", "add", "hook", "--to", "analyst", "--secret", "short"],
+    ["trigger", "add", "hook", "--to", "analyst", "--secret", "@missing"],
+    ["trigger", "add", "hook", "--to", "analyst", "--owner", "nobody"],
+    ["trigger", "show", "hook"],
+    ["trigger", "show", "no hook"],
+    ["trigger", "enable", "hook"],
+    ["trigger", "delete", "hook"],
+]
+WORDS = [["inbox", "push", *words] for words, _, _ in PUSHES] + [words for words, _, _ in OTHERS] + WRONG
+
+
+def answered(gateway: Served) -> set[str]:
+    """What a gateway has answered that is gone by now: method and route."""
+    [metric] = gateway.gateway.office.meters.requests.collect()
+    return {f"{sample.labels['method']} {sample.labels['route']}" for sample in metric.samples}
+
+
+@pytest.fixture
+def alone(
+    tmp_path: Path, office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Office:
+    """The same home once more, where no gateway runs."""
+    home = tmp_path / "alone"
+    home.mkdir(mode=0o700)
+    (home / "gatepost.db").write_bytes(office.database.read_bytes())
+    return Office(home, office.here, monkeypatch, capsys, office.environ | {"GATEPOST_HOME": str(home)})
+
+
+def test_bad_words_are_answered_alike(office: Office, alone: Office) -> None:
+    wrong: list[tuple[list[str], Ended, Ended]] = []
+    with attended(office) as gateway:
+        for words in WORDS:
+            through, direct = office(*words), alone(*words)
+            assert direct.code in (1, 2, 3), words
+            assert direct.error, words
+            if through != direct:
+                wrong.append((words, through, direct))
+    assert not wrong
+    assert len(answered(gateway)) > 20
+
+
+def test_commands_go_through_it(office: Office) -> None:
+    with attended(office) as gateway:
+        for words in (
+            ["inbox", "push", "--to", "analyst", "hello"],
+            ["inbox", "list", "--to", "analyst"],
+            ["inbox", "drain", "--to", "analyst"],
+            ["agent", "show", "analyst"],
+            ["space", "create", "Q4"],
+            ["plan", "list"],
+            ["key", "list"],
+            ["trigger", "list"],
+        ):
+            office.done(*words)
+    assert answered(gateway) >= {
+        "POST /api/inbox",
+        "GET /api/inbox/{name}",
+        "POST /api/inbox/{name}/claim",
+        "POST /api/inbox/{name}/ack",
+        "GET /api/inbox/{name}/account",
+        "POST /api/spaces",
+        "GET /api/plans",
+        "GET /api/keys",
+        "GET /api/triggers",
+    }
+
+
+def test_some_always_work_here(office: Office) -> None:
+    with attended(office) as gateway:
+        for words in (["init"], ["doctor"], ["config", "show"], ["export", "out.jsonl"], ["import", "out.jsonl"]):
+            office.done(*words)
+    assert answered(gateway) == set()
+
+
+def test_what_is_done_here_is_heard_there(office: Office) -> None:
+    """A gateway that does not say where it is hears the doorbell all the same."""
+    transport = SocketTransport(office.home / "rings")
+    with served(f"sqlite:///{office.database}", transport=transport) as gateway:
+        heard: SimpleQueue[Signal] = SimpleQueue()
+        with gateway.gateway.office.exchange.subscribed(heard.put):
+            office.push("--to", "analyst", "hello")
+            office.done("agent", "wake", "analyst")
+            rings = [heard.get(timeout=60), heard.get(timeout=60)]
+    assert answered(gateway) == set()
+    assert [(ring.recipient, ring.cause) for ring in rings if isinstance(ring, Ring)] == [
+        ("analyst", "event"),
+        ("analyst", "wake"),
+    ]
+
+
+class TestTheNotice:
+    def test_of_a_process_that_is_gone_is_taken_down(self, office: Office) -> None:
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        self.write(office, pid=gone.pid)
+        assert "analyst" in office.done("agent", "list").out
+        assert not (office.home / notice.NAME).exists()
+
+    def test_of_somebody_who_does_not_answer_is_not_believed(self, office: Office) -> None:
+        self.write(office)
+        assert "analyst" in office.done("agent", "list").out
+        (office.home / keyring.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+        assert "analyst" in office.done("agent", "list").out
+
+    def test_of_a_gateway_on_another_store_is_not_believed(self, office: Office) -> None:
+        with attended(office) as gateway:
+            assert office.done("agent", "list", GATEPOST_STORE="sqlite:///other.db").err.endswith("there is nobody\n")
+        assert answered(gateway) == set()
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"url": 1}', "\udcff", '{"url":"x","pid":"y","store":"z"}'])
+    def test_that_cannot_be_read_is_none(self, office: Office, text: str) -> None:
+        (office.home / notice.NAME).write_text(text, errors="surrogateescape")
+        assert "analyst" in office.done("agent", "list").out
+
+    def write(self, office: Office, pid: int | None = None) -> None:
+        url, store = "http://127.0.0.1:9", f"sqlite:///{office.database}"
+        (office.home / notice.NAME).write_text(json.dumps({"url": url, "pid": pid or os.getpid(), "store": store}))
+
+
+class TestTheKey:
+    def test_that_is_not_there(self, office: Office) -> None:
+        with attended(office):
+            (office.home / keyring.ADMIN_KEY).unlink()
+            ended = office("agent", "list")
+        assert (ended.code, ended.out) == (3, "")
+        assert ended.error.startswith("the administrator's key cannot be read: ")
+        assert "`gatepost init` makes one" in ended.err
+
+    def test_that_is_not_known(self, office: Office) -> None:
+        with attended(office) as gateway:
+            (office.home / keyring.ADMIN_KEY).write_text("sk_" + "x" * 43)
+            ended = office("agent", "list")
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.error == f"the gateway at {gateway.base} does not know the key in '{office.home}/admin.key'"
+        assert "restart it" in ended.err
+
+    def test_that_was_revoked_is_said_to_be(self, office: Office) -> None:
+        office.done("init")
+        key = (office.home / keyring.ADMIN_KEY).read_text().strip()
+        office.done("key", "revoke", key)
+        ended = office("init")
+        assert (ended.code, ended.error) == (1, f"the key in '{office.home}/admin.key' was revoked")
+        (office.home / keyring.ADMIN_KEY).unlink()
+        assert [step["made"] for step in office.done("init", "--json").json] == [False, False, False, True]
+
+    def test_of_another_store_is_made_good(self, office: Office) -> None:
+        office.done("init")
+        office.done("init", GATEPOST_STORE="sqlite:///other.db")
+        assert office.done("key", "list", "--json", GATEPOST_STORE="sqlite:///other.db").json[0]["name"] == "admin.key"
+
+
+def test_up_and_down(office: Office) -> None:
+    """The gateway as a process: commands find it while it runs, and do without it when it is gone."""
+    office.here.joinpath("gatepost.toml").touch()
+    with running(office.home) as gateway:
+        found = notice.read(office.home)
+        assert found is not None
+        assert (found.url, found.pid) == (gateway.url, gateway.process.pid)
+        assert (office.home / notice.NAME).stat().st_mode & 0o777 == 0o600
+        event = office.push("--to", "analyst", "hello")
+        assert office.done("inbox", "show", event, "--json").json["dedupKey"].startswith("client:")
+
+        gateway.kill()
+        assert (office.home / notice.NAME).exists()
+        event = office.push("--to", "analyst", "hello")
+        assert office.done("inbox", "show", event, "--json").json["dedupKey"] is None
+        assert not (office.home / notice.NAME).exists()
+
+        gateway.start()
+        office.push("--to", "analyst", "hello")
+        gateway.stop()
+        assert gateway.process.returncode == 0
+        assert not (office.home / notice.NAME).exists()
+    assert len(office.done("inbox", "drain", "--to", "analyst", "--json").json) == 3
+
+
+@pytest.mark.parametrize("road", ["alone", "through a gateway"])
+class TestWatching:
+    def test_an_inbox(self, office: Office, road: str) -> None:
+        words = ("inbox", "watch", "--to", "analyst")
+        assert self.watched(office, road, *words) == ['[Event: cli] "one"\n', '[Event: cli] "two\\u2028"\n']
+        assert len(office.done("inbox", "list", "--to", "analyst", "--json").json) == 2
+
+    def test_an_inbox_as_json(self, office: Office, road: str) -> None:
+        told = self.watched(office, road, "inbox", "watch", "--to", "analyst", "--json")
+        assert [json.loads(line)["content"] for line in told] == ["one", "two\u2028"]
+
+    def test_a_space(self, office: Office, road: str) -> None:
+        office.done("space", "create", "Q4", "--member", "husam", "--member", "analyst")
+        told = self.watched(office, road, "space", "watch", "q4", "--as", "husam")
+        assert [line.split("  ", 2)[::2] for line in told] == [
+            ["1", 'Analyst (agent): "one"\n'],
+            ["2", 'Analyst (agent): "two\\u2028"\n'],
+        ]
+        [_, member] = office.done("space", "show", "q4", "--json").json["members"]
+        assert (member["name"], member["readSeq"] in (1, 2)) == ("husam", True)  # the last may not have been noted yet
+
+    def watched(self, office: Office, road: str, *words: str) -> list[str]:
+        """What is printed while two things happen, one line each, and then Ctrl-C."""
+        if road == "alone":
+            return self._watched(office, *words)
+        with attended(office):
+            return self._watched(office, *words)
+
+    def _watched(self, office: Office, *words: str) -> list[str]:
+        process = subprocess.Popen(
+            [*PROGRAM, *words],
+            env=os.environ | office.environ,
+            cwd=office.here,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("watching ")
+        told = []
+        for text in ("one", "two\u2028"):
+            if words[0] == "space":
+                office.done("space", "post", "q4", "--as", "analyst", text)
+            else:
+                office.push("--to", "analyst", text)
+            told.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (130, "", "")
+        return told

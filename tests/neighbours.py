@@ -1,0 +1,57 @@
+"""
+Gateways that live in the test's own process and hear each other over a transport of the test's choosing. They are
+whole, with all their background duties; only the web server is left out.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from gatepost import settings
+from gatepost.app import make_home
+from gatepost.gateway import serve
+from gatepost.gateway.app import create
+from gatepost.gateway.office import Office
+from gatepost.ports.transport import Transport
+from gatepost.runtime.keyring import administrator, admit_administrator
+from gatepost.runtime.loops import Duty
+from tests.gateways import Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    office: Office
+    app: FastAPI
+    duties: dict[str, Duty]
+    #: the administrator's key
+    admin: str
+
+    def client(self) -> httpx2.AsyncClient:
+        """The administrator, calling here."""
+        return httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(self.app), base_url="http://gateway", headers={"x-secret-key": self.admin}
+        )
+
+    async def listen(self, path: str) -> Listener:
+        """Read a stream, as the same caller."""
+        return await Listener(self.app, path, {"x-secret-key": self.admin}).begin()
+
+
+@asynccontextmanager
+async def neighbour(url: str, home: Path, transport: Transport, *, interval: str) -> AsyncIterator[Neighbour]:
+    """A gateway on a store; `interval` is after how long it looks for what it heard no ring of."""
+    chosen = {"GATEPOST_HOME": str(home), "GATEPOST_STORE": url, "GATEPOST_JANITOR__INTERVAL": interval}
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("gatepost.app.configured_transport", lambda *_, **__: transport)
+            gateway = await stack.enter_async_context(serve.opened(settings.load(chosen)))
+        make_home(home)
+        admit_administrator(gateway.office.store, home)
+        app = create(gateway.office)
+        await stack.enter_async_context(app.router.lifespan_context(app))
+        yield Neighbour(gateway.office, app, {duty.name: duty for duty in gateway.duties}, administrator(home))

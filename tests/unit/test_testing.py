@@ -1,0 +1,55 @@
+"""What tests stand on stands."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from gatepost.actions import directory
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.core.ids import mint
+from gatepost.core.instants import MINUTE
+from gatepost.core.ring import Ring
+from gatepost.errors import Unavailable
+from gatepost.testing import FakeClock, Kit, RecordingBell
+
+
+def test_a_fake_clock_stands_still_until_it_is_moved() -> None:
+    clock = FakeClock()
+    then = clock.now()
+    assert clock.now() == then
+    assert clock.advance("5 minutes") == clock.now() == then + 5 * MINUTE
+    assert clock.advance(1) == then + 5 * MINUTE + 1
+    with pytest.raises(AssertionError):
+        clock.advance(-1)
+
+
+def test_its_identity_is_the_same_in_every_run_and_never_the_same_twice() -> None:
+    one, again, other = FakeClock(), FakeClock(), FakeClock(seed=1)
+    ids = [mint("evt", clock.now(), clock.entropy()) for clock in (one, one, again, again, other, other)]
+    assert ids[:2] == ids[2:4]
+    assert len(set(ids)) == 4
+
+
+def test_a_recording_bell_can_be_waited_for() -> None:
+    bell = RecordingBell()
+    ringing = threading.Thread(target=bell, args=([Ring("ann", "test"), Ring("bob", "test")],))
+    ringing.start()
+    assert [ring.recipient for ring in bell.wait(lambda rings: len(rings) == 2)] == ["ann", "bob"]
+    ringing.join()
+    assert len(bell.clear()) == 2
+    assert bell.rings == []
+
+
+def test_a_kit_is_gone_afterwards() -> None:
+    with Kit() as kit:
+        kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        file = Path(kit.url.removeprefix("sqlite:///"))
+        assert file.exists()
+        other = kit.open()
+        assert other.look(directory.find, "ann").created_at == kit.clock.now()
+    assert not file.parent.exists()
+    for store in (kit.store, other):
+        with pytest.raises(Unavailable):
+            store.look(directory.find, "ann")
