@@ -295,7 +295,7 @@ class Served(threading.Thread):
         self._options = options
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._ready = threading.Event()
-        self._server: uvicorn.Server | None = None
+        self.uvicorn: uvicorn.Server | None = None
         self._error: BaseException | None = None
         self.port: int = self._socket.getsockname()[1]
         self.start()
@@ -329,14 +329,14 @@ class Served(threading.Thread):
             config = uvicorn.Config(
                 self.gateway.app, log_config=None, access_log=False, timeout_graceful_shutdown=int(PATIENCE)
             )
-            self._server = uvicorn.Server(config)
-            self._server.config.load()
+            self.uvicorn = uvicorn.Server(config)
+            self.uvicorn.config.load()
             self.loop.call_soon(self._ready.set)
-            await self._server.serve(sockets=[self._socket])
+            await self.uvicorn.serve(sockets=[self._socket])
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.should_exit = True
+        if self.uvicorn is not None:
+            self.uvicorn.should_exit = True
             with suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(self.gateway.office.hub.end)
         self.join(PATIENCE)

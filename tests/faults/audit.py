@@ -42,6 +42,8 @@ def settle(url: str, folder: Path, *, killed: Collection[str] = ()) -> None:
             while clerk.drain(name, cap=1_000):
                 pass
         accounts = store.look(upkeep.accounts)
+    with closing(open_store(url)) as whole:
+        assert whole.check() == []
     assert all(account.pending == account.claimed == 0 for account in accounts), accounts
     audit(url, folder, killed=killed)
 
@@ -49,7 +51,8 @@ def settle(url: str, folder: Path, *, killed: Collection[str] = ()) -> None:
 def _whole(url: str, ask: Ask) -> None:
     """The database is in order, and so are the accounts: by the verb, and by counting the rows."""
     with closing(open_store(url)) as store:
-        assert store.check() == []
+        if url.startswith("sqlite"):  # PostgreSQL checks itself
+            assert store.check() == []
         accounts = {account.name: account for account in store.look(upkeep.accounts)}
     items: dict[str, int] = dict(
         ask("SELECT r.name, count(*) FROM items i JOIN entities r ON r.number = i.recipient GROUP BY 1")

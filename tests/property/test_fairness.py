@@ -16,6 +16,8 @@ from gatepost.core.event import Priority, Push
 from gatepost.testing import Kit
 from tests.property.model import Event, Model
 
+PEOPLE = {"husam": "husam"}
+
 #: Who pushes how many, and how urgent they are.
 crowds = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c", "d", "husam"]), st.integers(1, 40), st.sampled_from(Priority)),

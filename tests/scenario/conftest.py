@@ -1,8 +1,10 @@
-"""What scenarios stand on: an empty database, once of each kind."""
+"""What scenarios stand on: an empty database, once of each kind, and logs that are written as plainly as in earnest."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -12,3 +14,17 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/office.db"
     found: str = request.getfixturevalue("postgres_url")
     return found
+
+
+@pytest.fixture(autouse=True)
+def _plain_logs() -> Iterator[None]:
+    before = structlog.get_config()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
+    yield
+    structlog.configure(**before)

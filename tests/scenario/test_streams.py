@@ -274,36 +274,23 @@ async def test_the_administrator_watches_everything(lone: Gateway) -> None:
         assert told.data["content"] == "later"
 
 
-@pytest.mark.parametrize("path", STREAMS.values())
-@pytest.mark.parametrize(
-    "last",
-    [
-        "x",
-        "-1",
-        "1.5",
-        "1-2-3",
-        "01-1",
-        "0x10",
-        "9" * 30,
-        "é",
-        "{}",
-        "e30=x",
-        "bnVsbA==",
-        "WzFd",
-        "eyJhIjoxfQ==",
-        "null",
-    ],
+GARBAGE: Final = (
+    *("x", "-1", "1.5", "1-2-3", "01-1", "0x10", "9" * 30, "é", "{}", "null"),
+    *("e30=x", "bnVsbA==", "WzFd", "eyJhIjoxfQ==", "eyJzcGFjZTpxNC1yZXBvcnQiOiJ4In0="),
 )
-async def test_garbage_is_no_place_to_resume_from(path: str, last: str, lone: Gateway) -> None:
+
+
+@pytest.mark.parametrize("path", STREAMS.values())
+async def test_garbage_is_no_place_to_resume_from(path: str, lone: Gateway) -> None:
     lone.store.call(spaces.create, name="Side", members=["husam", "analyst"])
-    async with await lone.listen(path, x_secret_key=lone.key("agent", "analyst"), last=last) as stream:
-        assert stream.status == 422
-        assert b"urn:gatepost:problem:invalid" in await stream.body()
-    async with lone.client() as client:
-        separator = "&" if "?" in path else "?"
-        if last.isascii():
-            answer = await client.get(f"{path}{separator}after={last}")
-            assert answer.status_code == 422
+    key = lone.key("agent", "analyst")
+    for last in GARBAGE:
+        async with await lone.listen(path, x_secret_key=key, last=last) as stream:
+            assert stream.status == 422, last
+            assert b"urn:gatepost:problem:invalid" in await stream.body()
+        async with lone.client() as client:
+            answer = await client.get(path, params=dict(httpx2.QueryParams(path.partition("?")[2])) | {"after": last})
+            assert answer.status_code == 422, last
 
 
 @pytest.mark.parametrize(

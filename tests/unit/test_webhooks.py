@@ -18,7 +18,7 @@ from gatepost.core.event import Item, Trust, Type
 from gatepost.core.instants import MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.webhook import Scheme
-from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, Refused, TooLarge, Unauthorized
+from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, Refused, TooLarge, Unauthorized, UnknownAddress
 from gatepost.gateway import hooks
 from gatepost.testing import Kit
 from tests.senders import SENDERS, Sender
@@ -182,10 +182,13 @@ async def test_a_target_that_has_retired_is_not_a_202(house: House) -> None:
     house.add(Scheme.GITHUB, "one", target="ben")
     house.add(Scheme.GITHUB, "few", target="team:solo")
     house.store.call(directory.retire, "ben")
+    house.kit.bell.clear()
 
-    for to in ("one", "few"):
-        with pytest.raises(Refused, match="retired"):
-            await house.send(SENDERS[Scheme.GITHUB], to=to)
+    with pytest.raises(Refused, match="retired"):
+        await house.send(SENDERS[Scheme.GITHUB], to="one")
+    with pytest.raises(UnknownAddress, match="nobody is in 'team:solo'"):
+        await house.send(SENDERS[Scheme.GITHUB], to="few")
+    house.assert_nothing_stored()
 
 
 async def test_a_batch_is_stored_whole_or_not_at_all(house: House) -> None:

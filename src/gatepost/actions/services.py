@@ -15,7 +15,7 @@ from gatepost.actions.intake import Outcome
 from gatepost.core.event import Json, Push, Pushed, Trust, Type
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
-from gatepost.errors import GatepostError, Refused
+from gatepost.errors import GatepostError
 from gatepost.ports.store import Work, batched
 
 _LONGEST_KEY: Final = 400
@@ -86,11 +86,9 @@ def key(service: str, name: str) -> str:
 
 def _all_or_nothing(work: Work, calls: Sequence[Call]) -> list[Pushed]:
     pushed = []
-    for call, outcome in zip(calls, call_all(work, calls), strict=True):
+    for outcome in call_all(work, calls):
         if isinstance(outcome, GatepostError):
             raise outcome
-        if outcome.broadcast is None and not outcome.deliveries:
-            raise Refused(f"everybody in {call.to!r} is retired and receives nothing")
         pushed.append(outcome)
     return pushed
 

@@ -36,6 +36,7 @@ def create(office: Office) -> FastAPI:
         docs_url="/api/docs",
         redoc_url=None,
         redirect_slashes=False,
+        strict_content_type=False,
         generate_unique_id_function=lambda route: f"{route.tags[-1]}_{route.name}",
         lifespan=lifespan,
     )
@@ -48,4 +49,12 @@ def create(office: Office) -> FastAPI:
     app.add_middleware(Bodies)
     app.add_middleware(Counted, meters=office.meters)
     describe(app)
+    _build(app)
     return app
+
+
+def _build(app: FastAPI) -> None:
+    """Have every route made ready now: FastAPI would do it while the first caller, and everybody else, waits."""
+    nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(nowhere)

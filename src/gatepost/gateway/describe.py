@@ -139,15 +139,12 @@ def _finish(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
     found = _TITLE.match(operation["description"])
     operation["summary"] = found[0] if found else operation["description"]
     operation["tags"] = operation["tags"][-1:]
-    for answer in operation["responses"].values():
-        for content in answer.get("content", {}).values():
-            # What is not JSON is a string to FastAPI, whatever else it was told.
-            content["schema"] = (
-                {"$ref": content["schema"]["$ref"]} if "$ref" in content["schema"] else content["schema"]
-            )
+    for content in (one for answer in operation["responses"].values() for one in answer.get("content", {}).values()):
+        if "$ref" in content["schema"]:  # and nothing beside it: what is not JSON is a string to FastAPI
+            content["schema"] = {"$ref": content["schema"]["$ref"]}
     if "requestBody" in operation:
-        # Every route reads JSON, and every body can be none, or too large.
-        operation["responses"] |= _answers(problems.documented(400, 413))
+        # Every route reads JSON, and every body can be something else, or too large.
+        operation["responses"] |= _answers(problems.documented(400, 413, 415))
         for content in operation["requestBody"]["content"].values():
             if "example" not in content:
                 content["example"] = _example(content["schema"], schemas)

@@ -86,8 +86,11 @@ def install(app: FastAPI) -> None:
         return of_error(error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if first["loc"][:1] == ("body",) and media and not media.endswith(("/json", "+json")):
+            return problem(415, "not-json", f"{media!r} is not JSON", hint="send Content-Type: application/json")
         if first["type"] == "json_invalid":
             return problem(400, "malformed", "the body is not JSON")
         where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"

@@ -1,0 +1,412 @@
+"""What a gateway does with requests that come twice, are wrong, too large or not what they say; and how lists page."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+import structlog
+
+from gatepost.actions import inbox, intake, keys, plans, spaces
+from gatepost.core import plan as rules
+from gatepost.core.event import Priority, Push
+from gatepost.gateway import problems
+from tests.gateways import Gateway, furnish, gateway, operations, token
+from tests.scenario.test_access import TABLE, World, furnished, rows
+
+#: operations whose answers are kept under an idempotency key
+KEPT: Final = [
+    name
+    for name, operation in operations().items()
+    if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
+    and name not in ("POST /api/inbox", "POST /api/agents/{name}/trigger")
+]
+WITH_BODY: Final = [name for name, operation in operations().items() if "requestBody" in operation]
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Gateway]:
+    async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
+        furnish(made.store)
+        yield made
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
+        yield World(made, furnished(made.store))
+
+
+def assert_problem(answer: httpx2.Response, *statuses: int) -> None:
+    assert answer.status_code in statuses, answer.text
+    assert answer.headers["content-type"] == problems.MEDIA
+    body = answer.json()
+    assert body.keys() >= {"type", "title", "status", "detail"}
+    assert body["type"].startswith("urn:gatepost:problem:")
+    assert body["status"] == answer.status_code
+    assert body["detail"]
+    assert (answer.status_code == 401) == ("www-authenticate" in answer.headers)
+
+
+def test_every_write_takes_an_idempotency_key() -> None:
+    """But those that are known by something else, or whose answer must not be kept."""
+    without = {
+        name
+        for name, operation in operations().items()
+        if name.partition(" ")[0] != "GET"
+        and not any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
+    }
+    assert without <= {
+        "POST /api/agents/{name}/wake",  # changes nothing
+        "POST /api/inbox/batch",  # each push has its own
+        "POST /api/inbox/{name}/drain",  # gives out what it gives out
+        "POST /api/inbox/{name}/claim",
+        "POST /api/inbox/{name}/seen",  # a repeat changes nothing
+        "PATCH /api/spaces/{id}/read",
+        "POST /api/keys",  # the answer is a secret
+        "POST /hooks/{trigger}",  # the scheme has its own
+    }
+
+
+@pytest.mark.parametrize("operation", KEPT)
+async def test_a_repeat_gets_the_same_answer_and_changes_nothing(operation: str, world: World, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/office.db"
+    headers = {"x-secret-key": world.gateway.admin}
+    first = await world.ask(operation, headers | {"idempotency-key": '"once"'})
+    assert first[0] == TABLE[operation].admin
+    after = rows(url)
+    assert await world.ask(operation, headers | {"idempotency-key": "once"}) == first
+    assert rows(url) == after
+
+
+async def test_a_key_belongs_to_one_request_of_one_caller(office: Gateway) -> None:
+    key, path = {"idempotency-key": "k"}, "/api/spaces/q4-report/messages"
+    hello = {"sender": "husam", "content": "hello"}
+    async with office.client() as admin, office.client(x_secret_key=office.key("agent", "analyst")) as analyst:
+        first = await admin.post(path, json=hello, headers=key)
+        other = await admin.post(path, json=hello | {"content": "other"}, headers=key)
+        assert_problem(other, 422)
+        assert other.json()["type"].endswith("idempotency-key-reused")
+        mine = await analyst.post(path, json={"content": "mine"}, headers=key)
+        elsewhere = await admin.post(
+            "/api/plans", json={"owner": "analyst", "name": "p", "runAfter": "1h"}, headers=key
+        )
+        assert [first.status_code, mine.status_code, elsewhere.status_code] == [201, 201, 201]
+        again = await admin.post(path, json=hello, headers=key)
+        assert again.json() == first.json()
+    assert [one.content for one in office.store.look(spaces.read, "q4-report")] == ["hello", "mine"]
+
+
+async def test_who_was_refused_may_try_again_with_the_same_key(office: Gateway) -> None:
+    async with office.client(x_secret_key=office.admin, idempotency_key="k") as admin:
+        body = {"name": "late", "members": ["newcomer"]}
+        assert_problem(await admin.post("/api/spaces", json=body), 404)
+        assert (await admin.post("/api/agents", json={"name": "newcomer"})).status_code == 201
+        assert (await admin.post("/api/spaces", json=body)).status_code == 201
+
+
+async def test_the_hot_routes_know_a_repeat_by_the_key(office: Gateway) -> None:
+    call = {"serviceName": "jira", "payload": {"a": 1}}
+    async with office.client() as admin:
+        for path, body in (("/api/inbox", {"to": "analyst"}), ("/api/agents/analyst/trigger", call)):
+            answers = [
+                (await admin.post(path, json=body, headers={"idempotency-key": key})).json()
+                for key in ('"a key"', "a key", r'"a\"key\\"', r'a"key\ '.strip())
+            ]
+            assert len({each["eventId"] for each in answers}) == 2
+            assert answers[0]["eventId"] == answers[1]["eventId"]
+            assert answers[2]["eventId"] == answers[3]["eventId"]
+        both = {"to": "analyst", "dedupKey": "one"}
+        assert (await admin.post("/api/inbox", json=both, headers={"idempotency-key": "one"})).status_code == 201
+        assert_problem(await admin.post("/api/inbox", json=both, headers={"idempotency-key": "two"}), 422)
+
+
+@pytest.mark.parametrize("key", ["", '""', " ", "x" * 256, '"' + "x" * 256 + '"', b"\x01", b"\xff"])
+@pytest.mark.parametrize("path", ["/api/inbox", "/api/spaces"])
+async def test_not_everything_is_a_key(key: str | bytes, path: str, office: Gateway) -> None:
+    async with office.client() as admin:
+        body = {"to": "analyst"} if path == "/api/inbox" else {"name": "x"}
+        headers = [(b"Idempotency-Key", key if isinstance(key, bytes) else key.encode())]
+        answer = await admin.post(path, json=body, headers=headers)
+        if key == b"\xff":
+            assert answer.status_code in (201, 422)
+        else:
+            assert_problem(answer, 422)
+
+
+DEEP: Final = b'{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+#: what is no request at all, and how it is refused
+NOT_REQUESTS: Final = {
+    "nothing": (b"", (400, 422)),
+    "half": (b"{", (400,)),
+    "not UTF-8": (b'{"name": "\xff"}', (400, 422)),
+    "two": (b"{} {}", (400, 422)),
+    "not an object": (b"[]", (422,)),
+    "a string": (b'"x"', (422,)),
+    "not a number": (b'{"data": NaN}', (400, 422)),
+    "nested very deep": (DEEP, (400, 413, 422)),
+    "unknown": (b'{"nosuchfield": 1}', (400, 401, 422)),
+}
+
+
+@pytest.mark.parametrize("operation", WITH_BODY)
+async def test_what_is_no_request_is_refused(operation: str, world: World, tmp_path: Path) -> None:
+    """Whoever may leave the body out altogether may do so."""
+    method, _, template = operation.partition(" ")
+    path = template.format(**{name: world.things.get(word, word) for name, word in TABLE[operation].path.items()})
+    before = rows(f"sqlite:///{tmp_path}/office.db")
+    optional = not operations()[operation]["requestBody"].get("required", False)
+    async with world.gateway.client() as admin:
+        for what, (body, statuses) in NOT_REQUESTS.items():
+            if what == "nothing" and optional:
+                continue
+            allowed = (401,) if operation.startswith("POST /hooks") else statuses
+            answer = await admin.request(method, path, content=body, headers={"content-type": "application/json"})
+            assert_problem(answer, *allowed)
+    assert rows(f"sqlite:///{tmp_path}/office.db") == before
+
+
+@pytest.mark.parametrize("operation", [name for name in WITH_BODY if not name.startswith("POST /hooks")])
+async def test_nul_is_refused_wherever_it_is(operation: str, world: World, tmp_path: Path) -> None:
+    method, _, template = operation.partition(" ")
+    path = template.format(**{name: world.things.get(word, word) for name, word in TABLE[operation].path.items()})
+    [content] = operations()[operation]["requestBody"]["content"].values()
+    before = rows(f"sqlite:///{tmp_path}/office.db")
+    async with world.gateway.client() as admin:
+        for bad in ("a\x00b", "\ud800"):
+            for field, value in content["example"].items():
+                if isinstance(value, str):
+                    body = json.dumps(content["example"] | {field: bad}).encode()
+                    answer = await admin.request(method, path, content=body)
+                    assert_problem(answer, 400, 404, 409, 422)
+    assert rows(f"sqlite:///{tmp_path}/office.db") == before
+
+
+@pytest.mark.parametrize("path", ["%00", "a%00b", "%ff", "%ed%a0%80", "%E2%80%AE", "a" * 5000, "..", "%2e%2e", "%2F"])
+async def test_what_is_odd_in_a_path_does_no_harm(path: str, world: World) -> None:
+    async with world.gateway.client() as admin:
+        for operation in TABLE:
+            method, _, template = operation.partition(" ")
+            if "{" not in template or template.endswith("/stream"):
+                continue
+            odd = template.replace("{name}", path).replace("{id}", path).replace("{trigger}", path)
+            url = httpx2.URL("http://gateway").copy_with(raw_path=odd.encode())
+            body = {"content": "x", "sender": "husam"} if method != "GET" else None
+            answer = await admin.request(method, url, json=body)
+            assert answer.status_code in (200, 400, 401, 404, 405, 409, 422), (operation, answer.text)
+            if answer.status_code >= 400:
+                assert_problem(answer, answer.status_code)
+
+
+@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_what_is_not_sent_as_json_is_json_or_refused(media: str, office: Gateway) -> None:
+    headers = {"content-type": media} if media else {}
+    async with office.client() as admin:
+        for path, body in (
+            ("/api/inbox", b'{"to": "analyst"}'),
+            ("/api/agents", b'{"name": "someone"}'),
+            ("/api/agents", b"name=someone"),
+        ):
+            answer = await admin.post(path, content=body, headers=headers)
+            if answer.status_code >= 300:
+                assert_problem(answer, 400, 415, 422)
+
+
+async def test_limits_are_kept_and_nothing_is_stored_past_them(office: Gateway, tmp_path: Path) -> None:
+    before = rows(f"sqlite:///{tmp_path}/office.db")
+    big, letter = "x" * (256 * 1024 + 1), "é" * (128 * 1024 + 1)
+    data = {"x": "y" * (1024 * 1024)}
+    async with office.client() as admin:
+        for body in ({"content": big}, {"content": letter}, {"data": data}, {"subject": "x" * 1_001}):
+            assert_problem(await admin.post("/api/inbox", json={"to": "analyst"} | body), 413)
+        for said in ({"content": big}, {"content": letter}, {"content": "x", "data": data}):
+            answer = await admin.post("/api/spaces/q4-report/messages", json={"sender": "husam"} | said)
+            assert_problem(answer, 413)
+        too_much = b'{"to": "analyst", "content": "' + b"x" * (4 * 1024 * 1024) + b'"}'
+        for path in ("/api/inbox", "/api/spaces", "/api/inbox/analyst/drain", "/hooks/none", "/nowhere"):
+            assert_problem(await admin.post(path, content=too_much), 413)
+        many = [{"to": "analyst"}] * 1_001
+        assert_problem(await admin.post("/api/inbox/batch", json={"pushes": many}), 422)
+        assert rows(f"sqlite:///{tmp_path}/office.db") == before
+        largest = await admin.post("/api/inbox", json={"to": "analyst", "content": big[:-1]})
+        assert largest.status_code == 201
+
+
+async def test_one_bad_push_of_many_is_refused_alone(office: Gateway) -> None:
+    pushes: list[Any] = [
+        {"to": "analyst", "content": "first"},
+        {"to": "nobody"},
+        {"to": "analyst", "type": "nonsense"},
+        {"to": "analyst", "content": 7},
+        {"to": "analyst", "typo": "x"},
+        "not a push",
+        {"to": "analyst", "content": "a\x00b"},
+        {"to": "analyst", "content": "x" * (256 * 1024 + 1)},
+        {"to": "analyst", "ttl": "soon"},
+        {"to": "analyst", "content": "last", "dedupKey": "k"},
+        {"to": "analyst", "content": "again", "dedupKey": "k"},
+    ]
+    async with office.client() as admin:
+        answer = await admin.post("/api/inbox/batch", json={"pushes": pushes})
+        assert answer.status_code == 200
+        items = answer.json()["items"]
+        assert [each["status"] for each in items] == [201, 404, 422, 422, 422, 422, 422, 413, 422, 201, 201]
+        assert all("detail" in each for each in items if each["status"] != 201)
+        assert [each["recipients"][0]["duplicate"] for each in items if each["status"] == 201] == [False, False, True]
+        listed = (await admin.get("/api/inbox/analyst")).json()["items"]
+        assert [each["content"] for each in listed] == ["first", "last"]
+        assert (await admin.post("/api/inbox/batch", json={"pushes": []})).json() == {"items": []}
+
+
+async def test_paths_and_methods_that_are_not_there_are_problems(office: Gateway) -> None:
+    async with office.client() as admin:
+        for method, path, status in (
+            ("GET", "/", 404),
+            ("GET", "/api", 404),
+            ("GET", "/api/nothing", 404),
+            ("POST", "/api/spaces/", 404),
+            ("PUT", "/api/inbox", 405),
+            ("GET", "/api/agents/analyst/trigger", 405),
+            ("GET", "/hooks/x", 405),
+            ("DELETE", "/health", 405),
+            ("PATCH", "/api/spaces", 405),
+        ):
+            answer = await admin.request(method, path)
+            assert_problem(answer, status)
+            assert ("allow" in answer.headers) == (status == 405)
+
+
+async def test_a_fault_of_ours_says_nothing_of_the_inside(office: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the secret sauce")
+
+    monkeypatch.setattr(spaces, "page", broken)
+    async with office.client() as admin:
+        answer = await admin.get("/api/spaces")
+    assert_problem(answer, 500)
+    assert "sauce" not in answer.text
+
+
+async def test_secrets_are_in_no_log_and_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    made = world.gateway
+    public, text = made.key("public"), token("analyst")
+    secrets = [made.admin, public, text]
+    answers = []
+    with structlog.testing.capture_logs() as logs:
+        for headers in (
+            {"x-secret-key": made.admin},
+            {"x-public-key": public, "authorization": f"Bearer {text}"},
+            {"x-secret-key": public},
+            {"x-public-key": made.admin, "authorization": f"Bearer {made.admin}"},
+        ):
+            answers += [await world.ask(operation, headers) for operation in TABLE]
+    told = repr((logs, answers, caplog.records))
+    assert logs
+    for secret in secrets:
+        assert secret[11:] not in told
+        assert secret[12:30] not in told
+
+
+class Lists:
+    """Every list, and how to fill it."""
+
+    @staticmethod
+    def fill(made: Gateway, count: int) -> None:
+        for number in range(count):
+            made.store.call(intake.push, Push(to="analyst", source="test", content=str(number)))
+            made.store.call(intake.push, Push(to="husam", source="test", content=str(number)))
+            made.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
+            made.store.call(spaces.create, name=f"space {number}", members=["analyst"])
+            made.store.call(plans.set, "analyst", rules.read({"name": f"plan {number}", "runAfter": "1h"}))
+            made.key("agent", "analyst")
+
+
+PAGED: Final = {
+    "/api/entities": "name",
+    "/api/agents": "name",
+    "/api/inbox": "eventId",
+    "/api/inbox/analyst": "eventId",
+    "/api/spaces": "id",
+    "/api/spaces?member=analyst": "id",
+    "/api/plans": "id",
+    "/api/plans?owner=analyst&status=pending": "id",
+    "/api/triggers": "name",
+    "/api/keys": "id",
+}
+
+
+@pytest.mark.parametrize("path", PAGED)
+async def test_next_walks_a_list_without_gap_or_repeat(path: str, office: Gateway) -> None:
+    Lists.fill(office, 7)
+    async with office.client() as admin:
+        for number in range(5):
+            hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
+            assert (await admin.post("/api/triggers", json=hook)).status_code == 201
+        everything = await _walk(admin, path, 1000)
+        assert len(everything) >= 3
+        for limit in (1, 2, 3, len(everything), len(everything) + 1):
+            assert await _walk(admin, path, limit) == everything
+
+
+async def _walk(client: httpx2.AsyncClient, path: str, limit: int) -> Sequence[Any]:
+    seen: list[Any] = []
+    after: dict[str, str] = {}
+    field = PAGED[path]
+    while True:
+        answer = await client.get(
+            path, params=dict(httpx2.QueryParams(path.partition("?")[2])) | after | {"limit": str(limit)}
+        )
+        page = answer.json()
+        assert answer.status_code == 200, page
+        assert len(page["items"]) <= limit
+        seen += [(each[field], each.get("recipient")) for each in page["items"]]
+        if page["next"] is None:
+            assert len(set(seen)) == len(seen)
+            return seen
+        after = {"after": page["next"]}
+
+
+def test_every_list_is_walked() -> None:
+    """Those with a cursor; members are all there, and what is peeked at is what comes first."""
+    lists = {
+        name.partition(" ")[2]
+        for name, operation in operations().items()
+        if any(one["name"] == "after" and one["in"] == "query" for one in operation.get("parameters", ()))
+        and not name.endswith("/stream")
+    }
+    assert lists == {path.partition("?")[0].replace("analyst", "{name}") for path in PAGED}
+
+
+async def test_messages_are_walked_both_ways(office: Gateway) -> None:
+    Lists.fill(office, 11)
+    path = "/api/spaces/q4-report/messages"
+    async with office.client() as admin:
+        for limit in (1, 2, 3, 5, 11, 12):
+            forward: list[int] = []
+            after: str | None = "0"
+            while after is not None:
+                page = (await admin.get(path, params={"afterSeq": after, "limit": limit})).json()
+                forward += [each["seq"] for each in page["items"]]
+                after = page["next"]
+            assert forward == list(range(1, 12))
+            backward: list[int] = []
+            page = (await admin.get(path, params={"limit": limit})).json()
+            backward = [each["seq"] for each in page["items"]]
+            while page["next"] is not None:
+                page = (await admin.get(path, params={"beforeSeq": page["next"], "limit": limit})).json()
+                backward = [each["seq"] for each in page["items"]] + backward
+            assert backward == list(range(1, 12))
+        assert_problem(await admin.get(path, params={"afterSeq": 1, "beforeSeq": 5}), 422)
+
+
+async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office: Gateway) -> None:
+    Lists.fill(office, 5)
+    async with office.client() as admin:
+        first = (await admin.get("/api/inbox/analyst", params={"limit": 3})).json()
+        office.store.call(intake.push, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL))
+        rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
+        seen = [each["eventId"] for each in (*first["items"], *rest["items"])]
+        assert len(set(seen)) == len(seen) == len(office.store.look(inbox.page, "analyst", limit=1000))
+        assert office.store.look(keys.page)
