@@ -8,7 +8,7 @@ import pytest
 
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
-from gatepost.errors import Unavailable
+from gatepost.errors import NotFound, Unavailable
 from gatepost.runtime.hub import BACKLOG, Ended, Entry, Hub, Page, Position, Seen, Source
 
 PATIENCE = 10.0
@@ -35,9 +35,10 @@ class Shelf:
         if self.broken:
             self.broken -= 1
             raise Unavailable("away")
-        await asyncio.sleep(0)  # others get their turn, as they would
         found = self.entries[after : after + self._page]
-        return Page(found, found[-1].position if found else after, self.audience)
+        page = Page(found, found[-1].position if found else after, self.audience)
+        await asyncio.sleep(0)  # others get their turn, as they would
+        return page
 
 
 @pytest.fixture
@@ -171,6 +172,74 @@ async def test_ending_the_hub_lets_everybody_go_with_a_place_to_resume(hub: Hub)
     ended = await asyncio.wait_for(waiting, PATIENCE)
     assert isinstance(ended, Ended)
     assert ended.resumable
+
+
+async def test_who_is_removed_is_let_go_though_nothing_is_said(hub: Hub) -> None:
+    shelf = Shelf()
+    shelf.audience = frozenset({"ana", "ben"})
+    stream = hub.read(shelf.source, 0, who="ben")
+    waiting = asyncio.ensure_future(anext(stream))
+    await _until(lambda: shelf.reads == 1)
+    shelf.audience = frozenset({"ana"})
+    hub.heard(Ring("space:q4", "leave"))
+    ended = await asyncio.wait_for(waiting, PATIENCE)
+    assert isinstance(ended, Ended)
+    assert not ended.resumable
+
+
+async def test_a_page_that_was_read_before_a_reader_came_does_not_judge_it(hub: Hub) -> None:
+    """While a page is on its way from the store somebody joins, and comes: that page does not know it yet."""
+    shelf, go = Shelf(), asyncio.Event()
+    shelf.audience = frozenset({"ana"})
+    first = asyncio.create_task(read(hub, shelf, 0, 1, who="ana"))
+    await _until(lambda: shelf.reads == 1)
+
+    async def slow(after: Position) -> Page:
+        page = await shelf._read(after)
+        await go.wait()
+        return page
+
+    tail = hub._tails["space:q4"]
+    tail.source = Source(tail.source.topic, slow)
+    shelf.add()
+    hub.stir()
+    await _until(lambda: shelf.reads == 2)
+    shelf.audience = frozenset({"ana", "ben"})
+    second = asyncio.create_task(read(hub, shelf, 0, 1, who="ben"))
+    await _until(lambda: hub.readers == 2)
+    go.set()
+    assert list(await asyncio.gather(first, second)) == [[1], [1]]
+
+
+@pytest.mark.parametrize(("error", "resumable"), [(ZeroDivisionError(), True), (NotFound("gone"), False)])
+async def test_a_topic_that_cannot_be_read_lets_its_readers_go(hub: Hub, error: Exception, resumable: bool) -> None:
+    async def broken(_: Position) -> Page:
+        raise error
+
+    [ended] = [what async for what in hub.read(Source("space:q4", broken), 0, who=None)]
+    assert isinstance(ended, Ended)
+    assert ended.resumable is resumable
+    shelf = Shelf()
+    shelf.add()
+    assert await read(hub, shelf, 0, 1) == [1]
+
+
+async def test_a_hub_that_ends_lets_newcomers_go_too(hub: Hub) -> None:
+    shelf = Shelf()
+    hub.end()
+    [ended] = [what async for what in hub.read(shelf.source, 0, who=None)]
+    assert isinstance(ended, Ended)
+    assert ended.resumable
+
+
+@pytest.mark.parametrize("ring", [Ring("keys:", "key"), Ring("space:new", "create"), Ring("space:q4", "join")])
+async def test_news_of_rights_is_passed_on(hub: Hub, ring: Ring) -> None:
+    before = hub.news
+    hub.heard(Ring("ana", "event"))
+    assert not before.is_set()
+    hub.heard(ring)
+    assert before.is_set()
+    assert not hub.news.is_set()
 
 
 async def _until(true: Callable[[], bool]) -> None:

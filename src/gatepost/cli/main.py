@@ -30,7 +30,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         _speak_plainly()
         code = _ended(arguments)
-        sys.stdout.flush()
+        if code == 0:
+            sys.stdout.flush()
+        else:
+            _flush_what_can_be()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -108,6 +111,14 @@ def _speak_plainly() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _flush_what_can_be() -> None:
+    """It has been said already what went wrong; that the rest cannot be written either need not be."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave_stdout()
 
 
 def _leave_stdout() -> None:

@@ -39,12 +39,12 @@ def trace() -> None:
 
 def line_out(text: str) -> None:
     """One line of data."""
-    print(text)
+    print(text, flush=True)
 
 
 def document(value: Any) -> None:
     """One JSON document: an array for a list, an object for one thing."""
-    print("\n".join(line.escaped(each) for each in pretty(value).split("\n")))
+    print("\n".join(line.escaped(each) for each in pretty(value).split("\n")), flush=True)
 
 
 def live(value: Any) -> None:
