@@ -16,7 +16,14 @@ from tests.property.texts import events, texts, values
 
 names = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
 rings = some.builds(Ring, names, some.sampled_from(["event", "release"]), some.none(), some.booleans())
-frames = some.builds(Frame, names, texts, values)
+
+
+def as_json(value: Any) -> Any:
+    """The value as JSON has it: two halves of a surrogate pair side by side are one character there."""
+    return json.loads(json.dumps(value))
+
+
+frames = some.builds(Frame, names, texts.map(as_json), values.map(as_json))
 
 
 @given(some.lists(rings | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
@@ -34,7 +41,7 @@ def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
     for heard in codec.read(message):
         assert isinstance(heard, Ring)
         assert heard.event is not None
-        assert wire.event(heard.event) == wire.event(event)
+        assert as_json(wire.event(heard.event)) == as_json(wire.event(event))
 
 
 @given(some.lists(rings | frames, max_size=50), some.integers(min_value=2, max_value=300))
