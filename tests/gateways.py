@@ -294,6 +294,7 @@ class Served(threading.Thread):
         self._url = url
         self._options = options
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # as full as soon on every machine
         self._ready = threading.Event()
         self.uvicorn: uvicorn.Server | None = None
         self._error: BaseException | None = None

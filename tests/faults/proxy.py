@@ -80,6 +80,8 @@ class _Wire:
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._swallow = False
+        #: held while it is decided about a COMMIT: until then the client hears nothing from a server that is gone
+        self._deciding = threading.Lock()
         self._answered = threading.Event()
         self._commits: set[bytes] = set()
         self._threads = [
@@ -105,7 +107,8 @@ class _Wire:
                 direction()
         finally:
             self._answered.set()
-            self.cut()
+            with self._deciding:
+                self.cut()
 
     def _up(self) -> None:
         """From the client to the server, a message at a time."""
@@ -113,11 +116,12 @@ class _Wire:
         while True:
             head = _exactly(self._client, 5)
             body = _exactly(self._client, struct.unpack("!I", head[1:])[0] - 4)
-            cut = self._proxy.at_commit() if self._is_commit(head[:1], body) else Cut.NOT
+            with self._deciding:
+                cut = self._proxy.at_commit() if self._is_commit(head[:1], body) else Cut.NOT
+                self._swallow = cut is not Cut.NOT
             self._proxy.cuts[cut] += 1
             if cut is Cut.BEFORE:
                 return
-            self._swallow = cut is Cut.AFTER
             self._server.sendall(head + body)
             if cut is Cut.AFTER:
                 if head[:1] == b"B":  # of a prepared statement: what follows makes the server do it
@@ -156,7 +160,9 @@ class _Wire:
     def _down(self) -> None:
         """From the server to the client, as it comes."""
         while said := self._server.recv(65_536):
-            if self._swallow:
+            with self._deciding:
+                swallow = self._swallow
+            if swallow:
                 self._answered.set()
             else:
                 self._client.sendall(said)

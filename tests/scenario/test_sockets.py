@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gatepost.actions import inbox, intake, spaces
 from gatepost.adapters.transports.postgres import PostgresTransport
@@ -202,6 +203,10 @@ def test_what_was_drained_and_only_half_read_comes_again(lite: tuple[str, Served
     wire = Wire(server, room=4_096)
     wire.ask("POST /api/inbox/analyst/drain", f"Content-Length: {len(body)}", body=body)
     assert wire.status() == 200
+    assert server.uvicorn is not None
+    [connection] = server.uvicorn.server_state.connections
+    assert isinstance(connection, HttpToolsProtocol)
+    until(lambda: connection.flow.write_paused, "the gateway cannot send more")
     wire.cut()
     until(lambda: claims(url) == ["released"], "the claim is released")
     assert set(states(server)) == {State.PENDING}

@@ -259,6 +259,19 @@ async def test_a_stream_of_all_spaces_follows_who_is_in_which(path: str, url: st
             assert connected.data["parts"] == ["inbox:analyst", "space:new"]
 
 
+async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_others(lone: Gateway) -> None:
+    """Here no ring is heard: the page itself says that it is not for this reader any more."""
+    key = lone.key("agent", "analyst")
+    async with await lone.listen("/api/stream", x_secret_key=key) as stream:
+        await until(stream, "connected")
+        lone.store.call(spaces.leave, "q4-report", "analyst")
+        [ended] = await until(stream, "ended")
+    assert ended.data["reason"] == "the spaces have changed"
+    async with await lone.listen("/api/stream", x_secret_key=key, last=ended.data["resumeFrom"]) as stream:
+        [connected] = await until(stream, "connected")
+        assert connected.data["parts"] == ["inbox:analyst"]
+
+
 async def test_the_administrator_watches_everything(lone: Gateway) -> None:
     async with await lone.listen("/api/stream") as stream:
         await until(stream, "connected")

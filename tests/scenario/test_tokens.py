@@ -112,6 +112,9 @@ class Issuer:
         self.body: bytes | None = None
         self.asked = 0
         self.url = ""
+        self.go = asyncio.Event()
+        self.go.set()
+        self.asking = asyncio.Event()
 
     async def __aenter__(self) -> "Issuer":
         self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
@@ -129,6 +132,8 @@ class Issuer:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         self.asked += 1
+        self.asking.set()
+        await self.go.wait()
         body = json.dumps({"keys": [self._jwk(kid, key) for kid, key in self.keys.items()]}).encode()
         body = body if self.body is None else self.body
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body)
@@ -200,6 +205,22 @@ async def test_while_an_issuer_is_away_its_last_keys_are_good(tmp_path: Path, mo
             assert await status(made, signed()) == 200
         await issuer.close()
         assert await status(made, signed()) == 200
+
+
+async def test_nobody_whose_key_is_known_waits_for_an_issuer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Issuer() as issuer, office(tmp_path, TokenRules(jwks_url=issuer.url)) as made:
+        assert await status(made, signed()) == 200
+        monkeypatch.setattr(jwks, "_KEEP", -1.0)
+        monkeypatch.setattr(jwks, "_AGAIN", -1.0)
+        issuer.go.clear()
+        issuer.asking.clear()
+        looking = asyncio.create_task(status(made, signed()))
+        await issuer.asking.wait()
+        assert await asyncio.gather(*(status(made, signed()) for _ in range(5))) == [200] * 5
+        assert not looking.done()
+        issuer.go.set()
+        assert await looking == 200
+        assert issuer.asked == 2
 
 
 async def test_an_issuer_that_was_never_there_is_no_fault_of_the_caller(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """
 The answer to a drain: it is acked when it has been sent.
 
-    claim  ->  all but the last byte  ->  still there?  ->  the last byte  ->  ack
-                                           no: release
+    claim  ->  all but the last byte  ->  wait until it is sent  ->  still there?  ->  the last byte  ->  ack
+                                                                     no: release
 
 A server is not told when its caller leaves; it writes on, and nobody reads. So the last byte is held back until the
-connection has been looked at. Without it no caller can take the answer for whole: whoever is gone by then has read
-nothing, and the batch is released at once. After it the caller has the batch, as far as anybody can tell. Whatever else
-goes wrong leaves the claim open, and it lapses.
+rest has left for the caller and the connection has been looked at. Without it no caller can take the answer for whole:
+whoever is gone by then has read nothing, and the batch is released at once. After it the caller has the batch, as far
+as anybody can tell. Whatever else goes wrong leaves the claim open, and it lapses.
 """
 
 from collections.abc import Callable
@@ -39,6 +39,7 @@ class Drained(Response):
         body = bytes(self.body)
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": body[:-1], "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})  # waits while too much is unsent
         if await Request(scope, receive).is_disconnected():
             await self._end(inbox.release)
             return
