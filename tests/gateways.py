@@ -180,7 +180,7 @@ def furnish(store: Store) -> None:
 
 def token(entity: str, *, secret: str = JWT_SECRET, **claims: object) -> str:
     """A JWT for an entity; a claim of None is left out."""
-    whole = {"sub": entity, "exp": int(time.time()) + 60} | claims
+    whole = {"sub": entity, "exp": int(time.time()) + 86_400} | claims
     return jwt.encode({name: value for name, value in whole.items() if value is not None}, secret, algorithm="HS256")
 
 

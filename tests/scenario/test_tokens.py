@@ -56,7 +56,7 @@ async def test_a_token_is_its_entity_and_nobody_else(tmp_path: Path) -> None:
         assert await status(made, token("0.0.4711"), "/api/inbox/quinn") == 200
 
 
-FAR: Final = int(time.time()) + 600
+FAR: Final = int(time.time()) + 86_400
 BAD: Final = {
     "no algorithm": (401, forged({"alg": "none"}, {"sub": "analyst", "exp": FAR})),
     "no algorithm, spelt otherwise": (401, forged({"alg": "nOnE"}, {"sub": "analyst", "exp": FAR})),
