@@ -26,6 +26,13 @@ class Effort:
     pushes: int
     #: items in the small and in the large inbox
     backlogs: tuple[int, int]
+    #: events in one turn that another process wakes for
+    wakes: int
+    #: messages in one turn, and how many hear each
+    posts: int
+    hearers: int
+    #: residents that sleep
+    sleepers: int
     #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
     fsync: bool = True
 
@@ -34,9 +41,40 @@ class Effort:
         return max(1, self.rounds // 3)
 
 
-FULL = Effort(rounds=21, pushes=5_000, claims=5, warm_up=15, backlogs=(1_000, 1_000_000))
-QUICK = Effort(rounds=3, pushes=300, claims=1, warm_up=2, backlogs=(1_000, 10_000))
-TINY = Effort(rounds=1, pushes=20, claims=1, warm_up=0, backlogs=(500, 1_000), fsync=False)
+FULL = Effort(
+    rounds=21,
+    pushes=5_000,
+    claims=5,
+    warm_up=15,
+    backlogs=(1_000, 1_000_000),
+    wakes=100,
+    posts=5,
+    hearers=1_000,
+    sleepers=100_000,
+)
+QUICK = Effort(
+    rounds=3,
+    pushes=300,
+    claims=1,
+    warm_up=2,
+    backlogs=(1_000, 10_000),
+    wakes=10,
+    posts=2,
+    hearers=1_000,
+    sleepers=5_000,
+)
+TINY = Effort(
+    rounds=1,
+    pushes=20,
+    claims=1,
+    warm_up=0,
+    backlogs=(500, 1_000),
+    wakes=2,
+    posts=1,
+    hearers=10,
+    sleepers=10,
+    fsync=False,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,8 @@ def written_by(raw: Raw, act: Callable[[], object]) -> set[str]:
     return {table for table, rows in before.items() if raw.rows(f"SELECT * FROM {table}") != rows}
 
 
-def newest(raw: Raw, table: str) -> Values:
+def newest(raw: Raw, table: str, by: str = "arrival") -> Values:
     """What the last push wrote into a table: its columns but for those left empty."""
     names = list(raw.columns(table))
-    [row] = raw.rows(f"SELECT {', '.join(names)} FROM {table} ORDER BY arrival DESC LIMIT 1")
+    [row] = raw.rows(f"SELECT {', '.join(names)} FROM {table} ORDER BY {by} DESC LIMIT 1")
     return {name: value for name, value in zip(names, row, strict=True) if value is not None}

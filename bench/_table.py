@@ -55,6 +55,7 @@ class Unit:
 
 rate: Final = Unit("/s", 1, 0)
 millis: Final = Unit(" ms", 1_000, 2)
+micros: Final = Unit(" us", 1_000_000, 0)
 plain: Final = Unit("", 1, 2)
 
 

@@ -45,27 +45,35 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
 
 class Inserts:
-    def __init__(self, raw: RawPostgres) -> None:
+    def __init__(self, raw: RawPostgres, last: bytes | None = None) -> None:
+        """With `last`, that statement is run before every commit."""
         self._db = raw.db
+        self._last = last
         self._event = newest(raw, "events")
         self._item = newest(raw, "items")
-        self._insert_events = _insert("events", self._event, raw.columns("events"))
-        self._insert_items = _insert("items", self._item, raw.columns("items"))
+        self._insert_events = insert("events", self._event, raw.columns("events"))
+        self._insert_items = insert("items", self._item, raw.columns("items"))
         self._agents = [number for [number] in raw.rows("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        ready = [self._columns(places) for places in _push.batches(count, batch)]
+        ready = [self.columns(places) for places in _push.batches(count, batch)]
         began = time.perf_counter()
-        for events, items, tallies in ready:
-            self._db.execute("BEGIN")
-            arrivals = [arrival for [arrival] in self._db.execute(_TAKE, (len(events["id"]),)).fetchall()]
-            self._db.execute(self._insert_items, items | {"arrival": arrivals})
-            self._db.execute(self._insert_events, events | {"arrival": arrivals})
-            self._db.execute(_ADD, tallies)
-            self._db.execute("COMMIT")
+        for columns in ready:
+            self.write(*columns)
         return count / (time.perf_counter() - began)
 
-    def _columns(self, places: range) -> tuple[Columns, Columns, Columns]:
+    def write(self, events: Columns, items: Columns, tallies: Columns) -> None:
+        """One transaction."""
+        self._db.execute("BEGIN")
+        arrivals = [arrival for [arrival] in self._db.execute(_TAKE, (len(events["id"]),)).fetchall()]
+        self._db.execute(self._insert_items, items | {"arrival": arrivals})
+        self._db.execute(self._insert_events, events | {"arrival": arrivals})
+        self._db.execute(_ADD, tallies)
+        if self._last is not None:
+            self._db.execute(self._last)
+        self._db.execute("COMMIT")
+
+    def columns(self, places: range) -> tuple[Columns, Columns, Columns]:
         """The columns of a batch for events, items and tallies; the arrivals are yet to come."""
         recipients = sorted(self._agents[place % len(self._agents)] for place in places)
         events = {name: [value] * len(places) for name, value in self._event.items()}
@@ -77,6 +85,6 @@ class Inserts:
         return events, items, {"recipient": counted, "accepted": [recipients.count(one) for one in counted]}
 
 
-def _insert(table: str, columns: dict[str, Any], types: dict[str, str]) -> bytes:
+def insert(table: str, columns: dict[str, Any], types: dict[str, str]) -> bytes:
     arrays = ", ".join(f"%({name})s::{types[name]}[]" for name in columns)
     return f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})".encode()

@@ -49,7 +49,7 @@ class Inserts:
     def insert(self, count: int, batch: int) -> float:
         [last] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
         ready = [self._rows([last + 1 + place for place in places]) for places in _push.batches(count, batch)]
-        insert_event, insert_item = _insert("events", self._event), _insert("items", self._item)
+        insert_event, insert_item = insert("events", self._event), insert("items", self._item)
         began = time.perf_counter()
         for events, items, tallies in ready:
             self._db.execute("BEGIN IMMEDIATE")
@@ -72,5 +72,5 @@ class Inserts:
         return [tuple(row.values()) for row in events], [tuple(row.values()) for row in items], tallies
 
 
-def _insert(table: str, columns: dict[str, Any]) -> str:
+def insert(table: str, columns: dict[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"

@@ -1,6 +1,7 @@
 """Fixtures for every test: real servers, and how hard hypothesis looks."""
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,23 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("gatepost.testing")
 
-settings.register_profile("daily", deadline=None)
+settings.register_profile("daily", deadline=None, max_examples=50)
 settings.register_profile("nightly", deadline=None, max_examples=1000)
 settings.load_profile("nightly" if os.environ.get("GATEPOST_NIGHTLY") else "daily")
 
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what is to run in the background, and the commands that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """The server that tests share (one for each xdist worker, started when first asked for). Do it no harm."""
-    with Postgres() as server:
+    """
+    The server that tests share (one for each xdist worker, started when first asked for). Do it no harm: as nobody
+    does, it need not wait for the disk.
+    """
+    with Postgres(fsync="off") as server:
         yield server
 
 

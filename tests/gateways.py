@@ -26,7 +26,9 @@ from starlette.types import Message
 
 from gatepost.actions import directory, keys, spaces
 from gatepost.actions.directory import Newcomer
+from gatepost.adapters.models.choose import open_model
 from gatepost.app import open_store, register_administrator
+from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import Kind
 from gatepost.core.key import Kind as KeyKind
 from gatepost.core.limits import Limits
@@ -34,6 +36,7 @@ from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
+from gatepost.ports.model import Model
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal, Transport
 from gatepost.runtime.exchange import Exchange
@@ -135,7 +138,12 @@ def assembled(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> 
         meters=Meters(),
         limits=Limits(),
         version="0.1.0",
+        models=_model,
     )
+
+
+async def _model(choice: ModelChoice) -> Model:
+    return open_model(choice, {})
 
 
 @cache
@@ -283,6 +291,25 @@ class Listener:
         await self.leave()
 
 
+class Prompt(uvicorn.Server):
+    """Stops when it is told to: the usual one looks ten times a second, and then waits for those who are not there."""
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):  # noqa: ASYNC110 (what tells it to is a flag)
+            await asyncio.sleep(0.01)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.server_state.connections or self.server_state.tasks:
+            await super().shutdown(sockets)
+            return
+        for server in self.servers:
+            server.close()
+            await server.wait_closed()
+        for one in sockets or []:
+            one.close()
+        await self.lifespan.shutdown()
+
+
 class Served(threading.Thread):
     """A gateway on a free port of 127.0.0.1, in a thread with a loop of its own."""
 
@@ -330,7 +357,7 @@ class Served(threading.Thread):
             config = uvicorn.Config(
                 self.gateway.app, log_config=None, access_log=False, timeout_graceful_shutdown=int(PATIENCE)
             )
-            self.uvicorn = uvicorn.Server(config)
+            self.uvicorn = Prompt(config)
             self.uvicorn.config.load()
             self.loop.call_soon(self._ready.set)
             await self.uvicorn.serve(sockets=[self._socket])

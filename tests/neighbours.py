@@ -54,4 +54,5 @@ async def neighbour(url: str, home: Path, transport: Transport, *, interval: str
         admit_administrator(gateway.office.store, home)
         app = create(gateway.office)
         await stack.enter_async_context(app.router.lifespan_context(app))
-        yield Neighbour(gateway.office, app, {duty.name: duty for duty in gateway.duties}, administrator(home))
+        duties = {duty.name: duty for duty in gateway.household.duties}
+        yield Neighbour(gateway.office, app, duties, administrator(home))

@@ -1,1 +1,30 @@
 """One inbox for every agent, and gates that say when it may stop."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gatepost.core.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
+    from gatepost.embedded import Gatepost
+
+__all__ = [
+    "Answered",
+    "Called",
+    "Due",
+    "Ended",
+    "Gatepost",
+    "Heard",
+    "Mailed",
+    "Noted",
+    "Posted",
+    "Returned",
+    "Told",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when they are asked for: a hook of a guest has to start fast."""
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module 'gatepost' has no attribute {name!r}")
+    return getattr(import_module("gatepost.embedded" if name == "Gatepost" else "gatepost.core.event"), name)

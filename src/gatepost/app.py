@@ -1,25 +1,33 @@
 """Where settings meet adapters: the only place that knows adapters by name."""
 
+import asyncio
 import os
+import random
 import re
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from gatepost.actions import directory
 from gatepost.actions.directory import ADMINISTRATOR, Newcomer
 from gatepost.adapters.clock import SystemClock
+from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import Kind
+from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
 from gatepost.ports.bell import Bell, silent
 from gatepost.ports.clock import Clock
 from gatepost.ports.letterbox import Letterbox
+from gatepost.ports.model import Model
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Condition, Transport
 from gatepost.settings import Configuration, masked
+
+if TYPE_CHECKING:
+    from gatepost.runtime.cycle import Means
 
 #: the folder in the home where processes hear each other's rings
 RINGS: Final = "rings"
@@ -93,6 +101,43 @@ def configured_letterbox(configuration: Configuration) -> Letterbox | None:
     from gatepost.adapters.transports.letterbox import RedisLetterbox
 
     return RedisLetterbox(configuration.settings.transport)
+
+
+@asynccontextmanager
+async def means(
+    store: Store,
+    send: Callable[[Sequence[Frame]], None],
+    *,
+    environ: Mapping[str, str] | None = None,
+    allow_private: bool = False,
+    functions: Mapping[str, Mapping[str, Callable[..., Any]]] | None = None,
+) -> AsyncIterator["Means"]:
+    """What residents think with: models with the keys of the environment, and tools, also `functions` by agent."""
+    from gatepost.adapters.models.choose import open_model
+    from gatepost.adapters.tools.servers import McpServers
+    from gatepost.adapters.tools.web import HttpTools
+    from gatepost.runtime.cycle import Means
+    from gatepost.runtime.toolkit import Toolbox
+
+    where = os.environ if environ is None else environ
+    toolbox = Toolbox(
+        HttpTools(environ=where, allow_private=allow_private), McpServers(environ=where, allow_private=allow_private)
+    )
+    for agent, named in (functions or {}).items():
+        for name, function in named.items():
+            toolbox.add(function, agent=agent, name=name)
+    models: dict[ModelChoice, Model] = {}
+
+    async def model(choice: ModelChoice) -> Model:
+        if choice not in models:  # the libraries of models take most of a second to import
+            models[choice] = await asyncio.to_thread(open_model, choice, where)
+        return models[choice]
+
+    try:
+        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random)
+    finally:
+        for each in models.values():
+            await each.close()
 
 
 def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store:

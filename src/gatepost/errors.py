@@ -6,6 +6,7 @@ What can go wrong, as a tree. The second level decides how every door answers.
     |- Unauthorized       401, exit 1   no credential, or not a good one
     |- Refused            403, exit 1   it is there, and not for you, or not any more
     |- Conflict           409, exit 1   somebody else was first, or it is not in that state
+    |  `- Lost            409, exit 1   what one held has gone to another; nothing one does under it counts
     |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
     |  |- Malformed       400, exit 2   it cannot even be read: not UTF-8, not JSON
     |  |- UnknownAddress  404, exit 2   no entity of that name; says which names are near
@@ -51,6 +52,10 @@ class Refused(GatepostError):
 class Conflict(GatepostError):
     status = 409
     type = "conflict"
+
+
+class Lost(Conflict):
+    type = "lost"
 
 
 class Invalid(GatepostError):

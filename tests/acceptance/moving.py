@@ -69,8 +69,10 @@ def furnish(kit: Kit) -> None:
     push("waits", type=Type.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4})
 
 
-def lines_of(store: Store) -> list[bytes]:
-    return store.look(lambda reader: [record.write(each).encode() for each in transfer.records(reader)])
+def lines_of(store: Store, *, secrets: bool = False) -> list[bytes]:
+    return store.look(
+        lambda reader: [record.write(each).encode() for each in transfer.records(reader, secrets=secrets)]
+    )
 
 
 def take_all(store: Store, lines: Sequence[bytes]) -> Taken:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -169,7 +170,7 @@ class TestCommands:
         office.environ["GATEPOST_HOME"] = str(office.here.parent / "other")
         told = office.done("import", "out.jsonl")
         assert told.err.endswith("imported 3 entities, 3 events, 4 items; 0 items were here before or are long done\n")
-        assert office.done("import", "out.jsonl", "--json").json == {"entities": 0, "events": 0, "items": 0, "known": 4}
+        assert office.done("import", "out.jsonl", "--json").json == asdict(Taken(known=4))
         assert office("doctor").code == 0
         assert office.done("inbox", "drain", "--to", "analyst").out.splitlines()[1:] == [
             '[Event: cli] "second"',

@@ -285,17 +285,21 @@ class TestWatching:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("watching ")
-        told = []
-        for text in ("one", "two\u2028"):
-            if words[0] == "space":
-                office.done("space", "post", "q4", "--as", "analyst", text)
-            else:
-                office.push("--to", "analyst", text)
-            told.append(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("watching ")
+            told = []
+            for text in ("one", "two\u2028"):
+                if words[0] == "space":
+                    office.done("space", "post", "q4", "--as", "analyst", text)
+                else:
+                    office.push("--to", "analyst", text)
+                told.append(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
         assert (process.returncode, out, err) == (130, "", "")
         return told

@@ -21,8 +21,8 @@ from tests.faults.clerk import Clerk, fail_then_push, push_then_fail, wish
 from tests.faults.office import CREW
 
 
-async def load(clerk: Clerk, life: str, *, warm: Callable[[], None], stop: threading.Event) -> None:
-    """Push and drain until told to stop; call `warm` when the first answers are there."""
+async def load(clerk: Clerk, life: str, *, warm: Callable[[], None], stop: threading.Event, answers: int = 20) -> None:
+    """Push and drain until told to stop; call `warm` when the first answers are there, so many."""
     told = asyncio.Event()
 
     def on_thread() -> None:
@@ -51,7 +51,7 @@ async def load(clerk: Clerk, life: str, *, warm: Callable[[], None], stop: threa
     async def drain(name: str) -> None:
         while not stop.is_set():
             await clerk.drain_soon(name, cap=100)
-            if not told.is_set() and clerk.answers > 20:
+            if not told.is_set() and clerk.answers > answers:
                 told.set()
                 warm()
 

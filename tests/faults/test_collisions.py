@@ -45,7 +45,7 @@ def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> N
         for hand in three:
             hand.heard("warm")
         with closing(open_store(postgres_office)) as store:
-            end = time.monotonic() + (60 if NIGHTLY else 6)
+            end = time.monotonic() + (60 if NIGHTLY else 3)
             while time.monotonic() < end:
                 accounts = store.look(upkeep.accounts)
                 assert all(account.balanced for account in accounts), accounts

@@ -32,7 +32,7 @@ SERVERS: Final = {"postgres": Postgres, "redis": Redis, "nats": Nats}
 Server = Postgres | Redis | Nats
 
 #: seconds that a server is stopped
-STOPPED: Final = 10.0 if NIGHTLY else 3.0
+STOPPED: Final = 10.0 if NIGHTLY else 1.0
 #: seconds that a stopped broker may go unnoticed: it is given that long to answer
 UNNOTICED: Final = 5.0
 #: answers that the load has to get before, in and after an outage

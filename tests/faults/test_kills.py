@@ -57,7 +57,7 @@ def test_writers_are_killed_at_random(office: str, tmp_path: Path, turn: int) ->
         for _ in range(10):
             for hand in (left, right):
                 killed.append(f"{len(killed):04}")
-                hand.start(life=killed[-1], kind="load")
+                hand.start(life=killed[-1], kind="load", answers=20 if NIGHTLY else 5)
             for hand in (left, right):
                 hand.heard("warm")
             time.sleep(random.uniform(0, 0.1))  # not for anything: the moment of death

@@ -77,7 +77,7 @@ def run(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None
                 asyncio.run(rounds.group_round(store, clerk, life, doom))
             say(visited=doom.visited)
         case "load":
-            asyncio.run(loads.load(clerk, life, warm=warm, stop=stop))
+            asyncio.run(loads.load(clerk, life, warm=warm, stop=stop, **details))
         case "crowd":
             asyncio.run(loads.crowd(clerk, life, warm=warm, stop=stop, **details))
         case "besieged":

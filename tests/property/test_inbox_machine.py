@@ -22,7 +22,7 @@ def run(fresh: Callable[[], str], examples: int) -> None:
     run_state_machine_as_test(
         lambda: InboxMachine(fresh()),  # type: ignore[arg-type]
         settings=settings(
-            max_examples=examples * (20 if NIGHTLY else 1),
+            max_examples=examples * (30 if NIGHTLY else 1),
             stateful_step_count=50,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -41,7 +41,7 @@ def test_inboxes_on_sqlite(tmp_path: Path) -> None:
             (tmp_path / left).unlink(missing_ok=True)
         return f"sqlite:///{tmp_path}/gatepost.db"
 
-    run(fresh, 100)
+    run(fresh, 65)
 
 
 def test_inboxes_on_postgres(swept_url: str) -> None:
@@ -51,4 +51,4 @@ def test_inboxes_on_postgres(swept_url: str) -> None:
         sweep(swept_url)
         return f"{swept_url}?options=-csynchronous_commit%3Doff"
 
-    run(fresh, 20)
+    run(fresh, 13)

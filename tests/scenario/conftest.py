@@ -9,10 +9,10 @@ import structlog
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a store that is not made yet."""
+    """The URL of an empty store; a file is not made yet."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/office.db"
-    found: str = request.getfixturevalue("postgres_url")
+    found: str = request.getfixturevalue("swept_url")
     return found
 
 

@@ -24,6 +24,7 @@ from gatepost.core.event import Push
 from gatepost.core.webhook import Scheme
 from gatepost.ports.store import Store
 from gatepost.runtime.keyring import new_secret
+from tests import residents
 from tests.gateways import RULES, Gateway, furnish, gateway, operations, token
 
 #: what one who is not concerned gets: nothing, or what everybody may see, or a list of what is its own
@@ -56,6 +57,8 @@ SPACE: Final = {"id": "space"}
 EVENT: Final = {"id": "event"}
 PLAN: Final = {"id": "plan"}
 TRIGGER: Final = {"name": "trigger"}
+THINKER: Final = {"name": "thinker"}
+RUN: Final = {"id": "run"}
 CLAIM: Final = {"claimId": "claim", "fence": "fence"}
 
 TABLE: Final = {
@@ -72,6 +75,19 @@ TABLE: Final = {
     "POST /api/agents/{name}/wake": Call(path=ANALYST, admin=202),
     "POST /api/agents/{name}/trigger": Call(path=ANALYST, admin=202),
     "GET /api/agents/{name}/stream": Call(path=ANALYST),
+    "POST /api/agents/{name}/pause": Call(path=THINKER),
+    "POST /api/agents/{name}/resume": Call(path=THINKER),
+    "GET /api/agents/{name}/runs": Call(path=THINKER),
+    "GET /api/agents/{name}/mind": Call(path=THINKER),
+    "GET /api/agents/{name}/memories": Call(path=THINKER),
+    "GET /api/agents/{name}/goals": Call(path=THINKER),
+    "GET /api/runs": Call(OWN, also=[{"agent": "thinker"}]),
+    "GET /api/runs/{id}": Call(path=RUN),
+    "GET /api/runs/{id}/steps": Call(path=RUN),
+    "GET /api/runs/{id}/stream": Call(path=RUN),
+    "POST /api/runs/{id}/tool-results": Call(path=RUN, body={"callId": "call"}),
+    "POST /api/runs/{id}/replay": Call(path={"id": "past"}),
+    "POST /api/runs/{id}/cancel": Call(path=RUN),
     "POST /api/inbox": Call(body={"sender": "husam"}, admin=201),
     "POST /api/inbox/batch": Call(EACH, body={"pushes": "forged"}),
     "GET /api/inbox": Call(),
@@ -163,6 +179,10 @@ def furnished(store: Store) -> dict[str, Any]:
     assert claim is not None
     plan = store.call(plans.set, "analyst", wish)
     store.call(spaces.post, "q4-report", sender="husam", content="hello")
+    residents.resident(store)
+    past = residents.begun(store)
+    residents.ended(store, past)
+    thinking = residents.begun(store)
     store.call(triggers.add, NewTrigger(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"))
     return {
         "space": "q4-report",
@@ -171,6 +191,9 @@ def furnished(store: Store) -> dict[str, Any]:
         "discarded": events[1],
         "personal": events[3],
         "plan": plan.id,
+        "past": past.run,
+        "run": thinking.run,
+        "call": thinking.call,
         "trigger": "github-main",
         "claim": claim.id,
         "fence": claim.fence,

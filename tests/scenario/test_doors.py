@@ -1,6 +1,7 @@
 """What a gateway does with requests that come twice, are wrong, too large or not what they say; and how lists page."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from gatepost.actions import inbox, intake, keys, plans, spaces
 from gatepost.core import plan as rules
 from gatepost.core.event import Priority, Push
 from gatepost.gateway import problems
+from tests import residents
 from tests.gateways import Gateway, furnish, gateway, operations, token
 from tests.scenario.test_access import TABLE, World, furnished, rows
 
@@ -65,6 +67,7 @@ def test_every_write_takes_an_idempotency_key() -> None:
         "POST /api/inbox/{name}/claim",
         "POST /api/inbox/{name}/seen",  # a repeat changes nothing
         "PATCH /api/spaces/{id}/read",
+        "POST /api/runs/{id}/replay",  # changes nothing
         "POST /api/keys",  # the answer is a secret
         "POST /hooks/{trigger}",  # the scheme has its own
     }
@@ -334,12 +337,18 @@ PAGED: Final = {
     "/api/plans?owner=analyst&status=pending": "id",
     "/api/triggers": "name",
     "/api/keys": "id",
+    "/api/runs": "id",
+    "/api/runs?agent=thinker&status=waiting_tool": "id",
+    "/api/agents/thinker/runs": "id",
 }
 
 
 @pytest.mark.parametrize("path", PAGED)
 async def test_next_walks_a_list_without_gap_or_repeat(path: str, office: Gateway) -> None:
     Lists.fill(office, 7)
+    residents.resident(office.store)
+    for _ in range(4):
+        residents.ended(office.store, residents.begun(office.store))
     async with office.client() as admin:
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
@@ -376,7 +385,7 @@ def test_every_list_is_walked() -> None:
         if any(one["name"] == "after" and one["in"] == "query" for one in operation.get("parameters", ()))
         and not name.endswith("/stream")
     }
-    assert lists == {path.partition("?")[0].replace("analyst", "{name}") for path in PAGED}
+    assert lists == {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED}
 
 
 async def test_messages_are_walked_both_ways(office: Gateway) -> None:

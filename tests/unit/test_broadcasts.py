@@ -7,7 +7,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, State
 from gatepost.core.instants import HOUR
 from gatepost.core.limits import Limits
-from gatepost.errors import NotFound
+from gatepost.errors import Conflict, NotFound
 from tests.unit.conftest import House, contents
 
 
@@ -154,3 +154,32 @@ def test_it_can_be_shown_before_and_after_it_is_taken(house: House) -> None:
         "ann": State.PENDING,
         "bob": State.DELIVERED,
     }
+
+
+def test_one_agent_may_be_spared_what_it_has_not_taken(house: House) -> None:
+    event = house.tell("to all", to="*")
+    [item] = house.store.call(inbox.discard, event, "ann")
+    assert (item.recipient, item.state) == ("ann", State.DISCARDED)
+    assert drain(house, "ann") == []
+    assert drain(house, "bob") == ["to all"]
+    assert house.balanced()
+
+
+def test_nobody_can_be_spared_for_all_what_nobody_has_taken(house: House) -> None:
+    event = house.tell("to all", to="*")
+    for verb in (inbox.discard, inbox.replay):
+        with pytest.raises(Conflict, match="is a broadcast that agents have still to take") as caught:
+            house.store.call(verb, event)
+        assert caught.value.hint
+    with pytest.raises(NotFound, match="for 'husam'"):
+        house.store.call(inbox.discard, event, "husam")
+    assert drain(house, "ann") == ["to all"]
+
+
+def test_past_the_hop_limit_the_administrator_is_told_once(house: House) -> None:
+    for _ in range(2):
+        house.tell("too far", to="*", hops=Limits().hops + 1)
+    [alert] = house.store.look(inbox.peek, "admin")
+    assert alert.event.content.startswith("a chain of 17 events reached every agent")
+    house.tell("far", to="*", hops=Limits().hops)
+    assert len(house.waiting("admin")) == 1

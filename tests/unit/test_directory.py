@@ -4,6 +4,7 @@ import pytest
 
 from gatepost.actions import directory, inbox, intake
 from gatepost.actions.directory import Newcomer
+from gatepost.core import line
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Push
@@ -197,3 +198,20 @@ class TestRetiring:
         store.call(directory.retire, "ann")
         with pytest.raises(GatepostError, match="nobody is in 'team:red'"):
             store.call(intake.push, Push(to="team:red", source="test"))
+
+
+class TestALongerDisplayName:
+    @pytest.mark.parametrize("to", ["ann", "*"])
+    @pytest.mark.parametrize("taken", [False, True])
+    def test_does_not_let_a_batch_outgrow_its_budget(self, store: Store, to: str, taken: bool) -> None:
+        for name, kind in (("husam", Kind.HUMAN), ("ann", Kind.AGENT)):
+            register(store, name, kind)
+        for number in range(20):
+            store.call(intake.push, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
+        held = store.call(inbox.claim, "ann", owner="first", budget=6_000).claim if taken else None
+        store.call(directory.update, "husam", display="Husam \u00df" + " of the long name" * 10)
+        if held is not None:
+            store.call(inbox.release, held.id, owner=held.owner, fence=held.fence)
+        batch = store.call(inbox.claim, "ann", owner="second", budget=6_000)
+        shown = line.batch(batch.items, at=batch.at, held=batch.held, rooms=batch.rooms)
+        assert 3_000 < len(shown) <= 6_000

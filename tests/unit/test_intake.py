@@ -294,11 +294,13 @@ class TestChains:
         assert len(waiting(store, "admin")) == 2
         assert [item.event.type for item in waiting(store, "husam")] == [Type.ALERT]
 
-    def test_who_cannot_be_told_is_no_obstacle(self, store: Store) -> None:
+    def test_for_an_owner_who_is_retired_the_administrator_is_told(self, store: Store) -> None:
         store.call(directory.register, Newcomer(name="cem", kind=Kind.AGENT, owner="bob"))
         store.call(directory.retire, "bob")
         store.call(intake.push, wish("far", to="cem", hops=20))
         assert texts(store, "cem") == ["far"]
+        [alert] = waiting(store, "admin")
+        assert "reached 'cem'" in alert.event.content
 
     def test_states_are_only_known_ones(self) -> None:
         assert set(State) == {"pending", "claimed", "delivered", "expired", "dead", "discarded"}

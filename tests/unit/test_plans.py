@@ -379,7 +379,7 @@ class TestFiring:
         assert len(items(house, "ann")) == 1_500
         assert house.balanced()
 
-    def test_a_retired_owner_is_told_nothing_and_the_plan_ends(self, house: House) -> None:
+    def test_for_a_retired_owner_the_administrator_is_told_and_the_plan_ends(self, house: House) -> None:
         plan = made(house, cron="0 * * * *")
         theirs = made(house, "bob", cron="0 * * * *")
         house.store.call(directory.retire, "ann")
@@ -391,6 +391,8 @@ class TestFiring:
         after = show(house, plan)
         assert (after.status, after.next_at, after.fired) == (Status.CANCELLED, None, 0)
         assert show(house, theirs).status is Status.PENDING
+        [alert] = items(house, "admin")
+        assert f"({plan.id}) was due and could not fire: 'ann' is retired" in alert.event.content
         house.clock.advance("1 hour")
         assert fire(house.store) == 1
 

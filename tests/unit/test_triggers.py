@@ -22,7 +22,7 @@ SECRET = "sixteen-chars-ok"
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("swept_url") if request.param == "postgres" else None
     with Kit(url) as kit:
         for name, kind in (("admin", Kind.HUMAN), ("ana", Kind.AGENT), ("ben", Kind.AGENT)):
             kit.store.call(directory.register, Newcomer(name=name, kind=kind, team=f"{name}s"))

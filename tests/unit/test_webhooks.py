@@ -69,7 +69,7 @@ class House:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def house(request: pytest.FixtureRequest) -> Iterator[House]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("swept_url") if request.param == "postgres" else None
     with Kit(url) as kit:
         yield House(kit)
 

@@ -9,7 +9,23 @@ from gatepost.core import record, wire
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Item, Priority, Push, Pushed, Receipt, Ref, Route, Sender, State, Type
 from gatepost.core.instants import instant
-from gatepost.core.record import AccountRecord, End, EventRecord, Head, ItemRecord, Record
+from gatepost.core.key import Key
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.record import (
+    AccountRecord,
+    End,
+    EventRecord,
+    Head,
+    ItemRecord,
+    KeyRecord,
+    MemberRecord,
+    MessageRecord,
+    Record,
+    TriggerRecord,
+)
+from gatepost.core.space import Space
+from gatepost.core.trigger import Provider, Trigger
+from gatepost.core.webhook import Scheme
 
 NOW = instant("2026-02-18T15:06:55Z")
 HUSAM = Sender("husam", "Husam", Kind.HUMAN)
@@ -105,6 +121,45 @@ def test_what_a_push_came_to() -> None:
             seen_at=NOW,
             ended_at=NOW,
             receipt=Receipt("run", "run_1", NOW),
+        ),
+        Space(id="q4", name="Q4", last_seq=0, created_at=NOW, archived_at=NOW),
+        MessageRecord(
+            space="q4", id="msg_" + "0" * 32, sender="ana", content='"\n\u2028', data={"n": [None]}, created_at=NOW
+        ),
+        MemberRecord(space="q4", name="ana", joined_at=NOW, read="msg_" + "0" * 32),
+        MemberRecord(space="q4", name="ana", joined_at=NOW, read=None),
+        Plan(
+            id="plan_" + "0" * 32,
+            owner="ana",
+            name="daily",
+            instruction="look",
+            cron="0 9 * * *",
+            zone="Europe/Berlin",
+            catch_up=CatchUp.ALL,
+            status=Status.PENDING,
+            next_at=NOW,
+            last_at=NOW,
+            fired=3,
+            created_at=NOW,
+        ),
+        TriggerRecord(
+            Trigger(
+                number=0,
+                id="",
+                name="issues",
+                provider=Provider.WEBHOOK,
+                scheme=Scheme.GITHUB,
+                target="ana",
+                prompt="look",
+                owner="ana",
+                active=False,
+                created_at=NOW,
+            ),
+            "secret",
+        ),
+        KeyRecord(
+            Key(id="key_" + "0" * 32, prefix="sk_12345678", kind="agent", entity="ana", created_at=NOW, revoked_at=NOW),
+            "0" * 64,
         ),
         AccountRecord(name="ana", delivered=1, expired=2, discarded=3),
         End(7),

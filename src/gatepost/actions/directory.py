@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, TypedDict, Unpack
 
-from gatepost.core import address, key
+from gatepost.core import address, key, line
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, entities
+from gatepost.tables import broadcasts, claims, entities, items
 
 #: the person who is told when nobody else is named
 ADMINISTRATOR: Final = "admin"
@@ -111,14 +111,17 @@ def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
     team, role = _place(changes.get("team", old.team), changes.get("role", old.role))
     owner = changes.get("owner", old.owner)
     holder = _administrator(work) if owner is None else (find_live if "owner" in changes else find)(work, owner)
+    changed = _display(changes.get("display", old.display) or old.name)
     entities.update(
         work,
         old.number,
-        display=_display(changes.get("display", old.display) or old.name),
+        display=changed,
         team=team,
         role=role,
         owner=holder.number if holder else None,
     )
+    if (more := len(line.title(changed)) - len(line.title(old.display))) > 0:
+        items.widen(work, old, more)
     if "aliases" in changes:
         _give_aliases(work, old, [address.alias(alias) for alias in changes["aliases"] or ()])
     return show(work, old.name)

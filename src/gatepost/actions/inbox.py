@@ -216,8 +216,15 @@ def seen(work: Work, name: str, events: Sequence[str]) -> int:
 
 
 def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
-    """Put away what is pending or dead, for one recipient or for all."""
-    found = _found(work, event, directory.find(work, name) if name is not None else None)
+    """
+    Put away what is pending or dead, for one recipient or for all. A broadcast that an agent has still to take is put
+    away for that one alone.
+    """
+    recipient = directory.find(work, name) if name is not None else None
+    if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
+        _, cursor = claims.lock(work, recipient.number)
+        _take_broadcasts(work, recipient, cursor)
+    found = _found(work, event, recipient)
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
         for number, item in found
@@ -322,6 +329,10 @@ def _not_held(work: Work, id: str) -> NotFound | Conflict:
 
 def _found(work: Work, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
     found = items.of_event(work, ids.check("evt", event), entity.number if entity else None)
+    if not found and entity is None and items.of_broadcast(work, event, 1):
+        raise Conflict(
+            f"{event!r} is a broadcast that agents have still to take", hint="name the one whom it is about with --to"
+        )
     if not found:
         raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
     return found

@@ -87,6 +87,17 @@ def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
     return _pushed(work, draft)
 
 
+def alert(work: Work, wishes: Sequence[Push]) -> None:
+    """Tell owners that something is wrong; the administrator, where an owner is retired."""
+    if not wishes:
+        return
+    drafts = _drafted(work, wishes)
+    unheard = [wish for wish, draft in zip(wishes, drafts, strict=True) if isinstance(draft, Refused)]
+    if unheard:
+        drafts += _drafted(work, [replace(wish, to=directory.ADMINISTRATOR) for wish in unheard])
+    _store(work, drafts)
+
+
 def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
     addresses = [_parsed(wish.to) for wish in wishes]
     good = [one for one in addresses if not isinstance(one, GatepostError)]
@@ -259,6 +270,9 @@ def _broadcast(work: Work, draft: _Draft) -> Pushed:
     events.insert(work, [(event, draft.sender.number if draft.sender else None, draft.data)])
     broadcasts.insert(work, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)
     work.after_commit(Ring("*", event.type, event, event.wakes))
+    if event.hops > work.limits.hops:
+        # Agents take it one by one, so their owners are not told each: the one who answers for all of them is.
+        alert(work, [_too_long(event, directory.ADMINISTRATOR, "*", "every agent")])
     return Pushed(event.id, broadcast=number)
 
 
@@ -302,25 +316,28 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
 def _alert(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
     """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
     wishes = [
-        Push(
-            to=recipient.owner,
-            type=Type.ALERT,
-            source="gatepost",
-            content=(
-                f"a chain of {draft.event.hops} events reached {recipient.name!r}: the last one was stored and did not"
-                f" wake it (event {draft.event.id})"
-            ),
-            priority=Priority.HIGH,
-            key=f"alert:hops:{recipient.name}",
-            trust=Trust.OWNER,
-        )
+        _too_long(draft.event, recipient.owner, recipient.name, repr(recipient.name))
         for draft in outcomes
         if isinstance(draft, _Draft) and draft.event.hops > work.limits.hops
         for recipient in draft.recipients
         if recipient.number in draft.new and recipient.owner is not None and recipient.owner != recipient.name
     ]
-    if wishes:
-        _store(work, _drafted(work, wishes))
+    alert(work, wishes)
+
+
+def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
+    return Push(
+        to=to,
+        type=Type.ALERT,
+        source="gatepost",
+        content=(
+            f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody"
+            f" (event {event.id})"
+        ),
+        priority=Priority.HIGH,
+        key=f"alert:hops:{reached}",
+        trust=Trust.OWNER,
+    )
 
 
 def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:

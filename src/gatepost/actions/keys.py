@@ -22,7 +22,7 @@ def create(
 ) -> Key:
     """Let a secret stand for the administrator, for one entity, for one trigger, or (public) for this installation."""
     rules.check(kind, secret)
-    _check_scope(kind, entity, trigger)
+    check_scope(kind, entity, trigger)
     for text in (name, trigger or ""):
         rules.named(text)
     holder = directory.find_live(work, entity) if entity is not None else None
@@ -65,7 +65,8 @@ def revoke(work: Work, text: str) -> Key:
     return keys.called(work, found[0].id)[0]
 
 
-def _check_scope(kind: Kind, entity: str | None, trigger: str | None) -> None:
+def check_scope(kind: Kind, entity: str | None, trigger: str | None) -> None:
+    """Refuse a key that is for nobody, or for somebody whom such a key is never for."""
     match kind:
         case "admin" | "public":
             if entity is not None or trigger is not None:

@@ -8,6 +8,7 @@ nothing: whoever acts under it must name the fence in the transaction of the act
 
 from gatepost.core.instants import Duration
 from gatepost.core.lease import Lease
+from gatepost.errors import Lost
 from gatepost.ports.store import Work
 from gatepost.tables import leases
 
@@ -22,3 +23,17 @@ def take(work: Work, name: str, holder: str, length: Duration) -> Lease | None:
 def release(work: Work, lease: Lease) -> bool:
     """Give a lease back; say whether it still was one's own."""
     return leases.release(work, lease.name, lease.holder, lease.fence)
+
+
+def hold(work: Work, lease: Lease, length: Duration) -> None:
+    """
+    Make sure, for as long as this transaction lasts, that a lease is still one's own, and keep it from now on for so
+    long. A holder that was asleep past its deadline keeps it too, as long as nobody else has taken it.
+    """
+    if not leases.hold(work, lease.name, lease.holder, lease.fence, work.now + length):
+        raise Lost(f"{lease.holder!r} has lost the lease {lease.name!r} with fence {lease.fence}")
+
+
+def drop(work: Work, name: str) -> None:
+    """Take a lease from whoever has it: nothing they do under it counts any more."""
+    leases.drop(work, name)

@@ -1,7 +1,8 @@
 """
 Storing what was exported elsewhere, a chunk in one transaction.
 
-Entities are merged by name, events by id, items by event and recipient. So an import that was cut off is simply run
+Entities are merged by name, events by id, items by event and recipient (and what surrounds them as
+`actions/resettle.py` says). So an import that was cut off is simply run
 again, and importing twice is importing once:
 
 - *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
@@ -19,17 +20,30 @@ is added to that state and to what was accepted, both. The second time there is 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import Final, assert_never
 
-from gatepost.actions import directory, intake
+from gatepost.actions import directory, intake, resettle
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.transfer import Line
 from gatepost.core import address, line
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Event, Receipt, Sender, State
-from gatepost.core.record import AccountRecord, EventRecord, ItemRecord
+from gatepost.core.plan import Plan
+from gatepost.core.record import (
+    AccountRecord,
+    End,
+    EventRecord,
+    Head,
+    ItemRecord,
+    KeyRecord,
+    MemberRecord,
+    MessageRecord,
+    Record,
+    TriggerRecord,
+)
 from gatepost.core.ring import Ring
+from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid
 from gatepost.ports.store import Work
 from gatepost.tables import broadcasts, claims, entities, events, records, tallies
@@ -43,18 +57,18 @@ class Taken:
     """What was new."""
 
     entities: int = 0
+    spaces: int = 0
+    messages: int = 0
+    plans: int = 0
+    triggers: int = 0
+    keys: int = 0
     events: int = 0
     items: int = 0
     #: items that were here before, or ended too long ago
     known: int = 0
 
     def __add__(self, other: "Taken") -> "Taken":
-        return Taken(
-            self.entities + other.entities,
-            self.events + other.events,
-            self.items + other.items,
-            self.known + other.known,
-        )
+        return Taken(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
 
 @dataclass(slots=True)
@@ -72,12 +86,11 @@ class _Arriving:
 def take(work: Work, chunk: Sequence[Line]) -> Taken:
     """Store a chunk. Whatever is wrong with a line of it, nothing of the chunk is stored."""
     broadcasts.number(work, by=0)  # imports and registrations take turns
-    made = 0
+    taken = Taken()
     for number, record in chunk:
-        if isinstance(record, Entity):
-            with _of_line(number):
-                made += _take_entity(work, record)
-    taken = _take_items(
+        with _of_line(number):
+            taken += _take_one(work, record)
+    taken += _take_items(
         work,
         [(number, record) for number, record in chunk if isinstance(record, EventRecord)],
         [(number, record) for number, record in chunk if isinstance(record, ItemRecord)],
@@ -89,7 +102,31 @@ def take(work: Work, chunk: Sequence[Line]) -> Taken:
                 totals[directory.find(work, record.name).name] = record
     for record in totals.values():
         _take_account(work, record)
-    return replace(taken, entities=made)
+    return taken
+
+
+def _take_one(work: Work, record: Record) -> Taken:
+    """Store what stands alone; events and items are stored together, and accounts after them."""
+    match record:
+        case Entity():
+            return Taken(entities=_take_entity(work, record))
+        case Space():
+            return Taken(spaces=resettle.take_space(work, record))
+        case MessageRecord():
+            return Taken(messages=resettle.take_message(work, record))
+        case MemberRecord():
+            resettle.take_member(work, record)
+        case Plan():
+            return Taken(plans=resettle.take_plan(work, record))
+        case TriggerRecord():
+            return Taken(triggers=resettle.take_trigger(work, record))
+        case KeyRecord():
+            return Taken(keys=resettle.take_key(work, record))
+        case Head() | EventRecord() | ItemRecord() | AccountRecord() | End():
+            pass
+        case _:
+            assert_never(record)
+    return Taken()
 
 
 @contextmanager

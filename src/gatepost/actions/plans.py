@@ -73,13 +73,14 @@ def delete(work: Work, id: str, *, owner: str | None = None) -> None:
 def fire(work: Work, *, limit: int = 100) -> int:
     """
     Tell owners what has come due, in order of slots; return how many plans that were. Repeat it until there are none.
-    A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted.
+    A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted;
+    for one who is retired, the administrator.
     """
     turns = list(_turns(plans.due(work, limit), work.now))
     _tell(work, turns)
     if turns:
         plans.advance(work, [_advanced(turn, work.now) for turn in turns])
-    intake.push_all(work, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
+    intake.alert(work, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
     return len(turns)
 
 
@@ -215,7 +216,7 @@ def _advanced(turn: _Turn, now: Instant) -> Plan:
 
 
 def _alert(plan: Plan, error: GatepostError) -> Push:
-    """Tell the owner that a plan has ended without firing; an owner who is retired is not told."""
+    """What the owner is told of a plan that has ended without firing."""
     return Push(
         to=plan.owner,
         type=Type.ALERT,

@@ -6,43 +6,63 @@ Everything there is, on its way from one store to another: read out here, cut in
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from gatepost.actions import directory
-from gatepost.core.record import FORMAT, AccountRecord, End, EventRecord, Head, ItemRecord, Record
+from gatepost.actions import directory, plans, spaces, triggers
+from gatepost.core.entity import Entity
+from gatepost.core.record import (
+    FORMAT,
+    AccountRecord,
+    End,
+    EventRecord,
+    Head,
+    ItemRecord,
+    MessageRecord,
+    Record,
+    TriggerRecord,
+)
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader
+from gatepost.tables import messages, tallies
 from gatepost.tables import records as stored
-from gatepost.tables import tallies
+from gatepost.tables import triggers as ways_in
 
 #: records of a chunk; an event and its items stay together up to the second
 CHUNK: Final = 200
 MOST: Final = 2_000
 _PAGE: Final = 100
 _ITEMS: Final = 1_000
+_END: Final = 2**63 - 1
 
 #: a record and the number of the line it stands on
 Line = tuple[int, Record]
 
 
 def size(reader: Reader) -> int:
-    """How many events there are to export."""
-    return stored.count_events(reader)
+    """How many events and messages there are to export."""
+    return stored.count_events(reader) + stored.count_messages(reader)
 
 
-def records(reader: Reader) -> Iterator[Record]:
-    """Everything there is. To be read to its end within one query, so that it is of one moment."""
+def records(reader: Reader, *, secrets: bool = False) -> Iterator[Record]:
+    """
+    Everything there is. To be read to its end within one query, so that it is of one moment. With `secrets` also what
+    lets others in elsewhere too: what is kept of the secrets of triggers, and the administrator's keys.
+    """
     lines = 0
-    for record in _records(reader):
+    for record in _records(reader, secrets):
         lines += 1
         yield record
     yield End(lines)
 
 
-def _records(reader: Reader) -> Iterator[Record]:
+def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
     yield Head(reader.now)
     last = 0
     while found := directory.page(reader, retired=True, after=last, limit=_PAGE):
         yield from found
         last = found[-1].number
+    yield from _spaces(reader)
+    yield from _plans(reader)
+    yield from _triggers(reader, secrets)
+    yield from _keys(reader, secrets)
     arrival = 0
     while page := stored.events(reader, arrival, _PAGE):
         yield from _with_items(reader, page)
@@ -55,6 +75,50 @@ def _records(reader: Reader) -> Iterator[Record]:
                 expired=account.expired,
                 discarded=account.discarded,
             )
+
+
+def _spaces(reader: Reader) -> Iterator[Record]:
+    """Each space, what was said in it, and who is in it."""
+    last = 0
+    while found := spaces.page(reader, after=last, limit=_PAGE):
+        for space in found:
+            yield space
+            seq = 0
+            while said := messages.after(reader, space, after=seq, before=_END, most=_PAGE):
+                for each in said:
+                    yield MessageRecord(
+                        space=space.id,
+                        id=each.id,
+                        sender=each.sender,
+                        content=each.content,
+                        data=each.data,
+                        created_at=each.created_at,
+                    )
+                seq = said[-1].seq
+            yield from stored.members(reader, space)
+        last = found[-1].number
+
+
+def _plans(reader: Reader) -> Iterator[Record]:
+    last = 0
+    while found := plans.page(reader, after=last, limit=_PAGE):
+        yield from found
+        last = found[-1].number
+
+
+def _triggers(reader: Reader, secrets: bool) -> Iterator[Record]:
+    last = 0
+    while found := triggers.page(reader, after=last, limit=_PAGE):
+        for each in found:
+            yield TriggerRecord(each, ways_in.secret(reader, each.number) if secrets else None)
+        last = found[-1].number
+
+
+def _keys(reader: Reader, secrets: bool) -> Iterator[Record]:
+    last = 0
+    while found := stored.keys(reader, last, _PAGE):
+        yield from (each for _, each in found if secrets or each.key.kind != "admin")
+        last = found[-1][0]
 
 
 def _with_items(reader: Reader, page: Sequence[tuple[int, EventRecord]]) -> Iterator[Record]:
@@ -94,7 +158,9 @@ def chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
             case ItemRecord() if len(chunk) >= MOST:
                 yield chunk
                 chunk = [*event]
-            case EventRecord() if len(chunk) >= CHUNK:
+            case ItemRecord() | Entity() | AccountRecord():
+                pass
+            case _ if len(chunk) >= CHUNK:
                 yield chunk
                 chunk = []
             case _:

@@ -47,7 +47,7 @@ def add(work: Work, wish: NewTrigger) -> Trigger:
     """Add a trigger; its name must be free, and somebody must live at its target."""
     name = address.name(wish.name, "name of a trigger")
     kept = webhook.kept(wish.scheme, wish.secret)
-    prompt = _prompt(wish.prompt)
+    prompt = checked_prompt(wish.prompt)
     target = _target(work, wish.target)
     owner = directory.find_live(work, wish.owner or directory.ADMINISTRATOR)
     added = triggers.insert(
@@ -72,7 +72,12 @@ def page(reader: Reader, *, owner: str | None = None, after: int = 0, limit: int
 
 def set_active(work: Work, name: str, active: bool, *, owner: str | None = None) -> Trigger:
     """Open or close a trigger; closed, it answers as if it were not there."""
-    triggers.activate(work, show(work, name, owner=owner).number, active=active)
+    found = show(work, name, owner=owner)
+    if active and triggers.secret(work, found.number) is None:
+        raise Conflict(
+            f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
+        )
+    triggers.activate(work, found.number, active=active)
     return show(work, name)
 
 
@@ -83,9 +88,10 @@ def delete(work: Work, name: str, *, owner: str | None = None) -> None:
 def opened(reader: Reader, name: str) -> Opened:
     """A trigger that is open, and what its requests are held against."""
     found = _found(reader, name)
-    if found is None or not found.active:
+    kept = triggers.secret(reader, found.number) if found is not None and found.active else None
+    if found is None or kept is None:
         raise NotFound("there is no such webhook")
-    return Opened(found, triggers.secret(reader, found.number), reader.limits.data, reader.now)
+    return Opened(found, kept, reader.limits.data, reader.now)
 
 
 def _found(reader: Reader, name: str) -> Trigger | None:
@@ -111,7 +117,8 @@ def _target(reader: Reader, text: str) -> str:
             return str(where)
 
 
-def _prompt(text: str | None) -> str | None:
+def checked_prompt(text: str | None) -> str | None:
+    """Return the prompt if it can be stored."""
     if not text:
         return None
     if len(text) > _LONGEST_PROMPT:

@@ -1,18 +1,28 @@
 """`gatepost agent`."""
 
+from typing import Annotated
+
+import typer
+
 from gatepost.actions.directory import Newcomer
-from gatepost.cli import entities
+from gatepost.cli import entities, residents
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
+from gatepost.cli.residents import ConfigFile, Description, Instructions, Model
 from gatepost.core.entity import Kind
+from gatepost.core.run import Status
 
-app = Noun(help="Agents: programs that have an inbox.")
+app = Noun(help="Agents: programs that have an inbox, and those that live here.")
 
 
 @app.verb("add")
 def add(
     name: NewName,
+    model: Model = None,
+    instructions: Instructions = None,
+    description: Description = None,
+    config: ConfigFile = None,
     display: Display = None,
     team: Team = None,
     role: Role = None,
@@ -23,15 +33,19 @@ def add(
     """
     Register an agent: from now on it has an inbox.
 
+    With a model, instructions or any other configuration it lives here: a gateway thinks for it. Without, it is a guest
+    that reads its inbox itself.
+
     \b
     Examples:
-      gatepost agent add analyst
+      gatepost agent add analyst --model demo --instructions "Answer questions about revenue"
+      gatepost agent add support --config support.toml --instructions @support.md
       gatepost agent add quinn --display Quinn --team web --role reviewer --alias bead-42
     """
     newcomer = Newcomer(
         name=name, kind=Kind.AGENT, display=display, team=team, role=role, owner=owner, aliases=alias or ()
     )
-    entities.add(newcomer, json=json)
+    residents.add(newcomer, residents.told(model, description, instructions, config), json=json)
 
 
 @app.verb("list")
@@ -49,13 +63,115 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
 @app.verb("show")
 def show(name: Name, json: Json = False) -> None:
     """
-    Show an agent and the accounts of its inbox.
+    Show an agent, the accounts of its inbox and, if it lives here, what it is told to be. Secrets are masked.
+
+    \b
+    Examples:
+      gatepost agent show analyst
+      gatepost agent show analyst --json
+    """
+    residents.show(name, json=json)
+
+
+@app.verb("set")
+def set_(
+    name: Name,
+    model: Model = None,
+    instructions: Instructions = None,
+    description: Description = None,
+    config: ConfigFile = None,
+    display: Display = None,
+    team: Team = None,
+    role: Role = None,
+    owner: Owner = None,
+    json: Json = False,
+) -> None:
+    """
+    Change what is given of an agent; the rest stays. A guest that is given a model lives here from now on.
+
+    A file changes the fields that are in it, each as a whole. What `agent show` prints may be sent back: a masked
+    secret stands for the one that is stored.
+
+    \b
+    Examples:
+      gatepost agent set analyst --model openai:gpt-5
+      gatepost agent set analyst --instructions @analyst.md --team finance
+      gatepost agent set analyst --config tools.toml
+    """
+    fields = {"displayName": display, "team": team, "role": role, "owner": owner}
+    given = {field: value for field, value in fields.items() if value is not None}
+    residents.change(name, residents.told(model, description, instructions, config) | given, json=json)
+
+
+@app.verb("pause")
+def pause(name: Name, json: Json = False) -> None:
+    """
+    Let an agent that lives here begin nothing from now on. Its inbox fills meanwhile.
 
     \b
     Example:
-      gatepost agent show analyst
+      gatepost agent pause analyst
     """
-    entities.show(name, Kind.AGENT, json=json)
+    residents.pause(name, json=json)
+
+
+@app.verb("resume")
+def resume(name: Name, json: Json = False) -> None:
+    """
+    Let an agent that was paused go on with whatever waits.
+
+    \b
+    Example:
+      gatepost agent resume analyst
+    """
+    residents.resume(name, json=json)
+
+
+@app.verb("runs")
+def runs(
+    name: Name,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help=f"Only those that are {', '.join(Status)}.")
+    ] = None,
+    limit: Limit = "20",
+    json: Json = False,
+) -> None:
+    """
+    List what an agent did, the newest run first.
+
+    \b
+    Example:
+      gatepost agent runs analyst --status failed
+    """
+    residents.runs(name, status=status, limit=limit, json=json)
+
+
+@app.verb("mind")
+def mind(name: Name, json: Json = False) -> None:
+    """
+    Show what an agent has in mind: its summaries of old cycles, and the later ones turn by turn.
+
+    \b
+    Example:
+      gatepost agent mind analyst
+    """
+    residents.mind(name, json=json)
+
+
+@app.verb("replay")
+def replay(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.", show_default=False)],
+    model: Annotated[str, typer.Option("--model", metavar="M", help="The model to hold it against.")] = "demo",
+    json: Json = False,
+) -> None:
+    """
+    Show a past run to another model, and what it would have said and done beside what was. Nothing is done.
+
+    \b
+    Example:
+      gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
+    """
+    residents.replay(run, model, json=json)
 
 
 @app.verb("retire")

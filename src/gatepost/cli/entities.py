@@ -7,6 +7,7 @@ import typer
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import here, output, words
 from gatepost.core import wire
+from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
 from gatepost.errors import Refused
@@ -55,42 +56,45 @@ def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool
 
 def show(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        entity = _expect(place.verbs.entity(name), kind)
+        entity = expect(place.verbs.entity(name), kind)
         account = place.verbs.account(entity.name)
     if json:
         output.document(wire.entity(entity) | {"inbox": wire.account(account)})
         return
-    output.facts(
-        [
-            ("name", entity.name),
-            ("display", entity.display),
-            ("team", entity.team),
-            ("role", entity.role),
-            ("owner", entity.owner),
-            ("aliases", ", ".join(entity.aliases)),
-            ("since", rfc3339(entity.created_at)),
-            ("retired", rfc3339(entity.retired_at) if entity.retired_at is not None else None),
-            ("accepted", account.accepted),
-            ("pending", account.pending),
-            ("claimed", account.claimed),
-            ("delivered", account.delivered),
-            ("expired", account.expired),
-            ("dead", account.dead),
-            ("discarded", account.discarded),
-        ]
-    )
+    output.facts(facts(entity, account))
+
+
+def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
+    """What there is to say of an entity and its inbox."""
+    return [
+        ("name", entity.name),
+        ("display", entity.display),
+        ("team", entity.team),
+        ("role", entity.role),
+        ("owner", entity.owner),
+        ("aliases", ", ".join(entity.aliases)),
+        ("since", rfc3339(entity.created_at)),
+        ("retired", rfc3339(entity.retired_at) if entity.retired_at is not None else None),
+        ("accepted", account.accepted),
+        ("pending", account.pending),
+        ("claimed", account.claimed),
+        ("delivered", account.delivered),
+        ("expired", account.expired),
+        ("dead", account.dead),
+        ("discarded", account.discarded),
+    ]
 
 
 def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        _expect(place.verbs.entity(name), kind)
+        expect(place.verbs.entity(name), kind)
         entity = place.verbs.retire(name)
     _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
 
 
 def wake(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        entity = _expect(place.verbs.entity(name), Kind.AGENT)
+        entity = expect(place.verbs.entity(name), Kind.AGENT)
         place.verbs.wake(entity.name)
     if json:
         output.document({"name": entity.name, "woken": True})
@@ -99,7 +103,7 @@ def wake(name: str, *, json: bool) -> None:
         output.talk(f"rung for {entity.name!r}: whoever thinks for it looks at its inbox")
 
 
-def _expect(entity: Entity, kind: Kind) -> Entity:
+def expect(entity: Entity, kind: Kind) -> Entity:
     if entity.kind is not kind:
         raise Refused(f"{entity.name!r} is {_WORDS[entity.kind]}, not {_WORDS[kind]}")
     return entity

@@ -5,22 +5,27 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
 from gatepost.actions.directory import ADMINISTRATOR, Newcomer
 from gatepost.actions.inbox import Wanted
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli.verbs import Ready
 from gatepost.client import Client
+from gatepost.core import wire
 from gatepost.core.account import Account
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Taken
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Push, Pushed
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.plan import Plan, Status
+from gatepost.core.run import Run
+from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
+from gatepost.core.wire import Document
 from gatepost.errors import GatepostError, Unauthorized
 from gatepost.runtime import keyring
 
@@ -138,6 +143,42 @@ class Far:
 
     def wake(self, agent: str) -> None:
         self._run(self._client.wake(agent))
+
+    def agent(self, name: str) -> tuple[Entity, Resident | None]:
+        return self._run(self._client.agent(name))
+
+    def settle(self, newcomer: Newcomer, config: Mapping[str, Any]) -> None:
+        self._run(
+            self._client.settle(
+                newcomer.name,
+                config,
+                display=newcomer.display,
+                team=newcomer.team,
+                role=newcomer.role,
+                owner=newcomer.owner,
+                aliases=newcomer.aliases,
+            )
+        )
+
+    def change_agent(self, name: str, fields: Mapping[str, Any]) -> None:
+        self._run(self._client.change_agent(name, fields))
+
+    def pause(self, name: str) -> None:
+        self._run(self._client.pause(name))
+
+    def resume(self, name: str) -> None:
+        self._run(self._client.resume(name))
+
+    def runs(self, *, agent: str, status: RunStatus | None, limit: int) -> list[Run]:
+        return self._all(self._client.runs(agent=agent, status=status, limit=limit))
+
+    def mind(self, name: str) -> Document:
+        found = self._run(self._client.mind(name))
+        return wire.mind(name, found.carried, found.turns, found.tokens)
+
+    def replay_run(self, id: str, model: str) -> Document:
+        told = self._run(self._client.replay_run(id, model))
+        return wire.replayed(id, told.model, original=told.original, replayed=told.replayed, same=told.same)
 
     def create_space(self, name: str, *, id: str | None, members: Sequence[str]) -> Space:
         return self._run(self._client.create_space(name, id=id, members=members))

@@ -1,19 +1,23 @@
 """The verbs, done here: on the store, without a gateway."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Unpack
+from typing import Any, Final, Unpack, cast
 
 from gatepost import app
-from gatepost.actions import directory, feed, inbox, intake, keys, plans, spaces, triggers, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents, directory, feed, inbox, intake, journal, keys, plans, spaces, triggers, upkeep
+from gatepost.actions.directory import Changes, Newcomer
 from gatepost.actions.inbox import Wanted
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli import output
 from gatepost.cli.verbs import Ready
+from gatepost.core import config as config_rules
 from gatepost.core import plan as plan_rules
+from gatepost.core import wire
 from gatepost.core.account import Account
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Taken
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Push, Pushed
@@ -22,10 +26,13 @@ from gatepost.core.key import Key
 from gatepost.core.key import Kind as KeyKind
 from gatepost.core.plan import Plan, Status
 from gatepost.core.ring import Ring
+from gatepost.core.run import Run
+from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
+from gatepost.core.wire import Document
 from gatepost.ports.bell import Bell, silent
-from gatepost.ports.store import Store
+from gatepost.ports.store import Reader, Store
 from gatepost.runtime import drain, keyring
 from gatepost.settings import Configuration
 
@@ -120,6 +127,43 @@ class Near:
     def wake(self, agent: str) -> None:
         self._bell([Ring(self._store.look(directory.find, agent).name, "wake")])
 
+    def agent(self, name: str) -> tuple[Entity, Resident | None]:
+        return self._store.look(_agent, name)
+
+    def settle(self, newcomer: Newcomer, config: Mapping[str, Any]) -> None:
+        self._store.call(agents.settle, newcomer, config_rules.parse(dict(config)))
+
+    def change_agent(self, name: str, fields: Mapping[str, Any]) -> None:
+        known = {"displayName": "display", "team": "team", "role": "role", "owner": "owner"}
+        changes = cast("Changes", {known[field]: value for field, value in fields.items() if field in known})
+        config = {field: value for field, value in fields.items() if field not in known}
+        self._store.call(agents.change, name, changes, config)
+
+    def pause(self, name: str) -> None:
+        self._store.call(agents.pause, name)
+
+    def resume(self, name: str) -> None:
+        self._store.call(agents.resume, name)
+
+    def runs(self, *, agent: str, status: RunStatus | None, limit: int) -> list[Run]:
+        return self._store.look(journal.page, agent=agent, status=status, limit=limit)
+
+    def mind(self, name: str) -> Document:
+        found = self._store.look(journal.mind, name)
+        return wire.mind(name, found.carried, found.turns, found.tokens)
+
+    def replay_run(self, id: str, model: str) -> Document:
+        return asyncio.run(self._replayed(id, model))
+
+    async def _replayed(self, id: str, name: str) -> Document:
+        from gatepost.runtime.replay import replay
+
+        choice = config_rules.parse({"model": name}).model
+        async with app.means(self._store, lambda _: None) as means:
+            model = await means.model(choice)
+            told = await replay(self._store, id, model)
+        return wire.replayed(id, model.name, original=told.original, replayed=told.replayed, same=told.same)
+
     def create_space(self, name: str, *, id: str | None, members: Sequence[str]) -> Space:
         return self._store.call(spaces.create, name=name, id=id, members=members)
 
@@ -193,3 +237,8 @@ class Near:
 
     def delete_trigger(self, name: str) -> None:
         self._store.call(triggers.delete, name)
+
+
+def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = agents.of_kind(directory.show(reader, name))
+    return found, agents.show(reader, found.name)

@@ -96,10 +96,10 @@ def prose(text: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 item`, `2 items`, `2 inboxes`, `2 entities`."""
+    """`1 item`, `2 items`, `2 inboxes`, `2 entities`, `2 keys`."""
     if number == 1:
         return f"1 {noun}"
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2] not in "aeiou":
         return f"{number} {noun[:-1]}ies"
     return f"{number} {noun}{'es' if noun.endswith('x') else 's'}"
 

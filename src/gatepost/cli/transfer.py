@@ -2,11 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Final
 
 import typer
 
@@ -16,22 +16,41 @@ from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.core import record
 from gatepost.core.entity import Entity
-from gatepost.core.record import EventRecord, ItemRecord
+from gatepost.core.plan import Plan
+from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MessageRecord, TriggerRecord
+from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, Unavailable
 from gatepost.ports.store import Reader
 
 Step = Callable[[int], None]
 
+#: what is counted, and in which order it is told
+_NOUNS: Final[Mapping[type, str]] = {
+    Entity: "entity",
+    Space: "space",
+    MessageRecord: "message",
+    Plan: "plan",
+    TriggerRecord: "trigger",
+    KeyRecord: "key",
+    EventRecord: "event",
+    ItemRecord: "item",
+}
+
 
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.", show_default=False)] = "-",
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="With the secrets of triggers and the administrator's keys.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
 ) -> None:
     """
     Write everything there is, as of one moment, as lines of JSON.
 
-    A file is written aside and put in place when it is complete. It holds all content, so only you may read it.
+    A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
+    --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
+    imported, and keys are there as hashes, the administrator's not at all.
 
     \b
     Examples:
@@ -39,23 +58,21 @@ def export(
       gatepost export | gzip > backup.jsonl.gz
     """
     with here.store() as store, _target(file, force=force) as stream:
-        counts = {"entity": 0, "event": 0, "item": 0}
+        counts = dict.fromkeys(_NOUNS.values(), 0)
 
         def write(reader: Reader) -> None:
             with _progress("exporting", transfer.size(reader)) as step:
-                for each in transfer.records(reader):
+                for each in transfer.records(reader, secrets=secrets):
                     stream.write(record.write(each).encode() + b"\n")
-                    counts["entity"] += isinstance(each, Entity)
-                    counts["item"] += isinstance(each, ItemRecord)
-                    if isinstance(each, EventRecord):
-                        counts["event"] += 1
-                        step(1)
+                    if (noun := _NOUNS.get(type(each))) is not None:
+                        counts[noun] += 1
+                        step(noun in ("event", "message"))
             stream.flush()
 
         store.look(write)
     if json and file != "-":
         output.document({"file": file, **{output.count(2, noun)[2:]: number for noun, number in counts.items()}})
-    output.talk(f"exported {', '.join(output.count(number, noun) for noun, number in counts.items())}")
+    output.talk(f"exported {_told(counts)}")
 
 
 def import_(
@@ -85,10 +102,14 @@ def import_(
     if json:
         output.document(asdict(taken))
     else:
-        output.talk(
-            f"imported {taken.entities} entities, {taken.events} events, {taken.items} items;"
-            f" {taken.known} items were here before or are long done"
-        )
+        counts = {noun: getattr(taken, output.count(2, noun)[2:]) for noun in _NOUNS.values()}
+        output.talk(f"imported {_told(counts)}; {taken.known} items were here before or are long done")
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    """What there always is, and of the rest what there is."""
+    told = [(noun, count) for noun, count in counts.items() if count or noun in ("entity", "event", "item")]
+    return ", ".join(output.count(count, noun) for noun, count in told)
 
 
 def _lines(stream: IO[bytes], step: Step) -> Iterator[Line]:

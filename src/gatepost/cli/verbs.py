@@ -4,20 +4,24 @@ home (`far.py`). They mean the same and return the same, and a command does not 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.inbox import Wanted
 from gatepost.actions.triggers import NewTrigger
 from gatepost.core.account import Account
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Taken
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Push, Pushed
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.plan import Plan, Status
+from gatepost.core.run import Run
+from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
+from gatepost.core.wire import Document
 
 Ready = Callable[[], None]
 
@@ -46,6 +50,24 @@ class Verbs(Protocol):
     def account(self, name: str) -> Account: ...
     def retire(self, name: str) -> Entity: ...
     def wake(self, agent: str) -> None: ...
+
+    def agent(self, name: str) -> tuple[Entity, Resident | None]:
+        """An agent and, if it lives here, what it is told to be."""
+        ...
+
+    def settle(self, newcomer: Newcomer, config: Mapping[str, Any]) -> None:
+        """Register an agent that lives here; the fields of its configuration are those of HTTP."""
+        ...
+
+    def change_agent(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Change an agent and its configuration; the fields are those of HTTP."""
+        ...
+
+    def pause(self, name: str) -> None: ...
+    def resume(self, name: str) -> None: ...
+    def runs(self, *, agent: str, status: RunStatus | None, limit: int) -> list[Run]: ...
+    def mind(self, name: str) -> Document: ...
+    def replay_run(self, id: str, model: str) -> Document: ...
 
     def create_space(self, name: str, *, id: str | None, members: Sequence[str]) -> Space: ...
     def spaces(self, *, member: str | None, limit: int) -> list[Space]: ...

@@ -1,6 +1,7 @@
 """How the words of a command line are read: numbers, times, JSON, and text from stdin or a file."""
 
 import sys
+import tomllib
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -44,6 +45,31 @@ def content(text: str, limit: int) -> str:
         return _decoded(text.encode(errors="surrogatepass"), "TEXT")
     read = _decoded(_read(_stdin(), "stdin", limit, slack=2), "stdin")
     return read.removesuffix("\n").removesuffix("\r")
+
+
+def told(text: str, limit: int) -> str:
+    """Text as it stands, from a file with `@FILE`, or from stdin with `-`."""
+    if text.startswith("@"):
+        return _decoded(_read_file(text[1:], limit), repr(text[1:])).rstrip("\r\n")
+    return content(text, limit)
+
+
+def document(name: str, limit: int) -> dict[str, Any]:
+    """An object from a file, TOML if its name says so and JSON else, or with `-` JSON from stdin."""
+    what = "stdin" if name == "-" else repr(name)
+    raw = _read(_stdin(), what, limit, slack=2) if name == "-" else _read_file(name, limit)
+    if name.endswith(".toml"):
+        try:
+            return tomllib.loads(_decoded(raw, what))
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise Invalid(f"{what} is not TOML: {str(error).lower()}") from None
+    try:
+        found = strict.read(raw, what)
+    except Malformed as error:
+        raise Invalid(error.message, hint="write one JSON object, or name the file something.toml") from None
+    if not isinstance(found, dict):
+        raise Invalid(f"{what} is not a JSON object", hint="write one JSON object, or name the file something.toml")
+    return found
 
 
 def secret(text: str) -> str:

@@ -10,6 +10,7 @@ from gatepost.client.inboxes import Inboxes
 from gatepost.client.line import Line
 from gatepost.client.people import People
 from gatepost.client.plans import Plans
+from gatepost.client.residents import Residents
 from gatepost.client.spaces import Spaces
 from gatepost.core.wire import Document
 from gatepost.errors import Invalid
@@ -17,7 +18,7 @@ from gatepost.errors import Invalid
 _HERE = ("127.0.0.1", "::1", "localhost")
 
 
-class Client(Inboxes, People, Spaces, Plans, Doors):
+class Client(Inboxes, People, Residents, Spaces, Plans, Doors):
     """
     Talks to a gateway: with a secret key as the administrator or one agent, with a public key and a token as one
     entity.

@@ -21,6 +21,8 @@ PREFIXES: Final = {
     "trg": "trigger",
     "key": "key",
     "err": "errand",
+    "call": "call",
+    "goal": "goal",
 }
 _HEX: Final = frozenset("0123456789abcdef")
 

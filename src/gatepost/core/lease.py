@@ -12,3 +12,8 @@ class Lease:
     #: higher than that of every holder before; whoever acts under a lease names it
     fence: int
     deadline: Instant
+
+
+def name_of(agent: str) -> str:
+    """The lease of whoever thinks for an agent."""
+    return f"agent:{agent}"

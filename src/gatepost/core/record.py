@@ -3,6 +3,12 @@ What is exported, a line of JSON each:
 
     {"record": "export", "format": 1, ...}      first
     {"record": "entity", ...}                   everybody, whoever is needed before whoever needs them
+    {"record": "space", ...}                    each followed by
+    {"record": "message", ...}                  what was said in it, in order, and
+    {"record": "member", ...}                   who is in it, and how far they have read
+    {"record": "plan", ...}
+    {"record": "trigger", ...}                  its secret only where it was asked for
+    {"record": "key", ...}                      its hash; the administrator's only where secrets were asked for
     {"record": "event", ...}                    each followed by
     {"record": "item", ...}                     what it is to each recipient
     {"record": "account", ...}                  what has ended in each inbox, what is no longer there included
@@ -12,21 +18,29 @@ Reading one checks everything that can be checked without a store.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, assert_never
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, assert_never, cast
 
 from gatepost.core import ids, wire
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Priority, Push, Receipt, Ref, Route, State, Trust, Type
-from gatepost.core.instants import Instant, instant, rfc3339
+from gatepost.core.event import Json, Priority, Push, Receipt, Ref, Route, State, Trust, Type
+from gatepost.core.fields import Fields
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.key import Key
+from gatepost.core.key import Kind as KeyKind
+from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.space import Space
+from gatepost.core.trigger import Provider, Trigger
+from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid
 
 FORMAT: Final = 1
 #: bytes of a line: the largest content and data, every character of it escaped
 LONGEST: Final = 16 * 1024 * 1024
 
-_MOST: Final = 2**53
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,40 @@ class ItemRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecord:
+    """Its number is its place among the messages of its space."""
+
+    space: str
+    id: str
+    sender: str
+    content: str
+    data: Json
+    created_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRecord:
+    space: str
+    name: str
+    joined_at: Instant
+    #: the id of the last message it has read: numbers may be others elsewhere
+    read: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRecord:
+    trigger: Trigger
+    #: what is kept of its secret
+    secret: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    key: Key
+    hash: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRecord:
     """How many items of an inbox ended in which way since it was opened."""
 
@@ -73,7 +121,20 @@ class End:
     lines: int
 
 
-Record = Head | Entity | EventRecord | ItemRecord | AccountRecord | End
+Record = (
+    Head
+    | Entity
+    | Space
+    | MessageRecord
+    | MemberRecord
+    | Plan
+    | TriggerRecord
+    | KeyRecord
+    | EventRecord
+    | ItemRecord
+    | AccountRecord
+    | End
+)
 
 
 def write(record: Record) -> str:
@@ -91,7 +152,7 @@ def read(line: bytes) -> Record:
         raise Invalid("it is not JSON") from None
     if not isinstance(document, dict):
         raise Invalid("it is not a JSON object")
-    return _record(_Fields(document))
+    return _record(Fields(document))
 
 
 def _document(record: Record) -> dict[str, Any]:
@@ -100,6 +161,14 @@ def _document(record: Record) -> dict[str, Any]:
             return {"record": "export", "format": record.format, "at": rfc3339(record.at)}
         case Entity():
             return {"record": "entity"} | wire.entity(record)
+        case Space() | MessageRecord() | MemberRecord():
+            return _space_document(record)
+        case Plan():
+            return {"record": "plan"} | wire.plan(record)
+        case TriggerRecord():
+            return {"record": "trigger"} | wire.trigger(record.trigger) | {"secret": record.secret}
+        case KeyRecord():
+            return {"record": "key"} | wire.key(record.key) | {"hash": record.hash}
         case EventRecord(wish=wish):
             return {
                 "record": "event",
@@ -145,30 +214,48 @@ def _document(record: Record) -> dict[str, Any]:
             assert_never(other)
 
 
-def _record(fields: "_Fields") -> Record:
-    match fields.text("record"):
-        case "export":
-            return Head(fields.time("at"), fields.whole("format"))
-        case "entity":
-            return _entity(fields)
-        case "event":
-            return _event(fields)
-        case "item":
-            return _item(fields)
-        case "account":
-            return AccountRecord(
-                name=fields.text("name"),
-                delivered=fields.whole("delivered"),
-                expired=fields.whole("expired"),
-                discarded=fields.whole("discarded"),
-            )
-        case "end":
-            return End(fields.whole("lines"))
-        case other:
-            raise Invalid(f"there is no record {other!r}")
+def _space_document(record: Space | MessageRecord | MemberRecord) -> dict[str, Any]:
+    match record:
+        case Space():
+            return {
+                "record": "space",
+                "id": record.id,
+                "name": record.name,
+                "createdAt": rfc3339(record.created_at),
+                "archivedAt": _time(record.archived_at),
+            }
+        case MessageRecord():
+            return {
+                "record": "message",
+                "spaceId": record.space,
+                "id": record.id,
+                "sender": record.sender,
+                "content": record.content,
+                "data": record.data,
+                "createdAt": rfc3339(record.created_at),
+            }
+        case MemberRecord():
+            return {
+                "record": "member",
+                "spaceId": record.space,
+                "name": record.name,
+                "joinedAt": rfc3339(record.joined_at),
+                "lastRead": record.read,
+            }
 
 
-def _entity(fields: "_Fields") -> Entity:
+def _record(fields: Fields) -> Record:
+    kind = fields.text("record")
+    if kind not in _READ:
+        raise Invalid(f"there is no record {kind!r}")
+    return _READ[kind](fields)
+
+
+def _head(fields: Fields) -> Head:
+    return Head(fields.time("at"), fields.whole("format"))
+
+
+def _entity(fields: Fields) -> Entity:
     return Entity(
         number=0,
         name=fields.text("name"),
@@ -183,7 +270,98 @@ def _entity(fields: "_Fields") -> Entity:
     )
 
 
-def _event(fields: "_Fields") -> EventRecord:
+def _space(fields: Fields) -> Space:
+    return Space(
+        id=fields.text("id"),
+        name=fields.text("name"),
+        last_seq=0,
+        created_at=fields.time("createdAt"),
+        archived_at=fields.time_or_none("archivedAt"),
+    )
+
+
+def _member(fields: Fields) -> MemberRecord:
+    read = fields.text_or_none("lastRead")
+    return MemberRecord(
+        space=fields.text("spaceId"),
+        name=fields.text("name"),
+        joined_at=fields.time("joinedAt"),
+        read=ids.check("msg", read) if read is not None else None,
+    )
+
+
+def _message(fields: Fields) -> MessageRecord:
+    return MessageRecord(
+        space=fields.text("spaceId"),
+        id=ids.check("msg", fields.text("id")),
+        sender=fields.text("sender"),
+        content=fields.text("content"),
+        data=fields.value("data"),
+        created_at=fields.time("createdAt"),
+    )
+
+
+def _plan(fields: Fields) -> Plan:
+    plan = Plan(
+        id=ids.check("plan", fields.text("id")),
+        owner=fields.text("owner"),
+        name=fields.text("name"),
+        instruction=fields.text("instruction"),
+        cron=fields.text_or_none("cron"),
+        zone=fields.text_or_none("timeZone"),
+        catch_up=CatchUp.parse(fields.text("catchUp")),
+        status=Status.parse(fields.text("status")),
+        next_at=fields.time_or_none("nextRunAt"),
+        last_at=fields.time_or_none("lastRunAt"),
+        fired=fields.whole("fired"),
+        created_at=fields.time("createdAt"),
+        ended_at=fields.time_or_none("endedAt"),
+    )
+    if (plan.status is Status.PENDING) is (plan.next_at is None) or (plan.next_at is None) is (plan.ended_at is None):
+        raise Invalid(
+            f"a plan that is {plan.status} needs {'nextRunAt' if plan.ended_at is None else 'endedAt'!r}, alone"
+        )
+    return plan
+
+
+def _trigger(fields: Fields) -> TriggerRecord:
+    trigger = Trigger(
+        number=0,
+        id="",
+        name=fields.text("name"),
+        provider=Provider(fields.one_of("provider", *Provider)),
+        scheme=Scheme.parse(fields.text("scheme")),
+        target=fields.text("target"),
+        prompt=fields.text_or_none("prompt"),
+        owner=fields.text_or_none("owner"),
+        active=fields.flag("active"),
+        created_at=fields.time("createdAt"),
+    )
+    secret = fields.text_or_none("secret")
+    if secret == "":
+        raise Invalid("a secret is not empty")
+    return TriggerRecord(trigger, secret)
+
+
+def _key(fields: Fields) -> KeyRecord:
+    kind = fields.one_of("kind", "admin", "agent", "trigger", "public")
+    hash = fields.text("hash")
+    if not _HASH.fullmatch(hash):
+        raise Invalid("'hash' must be the SHA-256 of a key in hexadecimal")
+    key = Key(
+        id=ids.check("key", fields.text("id")),
+        prefix=fields.text("prefix"),
+        kind=cast(KeyKind, kind),
+        entity=fields.text_or_none("entity"),
+        trigger=fields.text_or_none("trigger"),
+        name=fields.text("name"),
+        created_at=fields.time("createdAt"),
+        revoked_at=fields.time_or_none("revokedAt"),
+    )
+    return KeyRecord(key, hash)
+
+
+def _event(fields: Fields) -> EventRecord:
     ref, route = fields.inner("ref"), fields.inner("route")
     wish = Push(
         to="",
@@ -202,7 +380,7 @@ def _event(fields: "_Fields") -> EventRecord:
     return EventRecord(ids.check("evt", fields.text("eventId")), fields.time("createdAt"), wish)
 
 
-def _item(fields: "_Fields") -> ItemRecord:
+def _item(fields: Fields) -> ItemRecord:
     receipt = fields.inner("receipt")
     item = ItemRecord(
         event=ids.check("evt", fields.text("eventId")),
@@ -221,71 +399,37 @@ def _item(fields: "_Fields") -> ItemRecord:
     return item
 
 
-def _receipt(fields: "_Fields") -> Receipt:
+def _receipt(fields: Fields) -> Receipt:
     return Receipt(fields.one_of("kind", "drain", "run", "person"), fields.text("owner")[:200], fields.time("at"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """The fields of a line, read with an error for what is missing or of the wrong kind."""
+def _account(fields: Fields) -> AccountRecord:
+    return AccountRecord(
+        name=fields.text("name"),
+        delivered=fields.whole("delivered"),
+        expired=fields.whole("expired"),
+        discarded=fields.whole("discarded"),
+    )
 
-    document: Mapping[str, Any]
 
-    def value(self, name: str) -> Any:
-        if name not in self.document:
-            raise Invalid(f"{name!r} is missing")
-        return self.document[name]
+def _end(fields: Fields) -> End:
+    return End(fields.whole("lines"))
 
-    def text(self, name: str) -> str:
-        value = self.value(name)
-        if not isinstance(value, str):
-            raise Invalid(f"{name!r} must be a string, not {value!r:.60}")
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Invalid(f"{name!r} has half of a surrogate pair in it") from None
-        if "\x00" in value:
-            raise Invalid(f"{name!r} has a NUL character in it")
-        return value
 
-    def text_or_none(self, name: str) -> str | None:
-        return None if self.value(name) is None else self.text(name)
-
-    def texts(self, name: str) -> list[str]:
-        value = self.value(name)
-        if not isinstance(value, list):
-            raise Invalid(f"{name!r} must be a list, not {value!r:.60}")
-        return [_Fields({name: each}).text(name) for each in value]
-
-    def whole(self, name: str) -> int:
-        value = self.value(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
-            raise Invalid(f"{name!r} must be a whole number, not {value!r:.60}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.value(name)
-        if not isinstance(value, bool):
-            raise Invalid(f"{name!r} must be true or false, not {value!r:.60}")
-        return value
-
-    def time(self, name: str) -> Instant:
-        return instant(self.text(name))
-
-    def time_or_none(self, name: str) -> Instant | None:
-        return None if self.value(name) is None else self.time(name)
-
-    def inner(self, name: str) -> "_Fields | None":
-        value = self.value(name)
-        if value is not None and not isinstance(value, dict):
-            raise Invalid(f"{name!r} must be an object, not {value!r:.60}")
-        return _Fields(value) if value is not None else None
-
-    def one_of(self, name: str, *choices: str) -> str:
-        value = self.text(name)
-        if value not in choices:
-            raise Invalid(f"{name!r} must be one of {', '.join(choices)}, not {value!r:.60}")
-        return value
+_READ: Final[Mapping[str, Callable[[Fields], Record]]] = {
+    "export": _head,
+    "entity": _entity,
+    "space": _space,
+    "message": _message,
+    "member": _member,
+    "plan": _plan,
+    "trigger": _trigger,
+    "key": _key,
+    "event": _event,
+    "item": _item,
+    "account": _account,
+    "end": _end,
+}
 
 
 def _no_constant(name: str) -> Any:

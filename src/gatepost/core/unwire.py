@@ -5,7 +5,9 @@ an entity's number, is 0; and what was read here is written by `wire` as it was.
 
 from typing import Any
 
+from gatepost.core import config
 from gatepost.core.account import Account
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Claim
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import (
@@ -23,13 +25,20 @@ from gatepost.core.event import (
     Trust,
     Type,
 )
+from gatepost.core.goal import Goal
+from gatepost.core.goal import Status as GoalStatus
 from gatepost.core.instants import Instant, instant
 from gatepost.core.key import Key
+from gatepost.core.memory import Memory
+from gatepost.core.mind import Call, Carried, Prompt, Reply, Result, Turn, Usage
 from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.run import CallStatus, OpenCall, Run, Step
+from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.core.wire import Document
+from gatepost.errors import Refused
 
 
 def event(document: Document) -> Event:
@@ -101,6 +110,103 @@ def entity(document: Document) -> Entity:
         aliases=tuple(document["aliases"]),
         created_at=instant(document["createdAt"]),
         retired_at=_instant(document["retiredAt"]),
+    )
+
+
+def resident(document: Document) -> Resident | None:
+    """An agent as a resident, its secrets masked; None if it is a guest."""
+    if not document["resident"]:
+        return None
+    if document["config"] is None:
+        raise Refused(f"the configuration of {document['name']!r} is not for you")
+    return Resident(
+        number=0,
+        name=document["name"],
+        display=document["displayName"],
+        config=config.parse(document["config"], masked=True),
+        version=document["version"],
+        paused_at=_instant(document["pausedAt"]),
+        cycles=document["cycles"],
+        tokens=document["mindTokens"],
+        failures=document["failures"],
+        rest_until=_instant(document["restUntil"]),
+    )
+
+
+def run(document: Document) -> Run:
+    return Run(
+        number=0,
+        id=document["id"],
+        agent=document["agent"],
+        status=RunStatus(document["status"]),
+        cycle=document["cycleNumber"],
+        cause=document["cause"],
+        claim="",
+        claim_fence=0,
+        events=document["events"],
+        steps=document["steps"],
+        effects=document["effects"],
+        prompt_tokens=document["promptTokens"],
+        completion_tokens=document["completionTokens"],
+        hops=document["hops"],
+        version=document["version"],
+        model=document["model"],
+        summary=document["summary"],
+        error=document["error"],
+        started_at=instant(document["startedAt"]),
+        ended_at=_instant(document["endedAt"]),
+    )
+
+
+def step(document: Document) -> Step:
+    return Step(number=document["number"], turn=turn(document), at=instant(document["at"]))
+
+
+def turn(document: Document) -> Turn:
+    match document["kind"]:
+        case "prompt":
+            shown = document["prompt"]
+            return Prompt(shown["text"], tuple(shown["events"]))
+        case "reply":
+            said = document["reply"]
+            usage = Usage(said["usage"]["promptTokens"], said["usage"]["completionTokens"])
+            return Reply(said["text"], tuple(Call(**call) for call in said["calls"]), usage, said["model"])
+        case _:
+            return Result(**document["result"])
+
+
+def call(document: Document) -> OpenCall:
+    return OpenCall(
+        id=document["id"],
+        run=document["run"],
+        agent=document["agent"],
+        tool=document["tool"],
+        arguments=document["arguments"],
+        status=CallStatus(document["status"]),
+        result=document["result"],
+        created_at=instant(document["createdAt"]),
+        expires_at=instant(document["expiresAt"]),
+        ended_at=_instant(document["endedAt"]),
+    )
+
+
+def mind(document: Document) -> tuple[Carried, tuple[Turn, ...]]:
+    carried = Carried(summaries=tuple(document["summaries"]), dropped=document["dropped"])
+    return carried, tuple(turn(each) for each in document["turns"])
+
+
+def memory(document: Document) -> Memory:
+    return Memory(key=document["key"], value=document["value"], updated_at=instant(document["updatedAt"]))
+
+
+def goal(document: Document) -> Goal:
+    return Goal(
+        id=document["id"],
+        description=document["description"],
+        status=GoalStatus(document["status"]),
+        priority=document["priority"],
+        created_at=instant(document["createdAt"]),
+        updated_at=instant(document["updatedAt"]),
     )
 
 

@@ -8,15 +8,21 @@ written for such events expect; whatever else was given with the event is in `ex
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
+from gatepost.core import config
 from gatepost.core.account import Account
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Entity
 from gatepost.core.event import Called, Due, Event, Item, Json, Posted, Pushed, Receipt, State, body
+from gatepost.core.goal import Goal
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.key import Key
+from gatepost.core.memory import Memory
+from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
 from gatepost.core.plan import Plan
+from gatepost.core.run import OpenCall, Run, Step
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
 
@@ -86,6 +92,124 @@ def entity(entity: Entity) -> Document:
         "aliases": list(entity.aliases),
         "createdAt": rfc3339(entity.created_at),
         "retiredAt": _time(entity.retired_at),
+    }
+
+
+def agent(entity_: Entity, resident: Resident | None, *, whole: bool = True) -> Document:
+    """An agent, and what it is told to be if it lives here; that is for itself and the administrator (`whole`)."""
+    return entity(entity_) | {
+        "resident": resident is not None,
+        "paused": resident is not None and resident.paused_at is not None,
+        "pausedAt": _time(resident.paused_at) if resident else None,
+        "cycles": resident.cycles if resident else 0,
+        "mindTokens": resident.tokens if resident else 0,
+        "failures": resident.failures if resident else 0,
+        "restUntil": _time(resident.rest_until) if resident else None,
+        "version": resident.version if resident else 0,
+        "config": config.document(resident.config, masked=True) if resident and whole else None,
+    }
+
+
+def run(run: Run) -> Document:
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "status": run.status.value,
+        "cycleNumber": run.cycle,
+        "cause": run.cause,
+        "events": run.events,
+        "steps": run.steps,
+        "effects": run.effects,
+        "promptTokens": run.prompt_tokens,
+        "completionTokens": run.completion_tokens,
+        "hops": run.hops,
+        "version": run.version,
+        "model": run.model,
+        "summary": run.summary,
+        "error": run.error,
+        "startedAt": rfc3339(run.started_at),
+        "endedAt": _time(run.ended_at),
+        "durationMs": (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None,
+    }
+
+
+def step(step: Step) -> Document:
+    return {"number": step.number, "at": rfc3339(step.at)} | turn(step.turn)
+
+
+def turn(turn: Turn) -> Document:
+    """What was shown, said or returned: its kind, and under that name what it is."""
+    prompt: Document | None = None
+    reply: Document | None = None
+    result: Document | None = None
+    match turn:
+        case Prompt():
+            kind, prompt = "prompt", {"text": turn.text, "events": list(turn.events)}
+        case Reply():
+            kind = "reply"
+            reply = {
+                "text": turn.text,
+                "calls": [{"id": call.id, "tool": call.tool, "arguments": call.arguments} for call in turn.calls],
+                "usage": {"promptTokens": turn.usage.prompt, "completionTokens": turn.usage.completion},
+                "model": turn.model,
+            }
+        case Result():
+            kind = "result"
+            result = {"call": turn.call, "tool": turn.tool, "content": turn.content, "ok": turn.ok}
+        case other:
+            assert_never(other)
+    return {"kind": kind, "prompt": prompt, "reply": reply, "result": result}
+
+
+def replayed(run: str, model: str, *, original: Sequence[Step], replayed: Sequence[Turn], same: bool) -> Document:
+    """A past run, and what another model would have said and done."""
+    return {
+        "run": run,
+        "model": model,
+        "same": same,
+        "original": [step(each) for each in original],
+        "replayed": [turn(each) for each in replayed],
+    }
+
+
+def call(call: OpenCall) -> Document:
+    return {
+        "id": call.id,
+        "run": call.run,
+        "agent": call.agent,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "status": call.status.value,
+        "result": call.result,
+        "createdAt": rfc3339(call.created_at),
+        "expiresAt": rfc3339(call.expires_at),
+        "endedAt": _time(call.ended_at),
+    }
+
+
+def mind(name: str, carried: Carried, turns: Sequence[Turn], tokens: int) -> Document:
+    """What an agent has in mind: what is left of old cycles, and the later ones turn by turn."""
+    return {
+        "agent": name,
+        "tokens": tokens,
+        "summaries": list(carried.summaries),
+        "dropped": carried.dropped,
+        "turns": [turn(each) for each in turns],
+    }
+
+
+def memory(memory: Memory) -> Document:
+    return {"key": memory.key, "value": memory.value, "updatedAt": rfc3339(memory.updated_at)}
+
+
+def goal(goal: Goal) -> Document:
+    return {
+        "id": goal.id,
+        "description": goal.description,
+        "status": goal.status.value,
+        "priority": goal.priority,
+        "createdAt": rfc3339(goal.created_at),
+        "updatedAt": rfc3339(goal.updated_at),
     }
 
 

@@ -5,7 +5,20 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gatepost.gateway import combined, entities, health, hot, inbox, keys, plans, problems, spaces, triggers
+from gatepost.gateway import (
+    agents,
+    combined,
+    entities,
+    health,
+    hot,
+    inbox,
+    keys,
+    plans,
+    problems,
+    runs,
+    spaces,
+    triggers,
+)
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -43,7 +56,7 @@ def create(office: Office) -> FastAPI:
     app.state.office = office
     problems.install(app)
     hot.install(app)
-    for part in (entities, inbox, spaces, plans, triggers, keys, combined, health):
+    for part in (entities, agents, runs, inbox, spaces, plans, triggers, keys, combined, health):
         app.include_router(part.router)
     triggers.install(app)
     app.add_middleware(Bodies)

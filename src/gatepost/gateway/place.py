@@ -1,7 +1,7 @@
 """
 The `id:` of a stream, by which its reader comes back: a position, or for a combined stream the position of each part.
 
-    41                  a space: the number of a message
+    41                  a space: the number of a message; a run: the number of a step
     731-41              an inbox: the feed's own position
     eyJzcGFjZTpx...     combined: a JSON object in base64
 """

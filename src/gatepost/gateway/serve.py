@@ -7,8 +7,6 @@ under way are answered, duties finish their round, and only then is the store cl
 """
 
 import asyncio
-import os
-import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,13 +28,14 @@ from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
 from gatepost.ports.store import Store
-from gatepost.ports.transport import Condition, Signal
-from gatepost.runtime import errands, janitor, notice, ticker
+from gatepost.ports.transport import Condition
+from gatepost.runtime import notice
 from gatepost.runtime.collector import Collector
 from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.household import Habits, Household, living
 from gatepost.runtime.hub import Hub
 from gatepost.runtime.keyring import ADMIN_KEY, admit_administrator
-from gatepost.runtime.loops import Duty, running
+from gatepost.runtime.loops import running
 from gatepost.settings import Configuration, masked
 
 log = structlog.get_logger("gatepost.gateway")
@@ -51,7 +50,7 @@ class Gateway:
     """A gateway whose parts are open: give its `office` to `create`, or serve it."""
 
     office: Office
-    duties: tuple[Duty, ...]
+    household: Household
 
 
 @asynccontextmanager
@@ -63,15 +62,21 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
         exchange = Exchange(house.configured_transport(configuration, changed=partial(_changed, hub)))
         store = stack.enter_context(house.opened(configuration, bell=exchange.bell))
         await stack.enter_async_context(exchange.open())
-        holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
-        duties = _duties(store, exchange, hub, holder, settings.janitor.interval / SECOND)
-        stack.enter_context(exchange.subscribed(partial(_heard, duties)))
+        means = await stack.enter_async_context(
+            house.means(store, exchange.send, allow_private=settings.tools.allow_private)
+        )
+        habits = Habits(
+            interval=settings.janitor.interval / SECOND,
+            most=settings.residents.most,
+            lease=settings.residents.lease,
+            remind=hub.stir,
+        )
+        household = await stack.enter_async_context(living(means, exchange, habits))
         if (letterbox := house.configured_letterbox(configuration)) is not None:
             stack.push_async_callback(letterbox.close)
             collector = Collector(letterbox, store)
             stack.enter_context(exchange.subscribed(collector.heard))
-            duties = (*duties, collector.duty)
-        await stack.enter_async_context(running(duties))
+            await stack.enter_async_context(running([collector.duty]))
         rules = TokenRules(
             secret=settings.auth.jwt_secret,
             jwks_url=settings.auth.jwks_url,
@@ -87,8 +92,9 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
             meters=Meters(),
             limits=settings.rules(),
             version=version("gatepost"),
+            models=means.model,
         )
-        yield Gateway(office=office, duties=duties)
+        yield Gateway(office=office, household=household)
 
 
 def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
@@ -181,32 +187,7 @@ def _url(host: str, ears: socket.socket) -> str:
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{ears.getsockname()[1]}"
 
 
-def _duties(store: Store, exchange: Exchange, hub: Hub, holder: str, interval: float) -> tuple[Duty, ...]:
-    async def tidy() -> None:
-        await janitor.tidy(store, exchange)
-
-    async def remind() -> None:
-        hub.stir()
-        await janitor.ring(store, exchange.tell)
-
-    return (
-        Duty("janitor", tidy, interval=interval, store=store, holder=holder),
-        Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST),
-        Duty("errands", partial(errands.run, store, {}, holder), interval=interval),
-        Duty("reminder", remind, interval=interval),
-    )
-
-
 def _changed(hub: Hub, condition: Condition) -> None:
     """Say that the transport is degraded, or up again; what was rung for meanwhile may have been lost."""
     log.warning("the transport has changed", degraded=condition.degraded, reason=condition.reason)
     hub.stir()
-
-
-def _heard(duties: tuple[Duty, ...], signal: Signal) -> None:
-    """A ring for a plan or an errand begins the next round now."""
-    _, tick, run, *_ = duties
-    if ticker.wakes(signal):
-        tick.wake()
-    elif errands.wakes(signal):
-        run.wake()

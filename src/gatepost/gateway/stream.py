@@ -1,9 +1,9 @@
 """
-Server-sent events: spaces, inboxes, agents, and several of them in one stream.
+Server-sent events: spaces, inboxes, agents, runs, and several of them in one stream.
 
 Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
-to another, goes on exactly there. Without it a stream begins now. The id of a stream of one part is its position; that
-of a combined stream holds the position of each part.
+to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
+stream of one part is its position; that of a combined stream holds the position of each part.
 
 A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
 reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
@@ -22,9 +22,10 @@ from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gatepost.actions import feed, spaces
+from gatepost.actions import feed, journal, spaces
 from gatepost.core import wire
 from gatepost.core.frame import Frame
+from gatepost.core.run import Run, Status, Step
 from gatepost.core.space import Message
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
 from gatepost.gateway import place, shapes
@@ -95,6 +96,25 @@ def inbox_part(office: Office, name: str, start: feed.Position) -> Part:
     return Part(Source(f"inbox:{name}", page), start)
 
 
+def run_part(office: Office, id: str) -> Part:
+    """A run from its first step on. That it waits for a tool, and that it ended, have the next two positions."""
+
+    async def page(after: Position) -> Page:
+        run, steps = await office.store.read(_run, id)
+        entries = [Entry(step.number, "run.step", _raw(wire.step(step))) for step in steps]
+        if run.status is not Status.RUNNING:
+            end = len(steps) + (1 if run.status is Status.WAITING_TOOL else 2)
+            entries.append(Entry(end, f"run.{run.status}", _raw(wire.run(run))))
+        new = [entry for entry in entries if entry.position > after]
+        return Page(new, new[-1].position if new else after)
+
+    return Part(Source(f"run:{id}", page), 0)
+
+
+def _run(reader: Reader, id: str) -> tuple[Run, list[Step]]:
+    return journal.show(reader, id), journal.steps(reader, id)
+
+
 def _messages(reader: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
     """Messages, and who may see them as of the same moment."""
     found = spaces.read(reader, id, after_seq=after, limit=_PAGE)
@@ -144,6 +164,9 @@ def _reached(reader: Reader, known: Mapping[str, Position]) -> None:
         kind, _, name = topic.partition(":")
         if kind == "inbox":
             feed.of_inbox(reader, name, position, 1)
+        elif kind == "run":
+            if position > (last := len(journal.steps(reader, name)) + 2):
+                raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
         elif position > (last := spaces.show(reader, name).last_seq):
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 

@@ -1,9 +1,12 @@
 """What requests may say. Unknown fields are refused, so that a misspelt one is not silently ignored."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
+
+from gatepost.actions.directory import Changes
+from gatepost.core import config
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -35,8 +38,42 @@ class NewEntity(Body):
     aliases: Aliases = []
 
 
-class NewAgent(Body):
-    model_config = _example(name="analyst", displayName="Analyst", team="finance", role="reporting")
+class Configured(Body):
+    """What a resident is told to be. `core/config.py` reads it, and says what is wrong with it."""
+
+    model: Annotated[
+        Any,
+        Field(description="such as openai:gpt-5, or demo, which needs no key", examples=["demo"]),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]}),
+    ] = None
+    description: Annotated[str | None, Field(description="what it is for, in its own prompt")] = None
+    instructions: Annotated[str | None, Field(description="up to 64 KiB")] = None
+    tools: Annotated[list[Any] | None, Field(max_length=128, description="tools of its own")] = None
+    mcp: Annotated[dict[str, Any] | None, Field(description="servers that bring tools: {servers: [...]}")] = None
+    mind: Annotated[dict[str, Any] | None, Field(description="{maxTokens, minRecentCycles}")] = None
+    loop: Annotated[dict[str, Any] | None, Field(description="{maxSteps, maxTokens, phases}")] = None
+    skills: list[str] | None = None
+
+    def configuration(self) -> dict[str, Any]:
+        """What is said of the configuration; null is said, too."""
+        return {field: getattr(self, field) for field in config.FIELDS if field in self.model_fields_set}
+
+
+class NewAgent(Configured):
+    model_config = _example(
+        name="analyst",
+        displayName="Analyst",
+        model="demo",
+        instructions="Answer questions about revenue.",
+        tools=[
+            {
+                "name": "revenue",
+                "description": "Revenue of a quarter",
+                "inputSchema": {"type": "object", "properties": {"quarter": {"type": "string"}}},
+                "execution": {"url": "https://crm.example.com/revenue/{quarter}", "method": "GET"},
+            }
+        ],
+    )
 
     name: Name
     display_name: str | None = None
@@ -53,6 +90,28 @@ class EntityChange(Body):
     team: str | None = None
     role: str | None = None
     owner: str | None = None
+
+    def changes(self) -> Changes:
+        """What is said of the entity; null is said, too."""
+        said = {field: getattr(self, field) for field in EntityChange.model_fields if field in self.model_fields_set}
+        return cast("Changes", {"display" if field == "display_name" else field: said[field] for field in said})
+
+
+class AgentChange(EntityChange, Configured):
+    model_config = _example(displayName="Analyst", instructions="Answer briefly.", loop={"maxSteps": 10})
+
+
+class ToolResult(Body):
+    model_config = _example(callId="call_01a1e0dff6957124bd721ac983205d33", result={"status": "shipped"})
+
+    call_id: Annotated[str, Field(min_length=1, max_length=200)]
+    result: Any
+
+
+class ReplayWish(Body):
+    model_config = _example(model="demo")
+
+    model: Annotated[str, Field(min_length=1, max_length=300, description="the model to hold it against")]
 
 
 class Drain(Body):

@@ -2,8 +2,8 @@
 The janitor: makes up for what was lost on the way.
 
 Waking is level-triggered. Whatever is committed and not acted on is found by query and rung again, so that a lost ring
-costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, and
-what has been kept long enough. Every step is small, and between steps others get their turn.
+costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, calls
+that nobody answered, and what has been kept long enough. Every step is small, and between steps others get their turn.
 
 One process tidies, and rings for everybody. But its rings too may be lost on the way to the others, all of them while
 the transport is degraded; so every process also rings for itself.
@@ -12,7 +12,7 @@ the transport is degraded; so every process also rings for itself.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gatepost.actions import upkeep
+from gatepost.actions import journal, upkeep
 from gatepost.core.ring import Ring
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime.exchange import Exchange
@@ -23,7 +23,7 @@ _STEPS: Final = 20
 
 async def tidy(store: Store, exchange: Exchange) -> None:
     """One round."""
-    for verb in (upkeep.lapse, upkeep.expire, upkeep.reap):
+    for verb in (upkeep.lapse, upkeep.expire, upkeep.reap, journal.expire):
         for _ in range(_STEPS):
             if await store.run(verb, lane="janitor") < upkeep.BATCH:
                 break
@@ -32,7 +32,7 @@ async def tidy(store: Store, exchange: Exchange) -> None:
 
 async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:
     """Ring for everybody who should wake and nobody is at work for, a page at a time."""
-    for query in (upkeep.awaiting, upkeep.behind):
+    for query in (upkeep.awaiting, upkeep.behind, journal.abandoned):
         after: int | None = 0
         while after is not None:
             names, after = await store.read(_page, query, after)

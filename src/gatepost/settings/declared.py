@@ -17,7 +17,20 @@ from typing import Any, Final
 
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.limits import Limits
-from gatepost.settings.forms import DURATION, ENTITY, HOST, SECRET, SIZE, STORE, TEXT, TRANSPORT, Form, one_of, whole
+from gatepost.settings.forms import (
+    DURATION,
+    ENTITY,
+    HOST,
+    SECRET,
+    SIZE,
+    STORE,
+    TEXT,
+    TRANSPORT,
+    YES_OR_NO,
+    Form,
+    one_of,
+    whole,
+)
 
 PREFIX: Final = "GATEPOST_"
 _RULES: Final = Limits()
@@ -75,6 +88,21 @@ class JanitorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentSettings:
+    most: int = setting(whole(1, 10_000), 100, "residents that think at once")
+    lease: Duration = setting(
+        DURATION, 30 * SECOND, "how long nothing may be heard of a process before another goes on with its cycles"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    allow_private: bool = setting(
+        YES_OR_NO, False, "whether tools may call addresses of this machine and of private networks"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthSettings:
     jwt_secret: str | None = setting(SECRET, None, "the secret that bearer tokens are signed with (HS256)")
     jwks_url: str | None = setting(TEXT, None, "where the keys are that bearer tokens are signed with")
@@ -94,6 +122,8 @@ class Settings:
     postgres: PostgresSettings = section(PostgresSettings)
     gateway: GatewaySettings = section(GatewaySettings)
     janitor: JanitorSettings = section(JanitorSettings)
+    residents: ResidentSettings = section(ResidentSettings)
+    tools: ToolSettings = section(ToolSettings)
     auth: AuthSettings = section(AuthSettings)
 
     def rules(self) -> Limits:

@@ -100,6 +100,12 @@ def _host(value: Any, _: Path) -> str:
     return text
 
 
+def _yes_or_no(value: Any, _: Path) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise Invalid(f"{value!r} is neither true nor false")
+    return str(value).lower() == "true"
+
+
 def one_of(*words: str) -> Form:
     def read(value: Any, _: Path) -> str:
         if value not in words:
@@ -115,6 +121,7 @@ SECRET: Final = Form("a secret; it is never shown", _word, lambda value: "***" i
 HOST: Final = Form("an address of this machine", _host)
 STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
 ENTITY: Final = Form("a name or an alias", _entity)
+YES_OR_NO: Final = Form("`true` or `false`", _yes_or_no, lambda value: str(value).lower(), quoted=False)
 DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)
 SIZE: Final = Form("a size, such as `65536`, `64KiB` or `1MiB`", _size, _shown_size)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from gatepost.core.batch import Candidate
-from gatepost.core.entity import Kind
+from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import (
     Event,
     Item,
@@ -154,6 +154,16 @@ def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[t
 def of_broadcast(reader: Reader, event: str, most: int) -> list[Item]:
     """A broadcast as it waits for agents that have not taken it yet."""
     return [_item(row) for row in reader.all("items/of_broadcast", event=event, most=most)]
+
+
+def widen(work: Work, sender: Entity, by: int) -> None:
+    """
+    Note that the lines of a sender have grown by so many characters where they are yet to be shown. Not by less when
+    they shrink: not every line has its sender in it, and a line that is shorter than noted does no harm.
+    """
+    for statement in ("items/widen", "items/widen_claimed"):
+        work.run(statement, sender=sender.number, name=sender.name, by=by)
+    work.run("broadcasts/widen", sender=sender.number, by=by)
 
 
 def move(

@@ -1,11 +1,14 @@
-"""Records: events and items as they are read out for an export, and stored as they were."""
+"""Records: what is read out for an export only, and stored as it was."""
 
 import json
 from collections.abc import Sequence
 
 from gatepost.core.event import Priority, Push, Receipt, Ref, Route, State, Trust, Type
 from gatepost.core.instants import Instant
-from gatepost.core.record import EventRecord, ItemRecord
+from gatepost.core.key import Key
+from gatepost.core.plan import Plan
+from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MemberRecord, TriggerRecord
+from gatepost.core.space import Space
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
 
@@ -63,6 +66,112 @@ def restore(work: Work, rows: Sequence[OldItem]) -> None:
 def attach(work: Work, recipient: int, arrival: int, claim: int) -> None:
     """Give an item its receipt."""
     work.run("items/attach", recipient=recipient, arrival=arrival, claim=claim)
+
+
+def count_messages(reader: Reader) -> int:
+    row = reader.one("messages/count")
+    assert row is not None
+    return int(row[0])
+
+
+def members(reader: Reader, space: Space) -> list[MemberRecord]:
+    """Everybody in a space, the retired too."""
+    rows = reader.all("members/everybody", space=space.number)
+    return [MemberRecord(space=space.id, name=name, joined_at=at, read=read) for name, at, read in rows]
+
+
+def keys(reader: Reader, after: int, most: int) -> list[tuple[int, KeyRecord]]:
+    """Keys in the order in which they were made, each with its number."""
+    return [(row[0], _key(row)) for row in reader.all("keys/page", after=after, most=most)]
+
+
+def date_space(work: Work, space: int, record: Space) -> None:
+    """Say since when there is a space that was made elsewhere, and since when it is only read."""
+    work.run("spaces/date", number=space, created_at=record.created_at, archived_at=record.archived_at)
+
+
+def numbers_of(reader: Reader, ids: Sequence[str]) -> dict[str, int]:
+    """The numbers of those of these messages that there are."""
+    return {row[0]: row[1] for row in reader.all("messages/by_ids", ids=list(ids))}
+
+
+def join(work: Work, space: int, entity: int, joined_at: Instant, read_seq: int) -> None:
+    """Make somebody a member as they were elsewhere, unless they are one."""
+    row = {"space": [space], "entity": [entity], "joined_at": [joined_at], "read_seq": [read_seq]}
+    work.many("members/insert", row)
+
+
+def restore_plan(work: Work, plan: Plan, owner: int) -> bool:
+    """Say whether it is new."""
+    stored = work.run(
+        "plans/restore",
+        id=plan.id,
+        owner=owner,
+        name=plan.name,
+        instruction=plan.instruction,
+        cron=plan.cron,
+        zone=plan.zone,
+        catch_up=plan.catch_up,
+        status=plan.status,
+        next_at=plan.next_at,
+        last_at=plan.last_at,
+        fired=plan.fired,
+        created_at=plan.created_at,
+        ended_at=plan.ended_at,
+    )
+    return stored == 1
+
+
+def restore_trigger(work: Work, record: TriggerRecord, owner: int | None) -> bool:
+    """Say whether it is new; without its secret it is closed."""
+    trigger = record.trigger
+    stored = work.run(
+        "triggers/insert",
+        id=work.id("trg"),
+        name=trigger.name,
+        provider=trigger.provider.value,
+        scheme=trigger.scheme.value,
+        secret=record.secret,
+        target=trigger.target,
+        prompt=trigger.prompt,
+        owner=owner,
+        active=trigger.active and record.secret is not None,
+        now=trigger.created_at,
+    )
+    return stored == 1
+
+
+def restore_key(work: Work, record: KeyRecord, entity: int | None) -> bool:
+    """Say whether it is new."""
+    key = record.key
+    stored = work.run(
+        "keys/restore",
+        id=key.id,
+        prefix=key.prefix,
+        hash=record.hash,
+        kind=key.kind,
+        entity=entity,
+        trigger=key.trigger,
+        name=key.name,
+        created_at=key.created_at,
+        revoked_at=key.revoked_at,
+    )
+    return stored == 1
+
+
+def _key(row: Row) -> KeyRecord:
+    _, id, prefix, hash, kind, entity, trigger, name, created_at, revoked_at = row
+    key = Key(
+        id=id,
+        prefix=prefix,
+        kind=kind,
+        entity=entity,
+        trigger=trigger,
+        name=name,
+        created_at=created_at,
+        revoked_at=revoked_at,
+    )
+    return KeyRecord(key, hash)
 
 
 def _event(row: Row) -> EventRecord:

@@ -46,6 +46,11 @@ def members(reader: Reader, space: int) -> list[Member]:
     return [_member(row) for row in reader.all("members/list", space=space)]
 
 
+def some_members(reader: Reader, space: int, most: int) -> list[Member]:
+    """The first live members, at a cost that does not grow with how many there are."""
+    return [_member(row) for row in reader.all("members/some", space=space, most=most)]
+
+
 def member(reader: Reader, space: int, entity: int) -> Member | None:
     row = reader.one("members/read", space=space, entity=entity)
     return _member(row) if row else None

@@ -30,11 +30,12 @@ def find(reader: Reader, name: str) -> Trigger | None:
     return _trigger(row) if row else None
 
 
-def secret(reader: Reader, number: int) -> str:
-    """What is kept of a trigger's secret."""
+def secret(reader: Reader, number: int) -> str | None:
+    """What is kept of a trigger's secret; None for one that was imported without."""
     row = reader.one("triggers/secret", number=number)
     assert row is not None
-    return str(row[0])
+    kept: str | None = row[0]
+    return kept
 
 
 def page(reader: Reader, *, owner: str | None, after: int, most: int) -> list[Trigger]:

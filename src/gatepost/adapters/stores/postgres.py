@@ -35,6 +35,9 @@ _ASK: Final = 15.0
 #: 'gate' as a number: held while migrating
 _LOCK: Final = 0x67617465
 
+#: a process that falls asleep in the middle of a transaction loses it: others wait for the rows it has
+_AWAKE: Final = "SET idle_in_transaction_session_timeout = '10s'"
+
 _BEGIN: Final = (
     "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 )
@@ -68,6 +71,7 @@ class PostgresConnection:
             self._db = connect(self._url)
             if self._begin == _BEGIN:
                 self._life = _life(self._db)
+                self._db.execute(_AWAKE)
         cursor = self._db.cursor()
         try:
             cursor.execute(self._begin.encode())

@@ -46,7 +46,8 @@ class ThreadedStore(ABC):
         self._desks: list[Desk] = []
         self._pool = ThreadPoolExecutor(readers, thread_name_prefix="gatepost-read")
         self._local = threading.local()
-        self._opened: list[Connection] = []
+        #: the connections of threads that call by themselves
+        self._opened: list[tuple[threading.Thread, Connection]] = []
         self._gathered: dict[asyncio.AbstractEventLoop, list[tuple[int, Call]]] = {}
         self._turn = 0
         self._closed = False
@@ -104,7 +105,7 @@ class ThreadedStore(ABC):
         for desk in desks:
             desk.close()
         self._pool.shutdown()
-        for connection in self._opened:
+        for _, connection in self._opened:
             connection.close()
         self._opened.clear()
 
@@ -113,9 +114,14 @@ class ThreadedStore(ABC):
             raise Unavailable("the store is closed")
 
     def _own(self, *, writes: bool) -> Connection:
+        """A connection for this thread. Those of threads that have ended are closed, now that there is one more."""
         connection = self.connect(writes=writes)
         with self._lock:
-            self._opened.append(connection)
+            ended = [each for each in self._opened if not each[0].is_alive()]
+            self._opened = [each for each in self._opened if each not in ended]
+            self._opened.append((threading.current_thread(), connection))
+        for _, theirs in ended:
+            theirs.close()
         return connection
 
     def _place(self, lane: str) -> int:

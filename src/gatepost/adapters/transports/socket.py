@@ -68,10 +68,12 @@ class SocketTransport:
         return self._lifeline.condition if self._lifeline else Condition()
 
     def send(self, signals: Sequence[Signal]) -> None:
+        listeners = self._listeners()
+        if not listeners:  # most of the time on one machine; writing signals out costs more than all the rest
+            return
         messages, lost = codec.messages(signals, most=self._largest)
         self.lost += lost
-        listeners = self._listeners()
-        if messages and listeners:
+        if messages:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
                 mouth.setblocking(False)
                 for listener in listeners:

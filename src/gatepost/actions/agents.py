@@ -1,0 +1,98 @@
+"""
+Residents: settling in, being told otherwise, pausing and going on.
+
+An agent becomes a resident when it is given a configuration, and stays one. Every change rings it: what kept it from
+thinking (a wrong key, a model that failed) may be over.
+"""
+
+from typing import Any
+
+from gatepost.actions import directory
+from gatepost.actions.directory import Changes, Newcomer
+from gatepost.core import config as rules
+from gatepost.core.agent import Config, Resident
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, NotFound, UnknownAddress
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import agents, entities
+
+
+def settle(work: Work, who: Newcomer | str, config: Config) -> Resident:
+    """Make an agent a resident: one that is registered with it, or one that was a guest so far."""
+    agent = directory.register(work, who) if isinstance(who, Newcomer) else _locked(work, who)
+    if not agents.insert(work, of_kind(agent).number, config):
+        raise Conflict(f"{agent.name!r} is a resident already", hint="change its configuration instead")
+    return _rung(work, agent, "settle")
+
+
+def configure(work: Work, name: str, changes: dict[str, Any]) -> Resident:
+    """
+    Change the fields of a configuration that are given, each as a whole; null sets it back. A guest becomes a resident
+    with them. What changes nothing does not count as a version.
+    """
+    agent = _locked(work, name)
+    found = agents.read(work, agent.number)
+    if found is None:
+        agents.insert(work, agent.number, rules.parse(changes))
+        return _rung(work, agent, "settle")
+    wish = rules.parse(rules.document(found.config) | changes, stored=found.config)
+    if wish != found.config or found.rest_until is not None:
+        agents.change(work, agent.number, wish)
+    return _rung(work, agent, "configure")
+
+
+def change(work: Work, name: str, changes: Changes, config: dict[str, Any]) -> None:
+    """Change an agent as an entity and as a resident, or neither."""
+    agent = _locked(work, name)
+    if changes:
+        directory.update(work, agent.name, **changes)
+    if config:
+        configure(work, agent.name, config)
+
+
+def pause(work: Work, name: str) -> Resident:
+    """Let a resident begin nothing from now on; its inbox fills meanwhile. Pausing it again changes nothing."""
+    agent = _locked(work, name)
+    found = _resident(work, agent)
+    if found.paused_at is None:
+        agents.pause(work, agent.number, work.now)
+    return _rung(work, agent, "pause")
+
+
+def resume(work: Work, name: str) -> Resident:
+    """Let a resident go on with whatever waits."""
+    agent = _locked(work, name)
+    _resident(work, agent)
+    agents.pause(work, agent.number, None)
+    return _rung(work, agent, "resume")
+
+
+def show(reader: Reader, name: str) -> Resident | None:
+    """An agent as a resident; None if it is a guest."""
+    return agents.read(reader, of_kind(directory.find(reader, name)).number)
+
+
+def of_kind(entity: Entity) -> Entity:
+    """The same, if it is an agent."""
+    if entity.kind is not Kind.AGENT:
+        raise UnknownAddress(f"{entity.name!r} is not an agent, but a {entity.kind}")
+    return entity
+
+
+def _locked(work: Work, name: str) -> Entity:
+    """A live agent, of whom nobody else changes anything meanwhile."""
+    entities.lock(work, of_kind(directory.find(work, name)).number)
+    return of_kind(directory.find_live(work, name))
+
+
+def _resident(reader: Reader, agent: Entity) -> Resident:
+    found = agents.read(reader, agent.number)
+    if found is None:
+        raise NotFound(f"{agent.name!r} is a guest: nobody thinks for it here", hint="give it a model first")
+    return found
+
+
+def _rung(work: Work, agent: Entity, cause: str) -> Resident:
+    work.after_commit(Ring(agent.name, cause))
+    return _resident(work, agent)

@@ -1,0 +1,405 @@
+"""
+What one cycle of a resident writes, transaction by transaction.
+
+    take -> (replied -> act, act, ... -> urgent)* -> finish
+                 |  after something was done: stumble, and go on from here later
+                 `- before that: release, as if nothing had been
+
+Why nothing is lost, shown twice or done twice, though the process may be killed at any instruction, or put to sleep
+and woken when somebody else has long taken over:
+
+- A cycle's every transaction holds the agent's lease (`leases.hold`): it names the fence, and takes the row. Whoever
+  took the lease later made the fence grow, so a transaction of an earlier holder finds no row and fails whole; and
+  while it runs nobody can take the lease. So the transactions of all holders stand in one line, and each builds on all
+  before it.
+- The batch, the run and the first step are committed together (`take`). A run that is open is gone on with by whoever
+  takes the lease next; only when there is none is a new batch claimed. So an event is in the steps of one run, once.
+- Steps are numbered without a gap, and a step is committed before the next begins. What a built-in tool does is
+  committed with its result. So whoever resumes knows exactly what has been done: what has a result.
+- A run ends together with its claim, and with what it adds to the mind. "There is nothing more to do" and "the lease is
+  given back" are one transaction too: whatever is committed later rings later, and finds the lease free.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gatepost.actions import directory, errands, inbox, intake, leases
+from gatepost.actions.tools import BUILT_IN, Desk, use
+from gatepost.core import batch, rest
+from gatepost.core import mind as rules
+from gatepost.core.agent import CODE, Resident
+from gatepost.core.claim import Batch, Claim
+from gatepost.core.event import Item, Json, Priority, Push, State, Trust, Type
+from gatepost.core.instants import DAY, SECOND, Duration
+from gatepost.core.lease import Lease, name_of
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
+from gatepost.core.ring import Ring
+from gatepost.core.run import CallStatus, Run, Status, Step
+from gatepost.errors import Lost
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import agents, calls, items, minds, runs, steps
+
+#: how long a lease lasts when nothing is committed meanwhile
+LENGTH: Final = 30 * SECOND
+#: the kind of errand that is a tool to be used
+ERRAND: Final = "tool"
+#: items looked at for a preview, and those of them that are critical
+_LOOKED_AT: Final = 50
+#: how long somebody outside may take to answer a call
+_PATIENCE: Final = DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The right to write a run: the lease of its agent, and for how long to keep it."""
+
+    lease: Lease
+    length: Duration
+    run: Run
+    resident: Resident
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A run to go on with, from its last step."""
+
+    held: Held
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a built-in tool came to, and where the agent is now."""
+
+    result: Result
+    active: str | None
+
+
+def stirring(reader: Reader, name: str, *, looking: bool = False) -> bool:
+    """Whether an agent lives here and has something to think about now."""
+    return agents.stirring(reader, directory.find(reader, name).number, looking=looking)
+
+
+def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
+    """Take an agent's lease, and with it what it has to think about; None when that is nothing, or not ours to do."""
+    me = directory.find_live(work, name)
+    resident = agents.read(work, me.number)
+    if resident is None or resident.paused_at is not None:
+        return None
+    if resident.rest_until is not None and resident.rest_until > work.now:
+        return None
+    lease = leases.take(work, name_of(me.name), holder, length)
+    if lease is None:
+        return None
+    run = runs.open_of(work, me.number)
+    if run is None:
+        run = _begun(work, resident)
+    if run is None:
+        leases.release(work, lease)
+        return None
+    held = Held(lease=lease, length=length, run=run, resident=resident)
+    return Taken(held=held, steps=tuple(steps.of_run(work, run.number)))
+
+
+def _begun(work: Work, resident: Resident) -> Run | None:
+    id = work.id("run")
+    loop = resident.config.loop
+    taken = inbox.claim(
+        work,
+        resident.name,
+        owner=id,
+        kind="run",
+        cap=resident.cap or batch.RESIDENT_CAP,
+        budget=max(batch.LEAST_BUDGET, 2 * loop.max_tokens),
+    )
+    if taken.claim is None:
+        return None
+    carried, _ = minds.read(work, resident.number)
+    run = Run(
+        number=0,
+        id=id,
+        agent=resident.name,
+        status=Status.RUNNING,
+        cycle=resident.cycles + 1,
+        cause=taken.items[0].event.type,
+        claim=taken.claim.id,
+        claim_fence=taken.claim.fence,
+        events=len(taken.items),
+        hops=_hops(taken.items),
+        version=resident.version,
+        model=resident.config.model.name,
+        carried=carried,
+        started_at=work.now,
+    )
+    run = replace(run, number=runs.insert(work, run, resident.number))
+    _write(work, run, 1, _shown(taken))
+    return run
+
+
+def renew(work: Work, held: Held) -> None:
+    """Say that somebody is still at work."""
+    leases.hold(work, held.lease, held.length)
+
+
+def replied(work: Work, held: Held, number: int, reply: Reply) -> None:
+    """Write down what the model said."""
+    renew(work, held)
+    _write_reply(work, held, number, reply)
+
+
+def act(
+    work: Work, held: Held, number: int, call: Call, key: str, arguments: Mapping[str, Any], active: str | None
+) -> Acted:
+    """Let a built-in tool do what it does, and write down what it came to."""
+    renew(work, held)
+    me = directory.find_live(work, held.run.agent)
+    run = runs.read(work, held.run.id)
+    assert run is not None
+    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active)
+    result = Result(call.id, call.tool, _encoded(use(desk, call.tool, arguments)))
+    _write(
+        work,
+        run,
+        number,
+        result,
+        key=key,
+        effects=int(BUILT_IN[call.tool].effect),
+        events=len(desk.taken),
+        hops=_hops(desk.taken),
+    )
+    return Acted(result, desk.active)
+
+
+def record(work: Work, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:
+    """Write down what was done elsewhere, or why it was not done."""
+    renew(work, held)
+    _write(work, held.run, number, result, key=key, effects=int(effect))
+
+
+def defer(
+    work: Work, held: Held, number: int, call: Call, key: str, arguments: Mapping[str, Any] | None = None
+) -> Result:
+    """
+    Write down a call that will be answered later; the agent goes on meanwhile. With `arguments` it is an errand of
+    ours, else somebody outside answers it.
+    """
+    renew(work, held)
+    id = work.id("call")
+    calls.insert(work, held.run.number, replace(call, id=id), work.now + _PATIENCE)
+    if arguments is not None:
+        errands.add(work, ERRAND, {"run": held.run.id, "call": id, "tool": call.tool, "arguments": arguments})
+    pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
+    result = Result(call.id, call.tool, _encoded(pending))
+    _write(work, held.run, number, result, key=key, effects=1)
+    return result
+
+
+def kept(work: Work, held: Held, number: int, reply: Reply, text: str) -> Prompt:
+    """The agent wanted to end its cycle and may not yet: write down what it said, and what it is told."""
+    renew(work, held)
+    _write_reply(work, held, number, reply)
+    prompt = Prompt(text)
+    _write(work, held.run, number + 1, prompt)
+    return prompt
+
+
+def waiting(reader: Reader, name: str) -> list[Item]:
+    """What has come meanwhile, most urgent first."""
+    return inbox.peek(reader, name, limit=_LOOKED_AT)
+
+
+def urgent(work: Work, held: Held, number: int) -> Prompt | None:
+    """Take what is critical into the cycle, in full."""
+    renew(work, held)
+    critical = [item for item in waiting(work, held.run.agent) if item.event.priority is Priority.CRITICAL]
+    if not critical:
+        return None
+    pulled = inbox.pull(work, claim_of(held.run), count=len(critical))
+    if not pulled.items:
+        return None
+    prompt = _shown(pulled)
+    _write(work, held.run, number, prompt, events=len(pulled.items), hops=_hops(pulled.items))
+    return prompt
+
+
+def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str) -> bool:
+    """
+    End a cycle with what the model said last; its summary is what will be left of it. Return whether there is more to
+    think about.
+    """
+    renew(work, held)
+    _write_reply(work, held, number, reply)
+    _end(work, held, _ended_as(work, held), summary=summary)
+    _remember(work, held)
+    return _slept(work, held)
+
+
+def stop(work: Work, held: Held, number: int, text: str) -> bool:
+    """End a cycle that has gone as far as it may, with a note of the agent to itself."""
+    renew(work, held)
+    _write(work, held.run, number, Prompt(text))
+    _end(work, held, _ended_as(work, held), summary=text)
+    _remember(work, held)
+    return _slept(work, held)
+
+
+def skip(work: Work, held: Held) -> bool:
+    """End a cycle that changed nothing: its events are delivered, and the mind does not know of it."""
+    renew(work, held)
+    _end(work, held, Status.SKIPPED)
+    agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
+    return _slept(work, held)
+
+
+def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -> None:
+    """
+    The model failed before anything was done: give the batch back, as if nothing had been. If the content is to blame,
+    the next batch is half as large; and an item that was alone has failed of its own.
+    """
+    renew(work, held)
+    run = held.run
+    shown = [step.turn for step in steps.of_run(work, run.number)]
+    events = [event for turn in shown if isinstance(turn, Prompt) for event in turn.events]
+    blamed = events if trouble == "content" and len(events) == 1 else []
+    inbox.release(work, run.claim, owner=run.id, fence=run.claim_fence, failed=blamed)
+    runs.end(work, run.number, Status.FAILED, error=error)
+    cap = held.resident.cap
+    if trouble == "content":
+        cap = rest.halved(len(events))
+    if blamed and _is_dead(work, held.resident, blamed[0]):
+        cap = None
+        text = f"an event made the model of {run.agent!r} fail again and again: {blamed[0]} ({error})"
+        _alert(work, held, text, about=blamed[0])
+    _rest(work, held, pause, cap)
+
+
+def stumble(work: Work, held: Held, pause: Duration) -> None:
+    """The model failed after something was done: the run stays open, and is gone on with later."""
+    renew(work, held)
+    _rest(work, held, pause, held.resident.cap)
+
+
+def give_up(work: Work, held: Held, error: str) -> bool:
+    """
+    The model will not go on with what was begun: what was done stays done, the events count as delivered, and the
+    owner is told.
+    """
+    renew(work, held)
+    _end(work, held, Status.FAILED, error=error)
+    _alert(work, held, f"the run {held.run.id} of {held.run.agent!r} could not be ended: {error}", about=held.run.id)
+    agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
+    return _slept(work, held)
+
+
+def let_go(work: Work, held: Held) -> None:
+    """Stop in the middle, at a step: whoever takes the lease next goes on from there."""
+    leases.release(work, held.lease)
+    work.after_commit(Ring(held.run.agent, "handover"))
+
+
+def claim_of(run: Run) -> Claim:
+    return Claim(
+        id=run.claim,
+        recipient=run.agent,
+        kind="run",
+        owner=run.id,
+        fence=run.claim_fence,
+        taken_at=run.started_at,
+        deadline=None,
+    )
+
+
+def _write_reply(work: Work, held: Held, number: int, reply: Reply) -> None:
+    _write(
+        work,
+        held.run,
+        number,
+        reply,
+        steps=1,
+        prompt_tokens=reply.usage.prompt,
+        completion_tokens=reply.usage.completion,
+        model=reply.model,
+    )
+
+
+def _write(work: Work, run: Run, number: int, turn: Turn, *, key: str | None = None, **counts: Any) -> None:
+    steps.insert(work, run.number, number, turn, key)
+    if not runs.count(work, run.number, tokens=rules.weigh(turn), **counts):
+        raise Lost(f"the run {run.id!r} has ended")
+    work.after_commit(Ring(f"run:{run.id}", "step"))
+
+
+def _ended_as(work: Work, held: Held) -> Status:
+    pending = any(call.status is CallStatus.PENDING for call in calls.of_run(work, held.run.number))
+    return Status.WAITING_TOOL if pending else Status.COMPLETED
+
+
+def _end(work: Work, held: Held, status: Status, *, summary: str = "", error: str | None = None) -> None:
+    run = held.run
+    if not runs.end(work, run.number, status, summary=summary, error=error):
+        raise Lost(f"the run {run.id!r} has ended")
+    inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
+    work.after_commit(Ring(f"run:{run.id}", "end"))
+
+
+def _remember(work: Work, held: Held) -> None:
+    """Add a cycle to the mind; when that outgrows its limit, old cycles are replaced by their summaries."""
+    resident = held.resident
+    if resident.config.model.name == CODE:  # it has no mind
+        agents.completed(work, resident.number, cycles=resident.cycles + 1, tokens=0)
+        return
+    [weight] = runs.weights(work, resident.number, held.run.number - 1)[-1:]
+    tokens = resident.tokens + weight.tokens
+    if tokens > resident.config.mind.max_tokens:
+        _, carried = minds.read(work, resident.number)
+        cycles = runs.weights(work, resident.number, carried.run)
+        smaller = rules.compact(cycles, carried, resident.config.mind)
+        if smaller != carried:
+            minds.insert(work, resident.number, smaller)
+        tokens = smaller.tokens + sum(cycle.tokens for cycle in cycles if cycle.run > smaller.run)
+    agents.completed(work, resident.number, cycles=resident.cycles + 1, tokens=tokens)
+
+
+def _slept(work: Work, held: Held) -> bool:
+    leases.release(work, held.lease)
+    return agents.stirring(work, held.resident.number, looking=False)
+
+
+def _rest(work: Work, held: Held, pause: Duration, cap: int | None) -> None:
+    resident = held.resident
+    agents.rest(work, replace(resident, failures=resident.failures + 1, rest_until=work.now + pause, cap=cap))
+    leases.release(work, held.lease)
+
+
+def _is_dead(work: Work, resident: Resident, event: str) -> bool:
+    return any(item.state is State.DEAD for _, item in items.of_event(work, event, resident.number))
+
+
+def _alert(work: Work, held: Held, text: str, *, about: str) -> None:
+    owner = directory.find(work, held.run.agent).owner
+    if owner is None or not directory.find(work, owner).live:
+        return
+    alert = Push(
+        to=owner,
+        type=Type.ALERT,
+        source="gatepost",
+        content=text,
+        priority=Priority.HIGH,
+        key=f"alert:{held.run.agent}:{about}",
+        trust=Trust.OWNER,
+    )
+    intake.push(work, alert)
+
+
+def _shown(taken: Batch) -> Prompt:
+    return Prompt(str(taken), tuple(item.event.id for item in taken.items))
+
+
+def _hops(shown: tuple[Item, ...] | list[Item]) -> int:
+    return max((item.event.hops for item in shown), default=0)
+
+
+def _encoded(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,146 @@
+"""
+Runs as others see them: what a resident did, step by step, what it has in mind, and the calls it waits for.
+
+A call of a tool that nobody here can do is answered later, from outside. Its result comes as an event like any other,
+and when the last call of a run has been answered, or has run out of time, the run is completed.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.actions import directory, inbox, intake, leases, upkeep
+from gatepost.core import ids
+from gatepost.core import mind as rules
+from gatepost.core.event import Json, Push, Type
+from gatepost.core.lease import name_of
+from gatepost.core.mind import Carried, Turn
+from gatepost.core.ring import Ring
+from gatepost.core.run import CallStatus, OpenCall, Run, Status, Step
+from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import agents, calls, minds, runs
+from gatepost.tables import steps as journal
+
+#: the cause of a ring that tells whoever thinks to look whether it still may
+CANCEL: Final = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """What a resident has in mind: what it carries of old cycles, and the turns of the later ones."""
+
+    carried: Carried
+    turns: tuple[Turn, ...]
+
+    @property
+    def tokens(self) -> int:
+        return self.carried.tokens + sum(map(rules.weigh, self.turns))
+
+
+def show(reader: Reader, id: str) -> Run:
+    found = runs.read(reader, ids.check("run", id))
+    if found is None:
+        raise NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
+    return found
+
+
+def page(
+    reader: Reader,
+    *,
+    agent: str | None = None,
+    status: Status | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[Run]:
+    """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
+    number = directory.find(reader, agent).number if agent is not None else None
+    return runs.page(reader, agent=number, status=status, before=before, most=limit)
+
+
+def steps(reader: Reader, id: str) -> list[Step]:
+    return journal.of_run(reader, show(reader, id).number)
+
+
+def waited_for(reader: Reader, id: str) -> list[OpenCall]:
+    """The calls of a run that somebody outside answers, or has answered."""
+    return calls.of_run(reader, show(reader, id).number)
+
+
+def mind(reader: Reader, name: str) -> Mind:
+    """What a resident would begin its next cycle with."""
+    resident = agents.read(reader, directory.find(reader, name).number)
+    if resident is None:
+        raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
+    _, carried = minds.read(reader, resident.number)
+    return _recalled(reader, resident.number, carried)
+
+
+def mind_before(reader: Reader, run: Run) -> Mind:
+    """What an agent had in mind when a run of its began."""
+    return _recalled(reader, directory.find(reader, run.agent).number, minds.of_run(reader, run.carried), run.number)
+
+
+def _recalled(reader: Reader, agent: int, carried: Carried, before: int = 2**62) -> Mind:
+    found = journal.of_mind(reader, agent, after=carried.run, before=before)
+    return Mind(carried, tuple(step.turn for step in found))
+
+
+def cancel(work: Work, id: str) -> Run:
+    """Stop a run. What it has done stays done, and what it was shown counts as delivered."""
+    run = show(work, id)
+    if run.status is not Status.RUNNING or not runs.end(work, run.number, Status.CANCELLED):
+        raise Conflict(f"{id!r} is {show(work, id).status}, not running")
+    inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
+    leases.drop(work, name_of(run.agent))
+    work.after_commit(Ring(run.agent, CANCEL))
+    work.after_commit(Ring(f"run:{run.id}", CANCEL))
+    return show(work, id)
+
+
+def answer(work: Work, run: str, call: str, result: Json) -> OpenCall:
+    """Give the result of a call; the agent is told."""
+    of = show(work, run)
+    found = calls.read(work, call)
+    if found is None:
+        raise NotFound(f"there is no call {call!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
+    if found[1] != of.number:
+        raise Refused(f"the call {call!r} belongs to another run")
+    return _ended(work, found[0], of, CallStatus.RESOLVED, result)
+
+
+def expire(work: Work, *, limit: int = upkeep.BATCH) -> int:
+    """Let calls go that nobody has answered in time, and runs whose agent has retired; return how many."""
+    late = calls.late(work, limit)
+    for call, _ in late:
+        _ended(work, call, show(work, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
+    orphans = runs.of_retired(work, limit)
+    for id in orphans:
+        cancel(work, id)
+    return len(late) + len(orphans)
+
+
+def abandoned(reader: Reader, *, after: int = 0, limit: int = upkeep.BATCH) -> tuple[list[str], int | None]:
+    """Who has a run open that nobody is at work on; from a number on, and where to go on."""
+    rows = runs.abandoned(reader, after, limit)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == limit else None
+
+
+def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
+    if not calls.end(work, call.id, status, result):
+        raise Conflict(f"the call {call.id!r} is {call.status} already")
+    told = Push(
+        to=run.agent,
+        type=Type.TOOL_RESULT,
+        source=call.tool,
+        data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
+        key=f"tool:{call.id}",
+        hops=run.hops,
+    )
+    with suppress(Refused):  # it has retired: nobody waits for the result
+        intake.push(work, told)
+    runs.answered(work, run.number)
+    work.after_commit(Ring(f"run:{run.id}", "answer"))
+    found = calls.read(work, call.id)
+    assert found is not None
+    return found[0]

@@ -1,0 +1,58 @@
+"""What a resident is told about itself, gathered in one read; bounded, however much there is."""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from gatepost.actions import directory, goals, memories, plans
+from gatepost.core.agent import Resident
+from gatepost.core.goal import Status as GoalStatus
+from gatepost.core.plan import Status as PlanStatus
+from gatepost.core.prompt import Companion, Facts, Place
+from gatepost.core.space import Space
+from gatepost.ports.store import Reader
+from gatepost.tables import spaces
+
+_PLACES: Final = 50
+_MEMBERS: Final = 20
+_GOALS: Final = 50
+_MEMORIES: Final = 100
+_PLANS: Final = 50
+
+T = TypeVar("T")
+
+
+def facts(reader: Reader, resident: Resident) -> Facts:
+    """Of each kind, the first few; one more than those is read, to know whether there are others."""
+    me = directory.find(reader, resident.name)
+    more: set[str] = set()
+
+    def few(section: str, most: int, given: Sequence[T]) -> tuple[T, ...]:
+        if len(given) > most:
+            more.add(section)
+        return tuple(given[:most])
+
+    places = few("places", _PLACES, spaces.page(reader, entity=me.number, after=0, most=_PLACES + 1))
+    return Facts(
+        name=me.name,
+        display=me.display,
+        team=me.team,
+        role=me.role,
+        description=resident.config.description,
+        instructions=resident.config.instructions,
+        places=tuple(_place(reader, space) for space in places),
+        goals=few("goals", _GOALS, goals.page(reader, me.name, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
+        memories=few("memories", _MEMORIES, memories.page(reader, me.name, limit=_MEMORIES + 1)),
+        plans=few("plans", _PLANS, plans.page(reader, me.name, status=PlanStatus.PENDING, limit=_PLANS + 1)),
+        more=frozenset(more),
+    )
+
+
+def _place(reader: Reader, space: Space) -> Place:
+    members = spaces.some_members(reader, space.number, _MEMBERS + 1)
+    return Place(
+        id=space.id,
+        name=space.name,
+        members=tuple(Companion(name=one.name, display=one.display, kind=one.kind) for one in members[:_MEMBERS]),
+        more=len(members) > _MEMBERS,
+        archived=space.archived_at is not None,
+    )

@@ -1,0 +1,62 @@
+"""The tools for the inbox: taking more from it, and leaving a cycle in silence."""
+
+import json
+from typing import Annotated, Final
+
+from gatepost.actions import inbox
+from gatepost.actions.tools.desk import ROOM, Desk
+from gatepost.core import line, wire
+from gatepost.core.batch import COUNTED
+from gatepost.core.claim import Claim
+from gatepost.core.event import Event, Json, Type
+from gatepost.errors import Invalid
+from gatepost.tables import items
+
+_MOST: Final = 10
+
+
+def peek_inbox(
+    desk: Desk,
+    count: Annotated[int, f"how many events at most; {_MOST} is the most there is"] = 1,
+    filter: Annotated[Type | None, "only events of this type"] = None,
+) -> Json:
+    """
+    Take events that wait in your inbox into this cycle, most urgent first, and read them in full. They will not come
+    again: what you take here is yours to deal with now.
+    """
+    if count < 1:
+        raise Invalid(f"{count} is not a number of events", hint=f"use 1 to {_MOST}")
+    run = desk.run
+    held = Claim(
+        id=run.claim,
+        recipient=desk.me.name,
+        kind="run",
+        owner=run.id,
+        fence=run.claim_fence,
+        taken_at=run.started_at,
+        deadline=None,
+    )
+    batch = inbox.pull(desk.work, held, count=min(count, _MOST), type=filter)
+    desk.taken.extend(batch.items)
+    room = ROOM // max(1, len(batch.items))
+    return {
+        "events": [_event(item.event, room) for item in batch.items],
+        "remaining": items.waiting(desk.work, desk.me.number, COUNTED),
+    }
+
+
+def skip(desk: Desk, reason: Annotated[str | None, "why there is nothing to do, for the audit"] = None) -> Json:
+    """
+    End this cycle without a word: nothing in it concerns you, and nothing was done. The events are put away, and you
+    will not remember this cycle. Use it instead of explaining that there is nothing to do.
+    """
+    del desk
+    return {"success": True, "reason": reason}
+
+
+def _event(event: Event, room: int) -> Json:
+    """An event without what it does not have; one that is too large is its line, cut."""
+    document = {name: value for name, value in wire.event(event).items() if value is not None}
+    if len(json.dumps(document, ensure_ascii=False)) <= room:
+        return document
+    return {"eventId": event.id, "type": event.type.value, "line": line.line(event, room)}

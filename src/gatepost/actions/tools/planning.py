@@ -1,0 +1,107 @@
+"""The tools for plans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+from gatepost.actions import plans as verbs
+from gatepost.actions.tools.desk import Desk, fitting
+from gatepost.core import plan as rules
+from gatepost.core import wire
+from gatepost.core.event import Json
+from gatepost.core.plan import CatchUp, Plan, PlanWish, Status
+from gatepost.errors import Invalid
+
+#: plans of one call, and plans of one agent that are still to fire
+_AT_ONCE: Final = 50
+_PENDING: Final = 200
+#: plans that are shown, over ones included
+_SHOWN: Final = 1_000
+_FIELDS: Final = (
+    "id",
+    "name",
+    "instruction",
+    "cron",
+    "timeZone",
+    "scheduledAt",
+    "nextRunAt",
+    "status",
+    "isRecurring",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intention:
+    id: str | None = field(
+        default=None, metadata={"description": "the id of a plan of yours to change; without it a new plan is made"}
+    )
+    name: str | None = field(default=None, metadata={"description": "a short name; a new plan needs one"})
+    instruction: str | None = field(default=None, metadata={"description": "what you are to do when it is due"})
+    run_after: str | None = field(
+        default=None, metadata={"description": "how long from now: a number and a unit, such as '5 hours'"}
+    )
+    scheduled_at: str | None = field(
+        default=None, metadata={"description": "when: a time with its offset, such as 2026-02-20T10:00:00Z"}
+    )
+    cron: str | None = field(
+        default=None, metadata={"description": "again and again: five fields, such as '0 9 * * 1', or @daily"}
+    )
+    time_zone: str | None = field(
+        default=None, metadata={"description": "of cron, such as Europe/Berlin; UTC if you do not say"}
+    )
+    catch_up: CatchUp | None = field(
+        default=None, metadata={"description": "of cron: what becomes of times that were missed"}
+    )
+
+
+def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or to change, at most {_AT_ONCE}"]) -> Json:
+    """
+    Plan to do something later: when a plan is due, an event in your inbox tells you. Give exactly one of runAfter,
+    scheduledAt and cron.
+    """
+    _few(plans)
+    wishes = [_wish(each) for each in plans]
+    new = sum(wish.id is None for wish in wishes)
+    pending = verbs.page(desk.work, desk.me.name, status=Status.PENDING, limit=_PENDING)
+    if new and len(pending) + new > _PENDING:
+        raise Invalid(f"that would be more than {_PENDING} plans", hint="delete those that are not needed any more")
+    made = [verbs.set(desk.work, desk.me.name, wish) for wish in wishes]
+    return {"success": True, "count": len(made), "ids": [plan.id for plan in made]}
+
+
+def get_plans(desk: Desk, status: Annotated[Status | None, "only plans that are so"] = None) -> Json:
+    """Read your plans in full."""
+    found = verbs.page(desk.work, desk.me.name, status=status, limit=_SHOWN)
+    shown = fitting(found, _plan)
+    return {"plans": shown} | ({"more": len(found) - len(shown)} if len(shown) < len(found) else {})
+
+
+def delete_plans(desk: Desk, plan_ids: Annotated[list[str], "the ids of plans of yours"]) -> Json:
+    """Delete plans of yours: they will not be due any more."""
+    _few(plan_ids)
+    wanted = dict.fromkeys(plan_ids)
+    for id in wanted:
+        verbs.delete(desk.work, id, owner=desk.me.name)
+    return {"success": True, "deleted": len(wanted)}
+
+
+def _wish(given: Intention) -> PlanWish:
+    return PlanWish(
+        id=given.id,
+        name=given.name,
+        instruction=given.instruction,
+        schedule=rules.schedule(
+            run_after=given.run_after, scheduled_at=given.scheduled_at, cron=given.cron, zone=given.time_zone
+        ),
+        catch_up=given.catch_up,
+    )
+
+
+def _plan(plan: Plan) -> Json:
+    document = wire.plan(plan)
+    return {name: document[name] for name in _FIELDS}
+
+
+def _few(given: Sequence[object]) -> None:
+    if len(given) > _AT_ONCE:
+        raise Invalid(f"{len(given)} plans are too many at once", hint=f"use at most {_AT_ONCE}")

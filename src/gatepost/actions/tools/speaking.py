@@ -1,0 +1,86 @@
+"""The tools for spaces: going into one, speaking in it, reading it."""
+
+from typing import Annotated, Final
+
+from gatepost.actions import spaces
+from gatepost.actions.tools.desk import ROOM, Desk, fitting
+from gatepost.core import text as texts
+from gatepost.core.event import Json
+from gatepost.core.instants import rfc3339
+from gatepost.core.space import Message, Space
+from gatepost.errors import Conflict, Invalid
+
+_MOST: Final = 200
+
+_Limit = Annotated[int, f"how many messages at most; {_MOST} is the most there is"]
+
+
+def enter_space(
+    desk: Desk, space_id: Annotated[str, "the id of a space that you are a member of"], limit: _Limit = 50
+) -> Json:
+    """
+    Enter one of your spaces: from now on send_message speaks there. Returns the last messages said in it, oldest
+    first. You begin every cycle outside of all spaces.
+    """
+    found = spaces.show(desk.work, space_id, as_=desk.me.name)
+    said = _last(desk, found, limit)
+    if said:
+        spaces.mark_read(desk.work, found.id, desk.me.name, said[-1].seq)
+    desk.active = found.id
+    return {
+        "success": True,
+        "spaceId": found.id,
+        "spaceName": found.name,
+        "history": _written(said),
+        "totalMessages": found.last_seq,
+    }
+
+
+def send_message(desk: Desk, text: Annotated[str, "what to say, as everybody in the space will read it"]) -> Json:
+    """Say something in the space that you have entered. Every other agent in it is told, and people read it there."""
+    if desk.active is None:
+        raise Conflict("no active space: call enter_space first")
+    if not text.strip():
+        raise Invalid("there is nothing in the text", hint="to say nothing, do not call this tool")
+    data = {"streamId": desk.call, "runId": desk.run.id}
+    message = spaces.post(desk.work, desk.active, sender=desk.me.name, content=text, data=data, hops=desk.hops)
+    return {"success": True, "messageId": message.id, "status": "delivered"}
+
+
+def read_messages(
+    desk: Desk,
+    space_id: Annotated[str | None, "a space that you are a member of; without it, the one that you are in"] = None,
+    limit: _Limit = 50,
+    offset: Annotated[int, "how many of the newest messages to leave out, to read further back"] = 0,
+) -> Json:
+    """Read what was said in a space, oldest first, without entering it."""
+    wanted = space_id or desk.active
+    if wanted is None:
+        raise Invalid("no space: name one, or enter one first")
+    if offset < 0:
+        raise Invalid(f"{offset} messages cannot be left out", hint="use 0 or more")
+    found = spaces.show(desk.work, wanted, as_=desk.me.name)
+    return {"messages": _written(_last(desk, found, limit, offset)), "total": found.last_seq}
+
+
+def _last(desk: Desk, space: Space, limit: int, offset: int = 0) -> list[Message]:
+    """The last messages but for the newest, oldest first. Their numbers have no gaps, so these can be counted off."""
+    if limit < 1:
+        raise Invalid(f"{limit} is not a number of messages", hint=f"use 1 to {_MOST}")
+    before = space.last_seq - offset + 1
+    return spaces.read(desk.work, space.id, as_=desk.me.name, before_seq=before, limit=min(limit, _MOST))
+
+
+def _written(said: list[Message]) -> list[Json]:
+    """The newest of them that there is room for."""
+    return fitting(reversed(said), _message)[::-1]
+
+
+def _message(message: Message) -> Json:
+    return {
+        "id": message.id,
+        "senderName": message.sender_display,
+        "senderType": message.sender_kind.value,
+        "content": texts.cut(message.content, ROOM // 2),
+        "timestamp": rfc3339(message.created_at),
+    }

@@ -1,0 +1,104 @@
+"""
+Which model a configuration means.
+
+    demo              the built-in one
+    openai:NAME       OpenAI, or any server that speaks its chat-completions protocol, at `base_url`
+    anthropic:NAME    Anthropic
+    ollama:NAME       Ollama on this machine, or at `base_url`
+
+A model whose key is missing is stood in for by the demo, which says so. A server of one's own need not have a key.
+Libraries are imported when they are needed, because that takes most of a second.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from gatepost.adapters.models.demo import DemoModel
+from gatepost.core.agent import DEMO, ModelChoice
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports.model import Model
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: seconds to wait for a connection, and for a server that says nothing at all
+_CONNECT: Final = 10.0
+SILENCE: Final = 60.0
+
+_OLLAMA: Final = "http://127.0.0.1:11434/v1"
+#: for servers that ask for no key, where the library insists on one
+_NO_KEY: Final = "none"
+
+
+def open_model(choice: ModelChoice, environ: Mapping[str, str], *, silence: float = SILENCE) -> Model:
+    """Open the model, or the demo in its place. Nothing is asked of it yet."""
+    if choice.name == DEMO:
+        return DemoModel()
+    provider, _, name = choice.name.partition(":")
+    if provider not in {"openai", "anthropic", "ollama"} or not name:
+        raise Invalid(f"{choice.name!r} is not a model", hint="use openai:NAME, anthropic:NAME, ollama:NAME or demo")
+    upper = provider.upper()
+    url = choice.base_url or environ.get(f"{upper}_BASE_URL") or (_OLLAMA if provider == "ollama" else None)
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise Invalid(f"the address for {choice.name!r} is none", hint="it begins with http:// or https://")
+    variable = choice.key_env or f"{upper}_API_KEY"
+    key = environ.get(variable, "").strip()
+    if not key and (choice.key_env or url is None):
+        return DemoModel(f"{DEMO} (no {variable})")
+    try:
+        match provider:
+            case "openai":
+                return _openai(choice.name, name, url, key or _NO_KEY, silence)
+            case "ollama":
+                return _ollama(choice.name, name, url, key or _NO_KEY, silence)
+            case _:
+                return _anthropic(choice.name, name, url, key or _NO_KEY, silence)
+    except ImportError:
+        extra = "anthropic" if provider == "anthropic" else "openai"
+        raise Unavailable(f"{choice.name!r} needs its library", hint=f"pip install 'gatepost[{extra}]'") from None
+
+
+def _openai(label: str, name: str, url: str | None, key: str, silence: float) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_timeout(silence))
+    provider = (
+        OpenAICompatibleProvider("openai-compatible", openai_client=client)
+        if url
+        else OpenAIProvider(openai_client=client)
+    )
+    return PydanticModel(OpenAIChatModel(name, provider=provider), label, finishes=True, close=client.close)
+
+
+def _ollama(label: str, name: str, url: str | None, key: str, silence: float) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.providers.ollama import OllamaProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_timeout(silence))
+    return PydanticModel(OllamaModel(name, provider=OllamaProvider(openai_client=client)), label, close=client.close)
+
+
+def _anthropic(label: str, name: str, url: str | None, key: str, silence: float) -> Model:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=_timeout(silence))
+    model = AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+    return PydanticModel(model, label, finishes=True, close=client.close)
+
+
+def _timeout(silence: float) -> "httpx2.Timeout":
+    import httpx2
+
+    return httpx2.Timeout(silence, connect=_CONNECT)

@@ -1,0 +1,108 @@
+"""
+A model behind pydantic-ai: one request at a time, streamed.
+
+Calls are given ids of ours. Some servers send none, or `call_0` in every reply; but by its id a call is remembered for
+good, and what it did is recognised.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
+from uuid import uuid4
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from gatepost.adapters.models import talk
+from gatepost.adapters.models.blame import blame
+from gatepost.core.mind import Reply
+from gatepost.ports.model import Ask, CallDelta, Heard, ModelFailed, TextDelta, Trouble
+
+#: seconds that a whole answer may take
+PATIENCE: Final = 600.0
+
+
+class PydanticModel:
+    def __init__(
+        self, model: Model, name: str, *, finishes: bool = False, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`finishes` if its server always says why an answer ends: then one without a reason was cut off."""
+        self._model = model
+        self._name = name
+        self._finishes = finishes
+        self._close = close
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        ids: dict[int, str] = {}
+        try:
+            async with model_request_stream(
+                self._model,
+                talk.messages(ask),
+                model_settings=_settings(ask),
+                model_request_parameters=ModelRequestParameters(function_tools=[talk.tool(one) for one in ask.tools]),
+            ) as stream:
+                calls: dict[int, ToolCallPart] = {}
+                async for event in stream:
+                    match event:
+                        case (
+                            PartStartEvent(part=TextPart(content=text))
+                            | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+                        ) if text:
+                            yield TextDelta(talk.clean(text))
+                        case PartStartEvent(index=index, part=ToolCallPart() as part):
+                            calls[index] = part
+                            yield _heard(ids.setdefault(index, _new_id()), part)
+                        case PartDeltaEvent(index=index, delta=ToolCallPartDelta() as delta) if index in calls:
+                            part = delta.apply(calls[index])
+                            if isinstance(part, ToolCallPart):
+                                calls[index] = part
+                                yield _heard(ids[index], part)
+                response = stream.get()
+            said = self._reply(response, [ids[index] for index in sorted(ids)])
+        except Exception as error:  # noqa: BLE001 (whoever asks knows only one kind of failure)
+            raise blame(error, self._name) from None
+        yield said
+
+    async def close(self) -> None:
+        if self._close is not None:
+            await self._close()
+
+    def _reply(self, response: ModelResponse, ids: list[str]) -> Reply:
+        if response.finish_reason == "content_filter":
+            raise ModelFailed(Trouble.CONTENT, f"{self._name} refused to answer this")
+        unfinished = self._finishes and not (response.provider_details or {}).get("finish_reason")
+        if unfinished or response.finish_reason == "error" or response.state in {"incomplete", "interrupted"}:
+            raise ModelFailed(Trouble.OVERLOAD, f"{self._name} broke off its answer")
+        more = sum(isinstance(part, ToolCallPart) for part in response.parts) - len(ids)
+        return talk.reply(response, model=self._name, ids=[*ids, *(_new_id() for _ in range(more))])
+
+
+def _settings(ask: Ask) -> ModelSettings:
+    settings = ModelSettings(request_timeout=PATIENCE)
+    if ask.temperature is not None:
+        settings["temperature"] = ask.temperature
+    if ask.max_tokens is not None:
+        settings["max_tokens"] = ask.max_tokens
+    return settings
+
+
+def _heard(call: str, part: ToolCallPart) -> CallDelta:
+    written = part.args if isinstance(part.args, str) else talk.arguments(part.args) if part.args else ""
+    return CallDelta(call, talk.clean(part.tool_name), talk.clean(written))
+
+
+def _new_id() -> str:
+    return f"call_{uuid4().hex}"

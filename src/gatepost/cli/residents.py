@@ -1,0 +1,232 @@
+"""What residents are told to be, what they did and what they have in mind, on the command line."""
+
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import Annotated, Any, Final
+
+import typer
+
+from gatepost.actions.directory import Newcomer
+from gatepost.cli import entities, here, output, words
+from gatepost.core import config as rules
+from gatepost.core import ids, line, unwire, wire
+from gatepost.core.agent import Resident
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.instants import SECOND, rfc3339
+from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core.run import Run, Status
+from gatepost.errors import Invalid
+
+_LARGEST: Final = 512 * 1024
+#: characters of what was said then that stand beside what is said now
+_BESIDE: Final = 60
+
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="M", help="openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key."),
+]
+Description = Annotated[str | None, typer.Option("--description", metavar="TEXT", help="What it is for.")]
+Instructions = Annotated[
+    str | None,
+    typer.Option("--instructions", metavar="TEXT|@FILE|-", help="What it is told; @FILE reads a file, - stdin."),
+]
+ConfigFile = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="A configuration in JSON, or TOML if the name ends so; - is stdin."),
+]
+
+
+def told(model: str | None, description: str | None, instructions: str | None, file: str | None) -> dict[str, Any]:
+    """What is said of a configuration: by the file, and over it by the options."""
+    if file == instructions == "-":
+        raise Invalid("stdin can be read only once", hint="name a file for --config or --instructions")
+    document = words.document(file, _LARGEST) if file is not None else {}
+    given = {
+        "model": words.given(model, "--model"),
+        "description": description,
+        "instructions": words.told(instructions, _LARGEST) if instructions is not None else None,
+    }
+    config = document | {field: value for field, value in given.items() if value is not None}
+    rules.parse(config, masked=True)  # the same words for what is wrong with it, whoever would find it
+    return config
+
+
+def add(newcomer: Newcomer, config: dict[str, Any], *, json: bool) -> None:
+    with here.opened() as place:
+        if config:
+            place.verbs.settle(newcomer, config)
+        else:
+            place.verbs.register(newcomer)
+        entity, resident = place.verbs.agent(newcomer.name)
+    said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
+    _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
+
+
+def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
+    if not fields:
+        raise Invalid(
+            "nothing is to be changed", hint="give --model, --instructions, --config or --display, --team ..."
+        )
+    with here.opened() as place:
+        entities.expect(place.verbs.entity(name), Kind.AGENT)
+        place.verbs.change_agent(name, fields)
+        entity, resident = place.verbs.agent(name)
+    said = f"; its configuration is number {resident.version}" if resident else ""
+    _done(entity, resident, f"changed {entity.name!r}{said}", json=json)
+
+
+def pause(name: str, *, json: bool) -> None:
+    with here.opened() as place:
+        entities.expect(place.verbs.entity(name), Kind.AGENT)
+        place.verbs.pause(name)
+        entity, resident = place.verbs.agent(name)
+    _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
+
+
+def resume(name: str, *, json: bool) -> None:
+    with here.opened() as place:
+        entities.expect(place.verbs.entity(name), Kind.AGENT)
+        place.verbs.resume(name)
+        entity, resident = place.verbs.agent(name)
+    _done(entity, resident, f"{entity.name!r} goes on", json=json)
+
+
+def show(name: str, *, json: bool) -> None:
+    with here.opened() as place:
+        entities.expect(place.verbs.entity(name), Kind.AGENT)
+        entity, resident = place.verbs.agent(name)
+        account = place.verbs.account(entity.name)
+        now = place.verbs.now()
+    if json:
+        output.document(wire.agent(entity, resident) | {"inbox": wire.account(account)})
+        return
+    output.facts([*entities.facts(entity, account), *(_facts(resident, now) if resident else ())])
+    if resident and resident.config.instructions:
+        output.line_out("instructions")
+        output.line_out(output.prose(resident.config.instructions))
+
+
+def runs(name: str, *, status: str | None, limit: str, json: bool) -> None:
+    most = words.number(limit, "--limit", most=100_000)
+    wanted = _status(status) if status is not None else None
+    with here.opened() as place:
+        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
+        found = place.verbs.runs(agent=agent, status=wanted, limit=most + 1)
+    shown = found[:most]
+    if json:
+        output.document([wire.run(each) for each in shown])
+    elif shown:
+        headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
+        output.table(headings, [_row(each) for each in shown])
+    else:
+        output.talk(f"{agent!r} has no run" + (f" that is {wanted}" if wanted else ""))
+    if len(found) > most:
+        output.talk(f"there are more than {most}: raise --limit")
+
+
+def mind(name: str, *, json: bool) -> None:
+    with here.opened() as place:
+        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
+        found = place.verbs.mind(agent)
+    if json:
+        output.document(found)
+        return
+    if found["dropped"]:
+        output.line_out(f"({output.count(found['dropped'], 'older summary')} only in the runs)")
+    for summary in found["summaries"]:
+        output.line_out(f"- {line.escaped(summary)}")
+    for turn in found["turns"]:
+        for said in _told(unwire.turn(turn)):
+            output.line_out(said)
+    turns = output.count(len(found["turns"]), "turn")
+    output.talk(f"{turns}, about {output.count(found['tokens'], 'token')}")
+
+
+def replay(run: str, model: str, *, json: bool) -> None:
+    with here.opened() as place:
+        found = place.verbs.replay_run(ids.check("run", run), model)
+    if json:
+        output.document(found)
+        return
+    then = _deeds(unwire.turn(each) for each in found["original"])
+    now = _deeds(unwire.turn(each) for each in found["replayed"])
+    output.table(["", "THEN", "NOW"], [_beside(*pair) for pair in zip_longest(then, now, fillvalue="")])
+    output.line_out("same" if found["same"] else "different")
+    output.talk(f"{found['model']} was shown the run again; nothing was done")
+
+
+def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:
+    if json:
+        output.document(wire.agent(entity, resident))
+    else:
+        output.line_out(entity.name)
+        output.talk(said)
+
+
+def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:
+    config = resident.config
+    paused = f"paused since {rfc3339(resident.paused_at)}" if resident.paused_at is not None else None
+    resting = resident.rest_until is not None and resident.rest_until > now
+    rests = f"rests until {rfc3339(resident.rest_until)}" if resident.rest_until is not None and resting else None
+    return [
+        ("lives here", paused or rests or "and thinks when there is something to think about"),
+        ("model", config.model.name),
+        ("fallback", config.model.fallback),
+        ("about", config.description),
+        ("tools", ", ".join(f"{tool.name} ({tool.execution})" for tool in config.tools)),
+        ("servers", ", ".join(server.name for server in config.servers)),
+        ("skills", ", ".join(config.skills)),
+        ("steps", f"at most {config.loop.max_steps} a cycle, and {config.loop.max_tokens} tokens"),
+        ("mind", f"{resident.tokens} of {config.mind.max_tokens} tokens"),
+        ("cycles", resident.cycles),
+        ("failures", resident.failures or None),
+        ("version", resident.version),
+    ]
+
+
+def _row(run: Run) -> list[str]:
+    return [
+        run.id,
+        str(run.cycle),
+        run.status.value,
+        run.cause,
+        str(run.events),
+        str(run.steps),
+        str(run.prompt_tokens + run.completion_tokens),
+        rfc3339(run.started_at - run.started_at % SECOND),
+        line.quote(run.error or run.summary),
+    ]
+
+
+def _told(turn: Turn) -> list[str]:
+    """A turn of a mind: who, and what."""
+    match turn:
+        case Prompt(text=text):
+            return ["shown", output.prose(text)]
+        case Reply():
+            return ["said", *(output.prose(deed) for deed in _deeds([turn]))]
+        case Result(tool=tool, content=content):
+            return [f"{line.escaped(tool)} returned", output.prose(content)]
+
+
+def _deeds(turns: Iterable[Turn]) -> list[str]:
+    """What was said and done, one thing each."""
+    deeds: list[str] = []
+    for turn in turns:
+        if isinstance(turn, Reply):
+            deeds += [turn.text] if turn.text else []
+            deeds += [f"{call.tool} {call.arguments}" for call in turn.calls]
+    return deeds
+
+
+def _beside(then: str, now: str) -> list[str]:
+    shown = [line.escaped(" ".join(each.split())) for each in (then, now)]
+    cut = shown[0] if len(shown[0]) <= _BESIDE else f"{shown[0][: _BESIDE - 3]}..."
+    return ["=" if then == now else "!", cut, shown[1]]
+
+
+def _status(text: str) -> Status:
+    try:
+        return Status(text)
+    except ValueError:
+        raise Invalid(f"{text!r} is not a status of a run", hint=f"use one of {', '.join(Status)}") from None

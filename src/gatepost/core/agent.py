@@ -1,0 +1,142 @@
+"""
+What a resident is told to be: its model, its instructions, its tools, and how far it may go in one cycle.
+
+An agent with a configuration is a resident: Gatepost thinks for it. One without is a guest, and reads its inbox itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from gatepost.core.event import Json
+from gatepost.core.instants import SECOND, Duration, Instant
+
+#: the model that needs no key: deterministic, and says that it is a demo
+DEMO: Final = "demo"
+#: the model of an agent that is a Python function in some process
+CODE: Final = "code"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    #: `anthropic:NAME`, `openai:NAME`, `ollama:NAME`, `demo`, or `code` for a Python function
+    name: str = DEMO
+    #: of an OpenAI-compatible server
+    base_url: str | None = None
+    #: the environment variable that holds its key, where it is not the provider's usual one
+    key_env: str | None = None
+    temperature: float | None = None
+    #: tokens of one answer
+    max_tokens: int | None = None
+    #: another model, for when this one fails again and again
+    fallback: str | None = None
+
+
+class Execution(StrEnum):
+    """Who does what a tool says."""
+
+    #: the gateway calls a URL
+    GATEWAY = "gateway"
+    #: somebody outside, who posts the result later
+    EXTERNAL = "external"
+    #: whoever reads the space does, and posts the result later
+    SPACE = "space"
+    #: a Python function in this process
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The HTTP request of a tool. `{name}` in the URL, the headers and the body stands for an argument."""
+
+    url: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: None sends the arguments as they are
+    body: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    name: str
+    description: str = ""
+    #: JSON Schema of the arguments
+    schema: Json = field(default_factory=lambda: {"type": "object", "properties": {}})
+    execution: Execution = Execution.EXTERNAL
+    #: whether the readers of the active space see it at work
+    visible: bool = True
+    #: whether the agent goes on without the result, which comes to its inbox
+    is_async: bool = False
+    timeout: Duration = 30 * SECOND
+    request: Request | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServer:
+    """An MCP server whose tools the agent may use: at a URL, or a command to run."""
+
+    name: str
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MindRules:
+    #: above so many tokens older cycles are replaced by their summaries
+    max_tokens: int = 100_000
+    #: so many of the last cycles stay whole, if they fit
+    recent: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """From this step on, only these tools."""
+
+    step: int
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopRules:
+    max_steps: int = 20
+    #: prompt and completion tokens of a cycle, as the model counts them
+    max_tokens: int = 50_000
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    model: ModelChoice = field(default_factory=ModelChoice)
+    description: str = ""
+    instructions: str = ""
+    tools: tuple[Tool, ...] = ()
+    servers: tuple[ToolServer, ...] = ()
+    mind: MindRules = field(default_factory=MindRules)
+    loop: LoopRules = field(default_factory=LoopRules)
+    skills: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """A resident as it stands."""
+
+    #: of its entity
+    number: int
+    name: str
+    display: str
+    config: Config
+    #: grows with every change of the configuration
+    version: int
+    paused_at: Instant | None = None
+    #: cycles it has completed
+    cycles: int = 0
+    #: what its mind weighs
+    tokens: int = 0
+    #: failures of its model in a row, and until when it rests because of them
+    failures: int = 0
+    rest_until: Instant | None = None
+    #: how many items its next batch may have while a poisoned one is being looked for
+    cap: int | None = None

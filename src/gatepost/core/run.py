@@ -1,0 +1,90 @@
+"""
+A run: one cycle of a resident, from the batch it woke for to its closing words, as a journal of steps.
+
+    running --> completed                    its summary is in the mind
+        |-----> waiting_tool --> completed   the same; a tool outside has not answered yet
+        |-----> skipped                      it had nothing to say: the mind does not know of it
+        |-----> failed                       the model failed before anything was done: the batch was given back
+        `-----> cancelled                    somebody stopped it
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gatepost.core.event import Json
+from gatepost.core.instants import Instant
+from gatepost.core.mind import Turn
+
+
+class Status(StrEnum):
+    RUNNING = "running"
+    WAITING_TOOL = "waiting_tool"
+    COMPLETED = "completed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    #: what other rows refer to; never shown
+    number: int
+    id: str
+    agent: str
+    status: Status
+    #: the how-manieth cycle of its agent it is
+    cycle: int
+    #: what woke it: the type of the first event of its batch
+    cause: str
+    #: the claim that holds its events, and the fence it was taken with
+    claim: str
+    claim_fence: int
+    #: how many events it was shown
+    events: int
+    #: replies of the model
+    steps: int = 0
+    #: results of tools that changed something
+    effects: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    #: links of the longest chain of events that led here
+    hops: int = 0
+    #: the version of the agent's configuration, and the model that thought
+    version: int = 0
+    model: str = ""
+    #: the mind it began with: what was carried then
+    carried: int | None = None
+    summary: str = ""
+    error: str | None = None
+    started_at: Instant
+    ended_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    #: its place in the run, from 1 on
+    number: int
+    turn: Turn
+    at: Instant
+
+
+class CallStatus(StrEnum):
+    PENDING = "pending"
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCall:
+    """A call of a tool that somebody outside answers."""
+
+    id: str
+    run: str
+    agent: str
+    tool: str
+    arguments: str
+    status: CallStatus
+    result: Json = None
+    created_at: Instant
+    expires_at: Instant
+    ended_at: Instant | None = None

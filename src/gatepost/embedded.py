@@ -1,0 +1,176 @@
+"""
+Gatepost in your own process: the same inbox, spaces and residents, without a server.
+
+    post = Gatepost("sqlite:///office.db")
+
+    @post.agent("analyst")
+    async def analyst(batch, me):
+        for event in batch.of(Posted):
+            await me.reply(event, "...")
+
+    async with post:
+        q4 = await post.space("q4-report", members=["husam", "analyst"])
+        await q4.say("Pull the numbers", by="husam")
+        await post.until_idle()
+        print(await q4.transcript())
+
+An agent is a function, or a model with instructions; either way it lives in this process while `async with` lasts. The
+store is an ordinary one: a gateway and the command line may use it at the same time.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from gatepost import app
+from gatepost.actions import agents, directory, inbox, intake, spaces
+from gatepost.actions.directory import Newcomer
+from gatepost.core import config
+from gatepost.core.agent import CODE, DEMO, Config, ModelChoice
+from gatepost.core.entity import Kind
+from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.space import Message
+from gatepost.errors import Conflict, Invalid, NotFound, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.runtime.code import Function
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.household import Habits, Household, living
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SOURCE: Final = "python"
+
+
+class Agent:
+    """
+    An agent of this process. As a decorator it takes the function that is its mind; `tool` adds a function to what its
+    model can do.
+    """
+
+    def __init__(self, name: str, config: Config) -> None:
+        self.name = name
+        self.config = config
+        self.function: Function | None = None
+        self.tools: dict[str, Callable[..., Awaitable[object]]] = {}
+
+    def __call__(self, function: F) -> F:
+        if not inspect.iscoroutinefunction(function):
+            raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
+        self.function = function
+        return function
+
+    def tool(self, function: F) -> F:
+        """Let the agent's model call this function; its signature and docstring are what the model is told."""
+        if not inspect.iscoroutinefunction(function):
+            raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
+        self.tools[function.__name__] = function
+        return function
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A space."""
+
+    id: str
+    _store: Store
+
+    async def say(self, text: str, *, by: str) -> Message:
+        return await self._store.run(spaces.post, self.id, sender=by, content=text, lane=self.id)
+
+    async def messages(self) -> list[Message]:
+        return await self._store.read(spaces.read, self.id)
+
+    async def transcript(self) -> str:
+        """What was said, a line each."""
+        return "\n".join(f"{one.sender}: {one.content}" for one in await self.messages())
+
+
+class Gatepost:
+    def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
+        """`environ` is where models find their keys; the process's own environment unless given."""
+        self._exchange = Exchange()
+        self._store = app.open_store(store, bell=self._exchange.bell)
+        self._environ = environ
+        self._agents: dict[str, Agent] = {}
+        self._stack = AsyncExitStack()
+        self._household: Household | None = None
+
+    def agent(self, name: str, *, model: str | None = None, instructions: str = "", **more: Any) -> Agent:
+        """Name an agent of this process: over a function, or with a model; `more` are fields of `Config`."""
+        choice = ModelChoice(name=model or (DEMO if instructions else CODE))
+        made = Agent(name, Config(model=choice, instructions=instructions, **more))
+        if name in self._agents:
+            raise Conflict(f"there is an agent {name!r} already")
+        self._agents[name] = made
+        return made
+
+    async def __aenter__(self) -> Self:
+        await self._stack.__aenter__()
+        try:
+            self._stack.callback(self._store.close)
+            self._store.migrate()
+            app.register_administrator(self._store)
+            for agent in self._agents.values():
+                await self._settle(agent)
+            await self._stack.enter_async_context(self._exchange.open())
+            tools = {name: agent.tools for name, agent in self._agents.items()}
+            means = await self._stack.enter_async_context(
+                app.means(self._store, self._exchange.send, environ=self._environ, functions=tools)
+            )
+            minds = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
+            self._household = await self._stack.enter_async_context(living(means, self._exchange, Habits(), minds))
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _settle(self, agent: Agent) -> None:
+        if agent.config.model.name == CODE and agent.function is None:
+            raise Invalid(f"{agent.name!r} has neither a function nor a model")
+        with suppress(Conflict):
+            await self._store.run(directory.register, Newcomer(name=agent.name, kind=Kind.AGENT))
+        await self._store.run(agents.configure, agent.name, config.document(agent.config))
+
+    async def space(self, name: str, *, members: Sequence[str] = ()) -> Room:
+        """The space of that name, made if there is none. Members who are not known yet are people."""
+        for member in members:
+            try:
+                await self._store.read(directory.find, member)
+            except UnknownAddress:
+                await self.person(member)
+        try:
+            found = await self._store.read(spaces.show, name)
+        except NotFound:
+            found = await self._store.run(spaces.create, name=name, id=name, members=members)
+        for member in members:
+            with suppress(Conflict):
+                await self._store.run(spaces.join, found.id, member)
+        return Room(found.id, self._store)
+
+    async def person(self, name: str, *, display: str | None = None) -> None:
+        """Register a person, if there is none of that name."""
+        with suppress(Conflict):
+            await self._store.run(directory.register, Newcomer(name=name, kind=Kind.HUMAN, display=display))
+
+    async def push(self, to: str, content: str = "", **fields: Any) -> Pushed:
+        """Tell somebody something; the fields are those of `Push`."""
+        wish = Push(to=to, content=content, **{"source": _SOURCE} | fields)
+        return await self._store.run(intake.push, wish)
+
+    async def inbox(self, name: str) -> list[Item]:
+        """What is in somebody's inbox, in order of arrival."""
+        return await self._store.read(inbox.page, name)
+
+    async def until_idle(self) -> None:
+        """Wait until nobody here thinks, and nobody has anything to think about."""
+        if self._household is None:
+            raise Conflict("nobody is at work yet", hint="use `async with post:`")
+        await self._household.supervisor.idle()

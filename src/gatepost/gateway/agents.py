@@ -1,0 +1,177 @@
+"""Agents: `/api/agents`, guests and residents, and what a resident knows."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gatepost.actions import agents, directory, goals, journal, memories
+from gatepost.core import config as rules
+from gatepost.core import wire
+from gatepost.core.agent import Resident
+from gatepost.core.entity import Entity, Kind
+from gatepost.core.goal import Status as GoalStatus
+from gatepost.core.ring import Ring
+from gatepost.core.run import Status
+from gatepost.gateway import shapes, thoughts
+from gatepost.gateway.auth import Principal, administrator, caller, somebody
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import AgentChange, NewAgent
+from gatepost.ports.store import Reader, Work
+
+router = APIRouter(prefix="/api/agents", tags=["agents"], responses=documented(401, 403, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(thoughts.Agent, 201) | documented(404, 409))
+async def add_agent(body: NewAgent, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Register an agent: a resident if anything of a configuration is given, else a guest."""
+    administrator(who)
+    newcomer = directory.Newcomer(
+        name=body.name,
+        kind=Kind.AGENT,
+        display=body.display_name,
+        team=body.team,
+        role=body.role,
+        owner=body.owner,
+        aliases=body.aliases,
+    )
+    wish = {field: value for field, value in body.configuration().items() if value is not None}
+
+    def verb(work: Work) -> wire.Document:
+        if wish:
+            agents.settle(work, newcomer, rules.parse(wish))
+        else:
+            directory.register(work, newcomer)
+        return wire.agent(*_agent(work, newcomer.name))
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.get("", responses=shaped(shapes.EntityPage))
+async def list_agents(
+    who: Who, house: House, team: str | None = None, retired: bool = False, after: After = 0, limit: Limit = 100
+) -> Any:
+    """The agents there are, in order of registration."""
+    somebody(who)
+    found = await house.store.read(
+        directory.page, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit
+    )
+    return page([wire.entity(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{name}", responses=shaped(thoughts.Agent) | documented(404))
+async def show_agent(name: str, who: Who, house: House) -> Any:
+    """An agent, by its name or an alias; its configuration only to itself and the administrator."""
+    me = who.as_(None)
+    entity, resident = await house.store.read(_agent, name)
+    return wire.agent(entity, resident, whole=me in (None, entity.name))
+
+
+@router.patch("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
+async def change_agent(
+    name: str, body: AgentChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Change what is named in the body; the rest stays. A guest that is given a configuration becomes a resident."""
+    administrator(who)
+    wish, changes = body.configuration(), body.changes()
+
+    def verb(work: Work) -> wire.Document:
+        agents.change(work, name, changes, wish)
+        return wire.agent(*_agent(work, name))
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.delete("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
+async def retire_agent(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Retire an agent: it keeps its history and receives nothing more."""
+    administrator(who)
+
+    def verb(work: Work) -> wire.Document:
+        directory.retire(work, agents.of_kind(directory.find(work, name)).name)
+        return wire.agent(*_agent(work, name))
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.post("/{name}/wake", status_code=202, responses=shaped(shapes.Woken, 202) | documented(404))
+async def wake(name: str, who: Who, house: House) -> Any:
+    """Let an agent look at its inbox; if it is empty, nothing else happens."""
+    agent = await _own(house, who, name)
+    house.exchange.send([Ring(agent.name, "wake")])
+    return {"name": agent.name, "woken": True}
+
+
+@router.post("/{name}/pause", responses=shaped(thoughts.Agent) | documented(404))
+async def pause(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Let a resident begin nothing from now on; its inbox fills meanwhile."""
+    administrator(who)
+
+    def verb(work: Work) -> wire.Document:
+        agents.pause(work, name)
+        return wire.agent(*_agent(work, name))
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.post("/{name}/resume", responses=shaped(thoughts.Agent) | documented(404))
+async def resume(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Let a resident go on with whatever waits."""
+    administrator(who)
+
+    def verb(work: Work) -> wire.Document:
+        agents.resume(work, name)
+        return wire.agent(*_agent(work, name))
+
+    return await write(house, request, who, key, verb, lane="directory")
+
+
+@router.get("/{name}/runs", responses=shaped(thoughts.RunPage) | documented(404))
+async def list_runs(
+    name: str, who: Who, house: House, status: thoughts.RunStatus | None = None, after: After = 0, limit: Limit = 100
+) -> Any:
+    """What an agent did, the newest run first."""
+    agent = await _own(house, who, name)
+    wanted = Status(status) if status else None
+    found = await house.store.read(journal.page, agent=agent.name, status=wanted, before=after or None, limit=limit)
+    return page([wire.run(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{name}/mind", responses=shaped(thoughts.Mind) | documented(404))
+async def show_mind(name: str, who: Who, house: House) -> Any:
+    """What a resident would begin its next cycle with."""
+    agent = await _own(house, who, name)
+    mind = await house.store.read(journal.mind, agent.name)
+    return wire.mind(agent.name, mind.carried, mind.turns, mind.tokens)
+
+
+@router.get("/{name}/memories", responses=shaped(thoughts.MemoryPage) | documented(404))
+async def list_memories(name: str, who: Who, house: House) -> Any:
+    """What an agent has told itself to remember, the newest first."""
+    agent = await _own(house, who, name)
+    found = await house.store.read(memories.page, agent.name)
+    return {"items": [wire.memory(one) for one in found], "next": None}
+
+
+@router.get("/{name}/goals", responses=shaped(thoughts.GoalPage) | documented(404))
+async def list_goals(name: str, who: Who, house: House, status: GoalStatus | None = None) -> Any:
+    """What an agent works towards, the most important first."""
+    agent = await _own(house, who, name)
+    found = await house.store.read(goals.page, agent.name, status=status)
+    return {"items": [wire.goal(one) for one in found], "next": None}
+
+
+async def _own(house: Office, who: Principal, name: str) -> Entity:
+    """An agent, for itself and the administrator."""
+    agent, _ = await house.store.read(_agent, name)
+    who.as_(agent.name)
+    return agent
+
+
+def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = agents.of_kind(directory.show(reader, name))
+    return found, agents.show(reader, found.name)

@@ -1,0 +1,114 @@
+"""Runs: `/api/runs`, what residents did step by step, and the calls they wait for."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from gatepost.actions import journal
+from gatepost.core import config, wire
+from gatepost.core.run import OpenCall, Run, Status, Step
+from gatepost.errors import NotFound
+from gatepost.gateway import stream, thoughts
+from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.wire import ReplayWish, ToolResult
+from gatepost.ports.store import Reader, Work
+from gatepost.runtime.replay import replay as replayed
+
+router = APIRouter(prefix="/api/runs", tags=["runs"], responses=documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.get("", responses=shaped(thoughts.RunPage))
+async def list_runs(
+    who: Who,
+    house: House,
+    agent: str | None = None,
+    status: thoughts.RunStatus | None = None,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Any:
+    """The runs of the caller, the newest first; for the administrator all, or those of an agent."""
+    wanted = Status(status) if status else None
+    found = await house.store.read(journal.page, agent=who.as_(agent), status=wanted, before=after or None, limit=limit)
+    return page([wire.run(one) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{id}", responses=shaped(thoughts.RunShown))
+async def show(id: str, who: Who, house: House) -> Any:
+    """A run of the caller's, and the calls that somebody outside answers; the administrator sees all."""
+    run, calls = await house.store.read(_waiting, id, who.as_(None))
+    return wire.run(run) | {"calls": [wire.call(one) for one in calls]}
+
+
+@router.get("/{id}/steps", responses=shaped(thoughts.StepPage))
+async def list_steps(id: str, who: Who, house: House) -> Any:
+    """What was shown, said and done in a run, in order."""
+    _, steps = await house.store.read(_journal, id, who.as_(None))
+    return {"items": [wire.step(one) for one in steps], "next": None}
+
+
+@router.get("/{id}/stream", tags=["streams"], response_class=stream.EventStream, responses=stream.STREAMED)
+async def watch(id: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
+    """Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID."""
+    me = who.as_(None)
+    run = await house.store.read(_own, id, me)
+    return await stream.respond(request, house, [stream.run_part(house, run.id)], who=me, last=last)
+
+
+@router.post("/{id}/tool-results", responses=shaped(thoughts.OpenCall) | documented(409))
+async def answer(
+    id: str, body: ToolResult, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Give the result of a call that a run waits for: its agent is told."""
+    run = await house.store.read(_own, id, who.as_(None))
+
+    def verb(work: Work) -> wire.Document:
+        return wire.call(journal.answer(work, run.id, body.call_id, body.result))
+
+    return await write(house, request, who, key, verb, lane=run.agent)
+
+
+@router.post("/{id}/cancel", responses=shaped(thoughts.Run) | documented(409))
+async def cancel(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Stop a run; what it has done stays done."""
+    administrator(who)
+    run = await house.store.read(_own, id, None)
+
+    def verb(work: Work) -> wire.Document:
+        return wire.run(journal.cancel(work, run.id))
+
+    return await write(house, request, who, key, verb, lane=run.agent)
+
+
+@router.post("/{id}/replay", responses=shaped(thoughts.Replayed))
+async def replay(id: str, body: ReplayWish, who: Who, house: House) -> Any:
+    """Show what another model would have said and done in a past run. Nothing is done, and nothing stored."""
+    administrator(who)
+    run = await house.store.read(_own, id, None)
+    model = await house.models(config.parse({"model": body.model}).model)
+    told = await replayed(house.store, run.id, model)
+    return wire.replayed(run.id, model.name, original=told.original, replayed=told.replayed, same=told.same)
+
+
+def _own(reader: Reader, id: str, me: str | None) -> Run:
+    """A run, if it is one's own; the administrator (None) may see all."""
+    run = journal.show(reader, id)
+    if me is not None and run.agent != me:
+        raise NotFound(f"there is no run {id!r} of {me!r}")
+    return run
+
+
+def _waiting(reader: Reader, id: str, me: str | None) -> tuple[Run, list[OpenCall]]:
+    run = _own(reader, id, me)
+    return run, journal.waited_for(reader, run.id)
+
+
+def _journal(reader: Reader, id: str, me: str | None) -> tuple[Run, list[Step]]:
+    run = _own(reader, id, me)
+    return run, journal.steps(reader, run.id)

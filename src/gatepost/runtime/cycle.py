@@ -1,0 +1,369 @@
+"""
+The think cycle of a resident.
+
+    batch -> [ask the model -> do what it calls for -> look at the inbox]* -> closing words
+
+What it is shown is the system prompt, rebuilt each time; what it carries of old cycles; the later cycles; this one.
+Every step is in the journal before the next begins (`actions/cycle.py` argues why that is enough), so a cycle that is
+taken up again after a crash goes on from the last one: `Cycle` is made from the journal alone, also at the beginning.
+
+Between steps the inbox is looked at. What is critical is taken into the cycle in full, and journalled. Of the rest a
+preview is shown, which is not.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import structlog
+
+from gatepost.actions import agents, prompt, spaces
+from gatepost.actions import cycle as journal
+from gatepost.actions import journal as runs
+from gatepost.actions.cycle import Held, Taken
+from gatepost.core import line, rest
+from gatepost.core import prompt as words
+from gatepost.core.agent import ModelChoice, Resident
+from gatepost.core.errand import Errand
+from gatepost.core.event import Item, Priority
+from gatepost.core.frame import Frame
+from gatepost.core.instants import SECOND
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
+from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
+from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
+from gatepost.ports.store import Reader, Store
+from gatepost.runtime.results import failure, succeeded
+from gatepost.runtime.streaming import Streams, key
+from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waiting
+
+log = structlog.get_logger("gatepost.cycle")
+
+SKIP: Final = "skip"
+_PREVIEWED: Final = 5
+_PREVIEW: Final = 50
+#: characters of a summary
+_SUMMARY: Final = 1_000
+#: refusals of what was begun after which it is given up
+_ATTEMPTS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Slept:
+    """The cycle is over; there may be more to think about."""
+
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """The model failed; to be tried again in so many seconds."""
+
+    seconds: float
+
+
+Outcome = Slept | Resting
+
+
+def may_always_end(reader: Reader, name: str) -> str | None:  # noqa: ARG001 (it has the shape of a gate)
+    """No gate: a cycle may end when it will."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What thinking takes."""
+
+    store: Store
+    #: an open model; who asked does not close it
+    model: Callable[[ModelChoice], Awaitable[Model]]
+    #: the tools of a resident, for as long as a cycle lasts
+    toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]]
+    #: to live readers
+    send: Callable[[Sequence[Frame]], None]
+    #: between 0 and 1
+    chance: Callable[[], float]
+    #: what an agent is told that may not end its cycle yet, None when it may
+    gate: Callable[[Reader, str], str | None] = field(default=may_always_end)
+
+
+async def think(means: Means, taken: Taken) -> Outcome:
+    """Go through a cycle from its last step to its end."""
+    async with means.toolkit(taken.held.resident) as toolkit:
+        cycle = Cycle(means, taken, toolkit)
+        await cycle.announce("agent.active")
+        try:
+            return await cycle.run()
+        except ModelFailed as failed:
+            return await cycle.failed(failed)
+        finally:
+            with suppress(GatepostError):
+                await cycle.announce("agent.inactive")
+
+
+class Cycle:
+    def __init__(self, means: Means, taken: Taken, toolkit: Toolkit) -> None:
+        self._means = means
+        self._store = means.store
+        self._held: Held = taken.held
+        self._toolkit = toolkit
+        self._turns: list[Turn] = [step.turn for step in taken.steps]
+        self._effects = taken.held.run.effects
+        self._active = entered(self._turns)
+        self._before: list[Turn] = []
+        self._streams: Streams | None = None
+
+    async def run(self) -> Outcome:
+        await self._remember()
+        while True:
+            for index, call in self._unanswered():
+                if (ended := await self._do(index, call)) is not None:
+                    return ended
+            if (limit := self._at_limit()) is not None:
+                return Slept(await self._write(journal.stop, len(self._turns) + 1, limit))
+            preview = await self._look() if self._replies() else None
+            reply = await self._ask(preview)
+            if reply.calls:
+                await self._write(journal.replied, len(self._turns) + 1, reply)
+                self._turns.append(reply)
+            elif (told := await self._store.read(self._means.gate, self._held.run.agent)) is not None:
+                note = await self._write(journal.kept, len(self._turns) + 1, reply, told)
+                self._turns += [reply, note]
+            else:
+                more = await self._write(journal.finish, len(self._turns) + 1, reply, summary=flat(reply.text))
+                return Slept(more)
+
+    async def failed(self, failed: ModelFailed) -> Outcome:
+        """Whatever was shown of the reply is void."""
+        if self._streams is not None:
+            self._streams.failed(failed.reason)
+        return await refused(self._means, self._held, failed, effects=self._effects)
+
+    async def announce(self, event: str) -> None:
+        """Tell the readers of every space the agent is in."""
+        run = self._held.run
+        found = await self._store.read(spaces.page, as_=run.agent, limit=1_000)
+        data = {"agent": run.agent, "agentName": self._held.resident.display, "runId": run.id}
+        self._means.send([Frame(f"space:{space.id}", event, data) for space in found])
+        self._means.send([Frame(f"agent:{run.agent}", event, data)])
+
+    async def _remember(self) -> None:
+        def read(reader: Reader) -> tuple[str, runs.Mind]:
+            facts = prompt.facts(reader, self._held.resident)
+            return words.system(facts, reader.now), runs.mind_before(reader, self._held.run)
+
+        self._system, mind = await self._store.read(read)
+        if self._toolkit.troubles:
+            self._system += "\n\nNOT TO BE HAD NOW\n" + "\n".join(
+                f"- {line.escaped(one)}" for one in self._toolkit.troubles
+            )
+        carried = recalled(mind.carried)
+        self._before = [*([carried] if carried else ()), *mind.turns]
+
+    def _unanswered(self) -> list[tuple[int, Call]]:
+        """The calls of the last reply that have no result yet, each with its place in the reply."""
+        results = 0
+        for turn in reversed(self._turns):
+            if isinstance(turn, Reply):
+                return list(enumerate(turn.calls))[results:]
+            results += isinstance(turn, Result)
+        return []
+
+    def _replies(self) -> int:
+        return sum(isinstance(turn, Reply) for turn in self._turns)
+
+    def _at_limit(self) -> str | None:
+        """What the agent notes for itself when it has gone as far as a cycle may."""
+        rules = self._held.resident.config.loop
+        used = sum(turn.usage.prompt + turn.usage.completion for turn in self._turns if isinstance(turn, Reply))
+        if self._replies() >= rules.max_steps:
+            return f"(This cycle ended at its limit of {rules.max_steps} steps. What it was about may be unfinished.)"
+        if used >= rules.max_tokens:
+            return f"(This cycle ended at its limit of {rules.max_tokens} tokens. What it was about may be unfinished.)"
+        return None
+
+    async def _look(self) -> Prompt | None:
+        """Take what is critical into the cycle; return a preview of the rest."""
+        waiting = await self._store.read(journal.waiting, self._held.run.agent)
+        if any(item.event.priority is Priority.CRITICAL for item in waiting):
+            taken: Prompt | None = await self._write(journal.urgent, len(self._turns) + 1)
+            if taken is not None:
+                self._turns.append(taken)
+            waiting = [item for item in waiting if item.event.priority is not Priority.CRITICAL]
+        return preview(waiting)
+
+    async def _ask(self, preview: Prompt | None) -> Reply:
+        config = self._held.resident.config
+        shown = fitted([*self._before, *self._turns], config.mind.max_tokens)
+        step = self._replies() + 1
+        ask = Ask(
+            system=self._system,
+            turns=[*shown, preview] if preview else shown,
+            tools=self._toolkit.specs(step),
+            temperature=config.model.temperature,
+            max_tokens=config.model.max_tokens,
+        )
+        self._streams = Streams(
+            self._held.run, len(self._turns) + 1, self._active, may_speak=self._may_speak, send=self._means.send
+        )
+        model = await self._model()
+        async with aclosing(model.respond(ask)) as hearing:
+            async for heard in hearing:
+                match heard:
+                    case CallDelta():
+                        await self._streams.heard(heard)
+                    case TextDelta():
+                        pass
+                    case Reply():
+                        return heard
+        raise ModelFailed(Trouble.OTHER, "the model ended without a reply")
+
+    async def _model(self) -> Model:
+        choice = self._held.resident.config.model
+        if choice.fallback is not None and self._held.resident.failures >= rest.FALLBACK_AFTER:
+            choice = replace(choice, name=choice.fallback, base_url=None, key_env=None, fallback=None)
+        try:
+            return await self._means.model(choice)
+        except GatepostError as error:
+            raise ModelFailed(Trouble.AUTH, error.message) from None
+
+    async def _may_speak(self, space: str) -> bool:
+        try:
+            members = await self._store.read(spaces.members, space)
+        except GatepostError:
+            return False
+        return any(member.name == self._held.run.agent for member in members)
+
+    async def _do(self, index: int, call: Call) -> Outcome | None:
+        """Do what the model calls for, and write down what it came to; the outcome when that ends the cycle."""
+        at, reply = len(self._turns) + 1, self._reply_number()
+        place = key(reply, index)
+        try:
+            tool = self._toolkit.find(call.tool)
+            arguments = tool.arguments(call.arguments)
+            if tool.name == SKIP and not self._effects:
+                return Slept(await self._write(journal.skip))
+            result = await self._done(tool, call, at, place, arguments)
+        except (Lost, Unavailable):
+            raise
+        except GatepostError as error:
+            result = failure(call, error.message, error.hint)
+            await self._write(journal.record, at, result, place, effect=False)
+        self._turns.append(result)
+        if self._streams is not None and call.tool == "send_message":
+            self._streams.ended(index, message=succeeded(result).get("messageId"), reason="it was not sent")
+        return None
+
+    async def _done(self, tool: Tool, call: Call, at: int, place: str, arguments: Mapping[str, Any]) -> Result:
+        result: Result
+        match tool:
+            case BuiltInTool(name="skip"):
+                raise Conflict("something was done in this cycle already", hint="end with your summary instead")
+            case BuiltInTool():
+                acted = await self._write(journal.act, at, call, place, arguments, self._active)
+                result, self._active = acted.result, acted.active
+                self._effects += tool.effect
+            case Outside(is_async=False):
+                result = await self._outside(tool, call, f"{self._held.run.id}/{place}", arguments)
+                await self._write(journal.record, at, result, place, effect=True)
+                self._effects += 1
+            case Outside() | Waiting():
+                given = arguments if isinstance(tool, Outside) else None
+                result = await self._write(journal.defer, at, call, place, given)
+                self._effects += 1
+                self._frame("run.waiting_tool", call, arguments=arguments, callId=succeeded(result).get("callId"))
+        return result
+
+    async def _outside(self, tool: Outside, call: Call, id: str, arguments: Mapping[str, Any]) -> Result:
+        """Let somebody else do it: at least once, because nobody can tell a lost answer from a lost request."""
+        if tool.visible:
+            self._frame("tool.started", call, arguments=arguments)
+        result = await tool.run(id, call, arguments)
+        if tool.visible:
+            self._frame("tool.done" if result.ok else "tool.error", call, result=result.content[: _PREVIEW * 20])
+        return result
+
+    def _frame(self, event: str, call: Call, **data: Any) -> None:
+        run = self._held.run
+        topics = [f"run:{run.id}", *([f"space:{self._active}"] if self._active else ())]
+        named = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
+        self._means.send([Frame(topic, event, named | data) for topic in topics])
+
+    def _reply_number(self) -> int:
+        """The step of the last reply."""
+        return max(number for number, turn in enumerate(self._turns, 1) if isinstance(turn, Reply))
+
+    async def _write(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await write(self._store, self._held, verb, *args, **kwargs)
+
+
+async def refused(means: Means, held: Held, failed: ModelFailed, *, effects: int) -> Outcome:
+    """Rest, and try again later: from the beginning if nothing was done, else from the last step."""
+    failures = held.resident.failures + 1
+    pause = rest.wait(failed.trouble, failures, chance=means.chance(), retry_after=failed.retry_after)
+    log.warning("model failed", run=held.run.id, trouble=failed.trouble, reason=failed.reason, times=failures)
+    if not effects:
+        await write(means.store, held, journal.release, failed.trouble, failed.reason, pause)
+    elif failed.trouble is Trouble.CONTENT and failures >= _ATTEMPTS:
+        return Slept(await write(means.store, held, journal.give_up, failed.reason))
+    else:
+        await write(means.store, held, journal.stumble, pause)
+    return Resting(pause / SECOND)
+
+
+async def write(store: Store, held: Held, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a verb of the journal. It is waited for also when this is cancelled: whoever goes on must find it there."""
+    writing = asyncio.ensure_future(store.run(verb, held, *args, lane=held.run.agent, **kwargs))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        with suppress(GatepostError):
+            await writing
+        raise
+
+
+async def fetch(means: Means, errand: Errand) -> None:
+    """Use a tool whose result an agent does not wait for, and answer its call."""
+    told = errand.payload
+    run = await means.store.read(runs.show, told["run"])
+    resident = await means.store.read(agents.show, run.agent)
+    assert resident is not None, "what has run is a resident"
+    async with means.toolkit(resident) as toolkit:
+        tool = toolkit.find(told["tool"])
+        if not isinstance(tool, Outside):
+            raise Conflict(f"{tool.name!r} is not done here any more")
+        result = await tool.run(told["call"], Call(told["call"], tool.name, ""), told["arguments"])
+    with suppress(Conflict):  # it took so long that another has answered, or nobody waits any more
+        await means.store.run(runs.answer, run.id, told["call"], json.loads(result.content), lane=run.agent)
+
+
+def flat(text: str) -> str:
+    """A summary, on one line."""
+    return " ".join(text.split())[:_SUMMARY]
+
+
+def entered(turns: Sequence[Turn]) -> str | None:
+    """The space the agent is in: the last one it has entered in this cycle."""
+    active: str | None = None
+    for turn in turns:
+        if isinstance(turn, Result) and turn.tool == "enter_space":
+            space = succeeded(turn).get("spaceId")
+            active = space if isinstance(space, str) else active
+    return active
+
+
+def preview(waiting: Sequence[Item]) -> Prompt | None:
+    """A glance at what has come meanwhile."""
+    if not waiting:
+        return None
+    count = "1 new event" if len(waiting) == 1 else f"{len(waiting)} new events"
+    lines = [_glimpse(item) for item in waiting[:_PREVIEWED]]
+    rest_ = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
+    return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, rest_]))
+
+
+def _glimpse(item: Item) -> str:
+    text = line.line(item.event)
+    return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}..."

@@ -1,0 +1,69 @@
+"""Residents at rest."""
+
+from gatepost.core import config
+from gatepost.core.agent import Config, Resident
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Reader, Work
+
+
+def insert(work: Work, entity: int, wish: Config) -> bool:
+    """Make an agent a resident; say whether it was none."""
+    return work.run("agents/insert", entity=entity, config=config.encode(wish), now=work.now) == 1
+
+
+def change(work: Work, entity: int, wish: Config) -> None:
+    """Write another configuration; whatever kept the agent from thinking is forgiven."""
+    work.run("agents/change", entity=entity, config=config.encode(wish), now=work.now)
+
+
+def pause(work: Work, entity: int, at: Instant | None) -> None:
+    work.run("agents/pause", entity=entity, at=at)
+
+
+def rest(work: Work, resident: Resident) -> None:
+    """Write how often its model has failed, until when it rests and how small its next batch must be."""
+    work.run(
+        "agents/rest",
+        entity=resident.number,
+        failures=resident.failures,
+        until=resident.rest_until,
+        cap=resident.cap,
+    )
+
+
+def completed(work: Work, entity: int, *, cycles: int, tokens: int) -> None:
+    """Write how many cycles it has completed and what its mind weighs; it thinks again as it should."""
+    work.run("agents/completed", entity=entity, cycles=cycles, tokens=tokens)
+
+
+def stirring(reader: Reader, entity: int, *, looking: bool) -> bool:
+    """Whether it has something to think about now; `looking` when also what does not wake is enough."""
+    return bool(
+        reader.one(
+            "agents/stirring",
+            entity=entity,
+            looking=looking,
+            now=reader.now,
+            fyi_before=reader.now - reader.limits.fyi_wait,
+        )
+    )
+
+
+def read(reader: Reader, entity: int) -> Resident | None:
+    row = reader.one("agents/read", entity=entity)
+    if row is None:
+        return None
+    number, name, display, text, version, paused_at, cycles, tokens, failures, rest_until, cap = row
+    return Resident(
+        number=number,
+        name=name,
+        display=display,
+        config=config.decode(text),
+        version=version,
+        paused_at=paused_at,
+        cycles=cycles,
+        tokens=tokens,
+        failures=failures,
+        rest_until=rest_until,
+        cap=cap,
+    )

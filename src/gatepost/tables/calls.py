@@ -1,0 +1,56 @@
+"""Calls that somebody outside answers, at rest."""
+
+import json
+
+from gatepost.core.event import Json
+from gatepost.core.instants import Instant
+from gatepost.core.mind import Call
+from gatepost.core.run import CallStatus, OpenCall
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(work: Work, run: int, call: Call, expires_at: Instant) -> None:
+    work.run(
+        "calls/insert",
+        id=call.id,
+        run=run,
+        tool=call.tool,
+        arguments=call.arguments,
+        now=work.now,
+        expires_at=expires_at,
+    )
+
+
+def read(reader: Reader, id: str) -> tuple[OpenCall, int] | None:
+    """A call, and the number of its run."""
+    row = reader.one("calls/read", id=id)
+    return (_call(row), row[-1]) if row else None
+
+
+def of_run(reader: Reader, run: int) -> list[OpenCall]:
+    return [_call(row) for row in reader.all("calls/of_run", run=run)]
+
+
+def late(reader: Reader, most: int) -> list[tuple[OpenCall, int]]:
+    """Those that nobody has answered in time, and the numbers of their runs."""
+    return [(_call(row), row[-1]) for row in reader.all("calls/late", now=reader.now, most=most)]
+
+
+def end(work: Work, id: str, status: CallStatus, result: Json) -> bool:
+    """Answer a call, or let it run out of time; say whether it was pending."""
+    return work.run("calls/end", id=id, status=status, result=json.dumps(result), now=work.now) == 1
+
+
+def _call(row: Row) -> OpenCall:
+    return OpenCall(
+        id=row[0],
+        run=row[1],
+        agent=row[2],
+        tool=row[3],
+        arguments=row[4],
+        status=CallStatus(row[5]),
+        result=json.loads(row[6]) if row[6] is not None else None,
+        created_at=row[7],
+        expires_at=row[8],
+        ended_at=row[9],
+    )

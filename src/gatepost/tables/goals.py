@@ -1,0 +1,62 @@
+"""Goals at rest."""
+
+from gatepost.core.goal import Goal, Status
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(work: Work, entity: int, goal: Goal) -> None:
+    work.run(
+        "goals/insert",
+        id=goal.id,
+        entity=entity,
+        description=goal.description,
+        status=goal.status,
+        priority=goal.priority,
+        now=goal.created_at,
+    )
+
+
+def change(work: Work, goal: Goal) -> None:
+    work.run(
+        "goals/change",
+        number=goal.number,
+        description=goal.description,
+        status=goal.status,
+        priority=goal.priority,
+        now=goal.updated_at,
+    )
+
+
+def read(reader: Reader, entity: int, id: str) -> Goal | None:
+    """A goal of that entity; nobody else's."""
+    row = reader.one("goals/read", entity=entity, id=id)
+    return _goal(row) if row else None
+
+
+def page(reader: Reader, entity: int, *, status: Status | None, most: int) -> list[Goal]:
+    """The goals of an entity, the most important first."""
+    return [_goal(row) for row in reader.all("goals/list", entity=entity, status=status, most=most)]
+
+
+def delete(work: Work, entity: int, id: str) -> bool:
+    """Say whether the entity had it."""
+    return work.run("goals/delete", entity=entity, id=id) == 1
+
+
+def count(reader: Reader, entity: int) -> int:
+    row = reader.one("goals/count", entity=entity)
+    assert row is not None
+    return int(row[0])
+
+
+def _goal(row: Row) -> Goal:
+    number, id, description, status, priority, created_at, updated_at = row
+    return Goal(
+        id=id,
+        description=description,
+        status=Status(status),
+        priority=priority,
+        created_at=created_at,
+        updated_at=updated_at,
+        number=number,
+    )

@@ -1,0 +1,30 @@
+"""Memories at rest."""
+
+from gatepost.core.memory import Memory
+from gatepost.ports.store import Reader, Work
+
+
+def set(work: Work, entity: int, key: str, value: str) -> None:
+    work.run("memories/set", entity=entity, key=key, value=value, now=work.now)
+
+
+def read(reader: Reader, entity: int, key: str) -> Memory | None:
+    row = reader.one("memories/read", entity=entity, key=key)
+    return Memory(key=row[0], value=row[1], updated_at=row[2]) if row else None
+
+
+def page(reader: Reader, entity: int, most: int) -> list[Memory]:
+    """The memories of an entity, the newest first."""
+    rows = reader.all("memories/list", entity=entity, most=most)
+    return [Memory(key=key, value=value, updated_at=at) for key, value, at in rows]
+
+
+def delete(work: Work, entity: int, key: str) -> bool:
+    """Say whether it was there."""
+    return work.run("memories/delete", entity=entity, key=key) == 1
+
+
+def count(reader: Reader, entity: int) -> int:
+    row = reader.one("memories/count", entity=entity)
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,34 @@
+"""What is left of old cycles, at rest."""
+
+import json
+
+from gatepost.core.mind import Carried
+from gatepost.ports.store import Reader, Row, Work
+
+
+def read(reader: Reader, agent: int) -> tuple[int | None, Carried]:
+    """What an agent carries now, and the number of the row that says so."""
+    return _carried(reader.one("minds/read", agent=agent))
+
+
+def of_run(reader: Reader, number: int | None) -> Carried:
+    """What was carried when a run began."""
+    return _carried(reader.one("minds/of_run", number=number))[1] if number is not None else Carried()
+
+
+def insert(work: Work, agent: int, carried: Carried) -> None:
+    work.run(
+        "minds/insert",
+        agent=agent,
+        run=carried.run,
+        summaries=json.dumps(carried.summaries),
+        dropped=carried.dropped,
+        now=work.now,
+    )
+
+
+def _carried(row: Row | None) -> tuple[int | None, Carried]:
+    if row is None:
+        return None, Carried()
+    number, run, summaries, dropped = row
+    return number, Carried(run, tuple(json.loads(summaries)), dropped)

@@ -1,0 +1,125 @@
+"""Runs at rest."""
+
+from gatepost.core.mind import Weight
+from gatepost.core.run import Run, Status
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(work: Work, run: Run, agent: int) -> int:
+    row = work.one(
+        "runs/insert",
+        id=run.id,
+        agent=agent,
+        cycle=run.cycle,
+        cause=run.cause,
+        claim=run.claim,
+        claim_fence=run.claim_fence,
+        events=run.events,
+        hops=run.hops,
+        version=run.version,
+        model=run.model,
+        mind=run.carried,
+        now=run.started_at,
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def open_of(reader: Reader, agent: int) -> Run | None:
+    """The run that an agent has not ended."""
+    row = reader.one("runs/open", agent=agent)
+    return read(reader, row[0]) if row else None
+
+
+def read(reader: Reader, id: str) -> Run | None:
+    row = reader.one("runs/read", id=id)
+    return _run(row) if row else None
+
+
+def page(
+    reader: Reader, *, agent: int | None, status: Status | None, before: int | None = None, most: int = 100
+) -> list[Run]:
+    """Runs, the newest first; `before` is the number of the last one seen."""
+    return [_run(row) for row in reader.all("runs/list", agent=agent, status=status, before=before, most=most)]
+
+
+def count(
+    work: Work,
+    run: int,
+    *,
+    tokens: int,
+    steps: int = 0,
+    effects: int = 0,
+    events: int = 0,
+    prompt_tokens: int = 0,
+    completion_tokens: int = 0,
+    hops: int = 0,
+    model: str = "",
+) -> bool:
+    """Add to what a run has come to; say whether it is still running."""
+    return (
+        work.run(
+            "runs/count",
+            number=run,
+            tokens=tokens,
+            steps=steps,
+            effects=effects,
+            events=events,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            hops=hops,
+            model=model,
+        )
+        == 1
+    )
+
+
+def end(work: Work, run: int, status: Status, *, summary: str = "", error: str | None = None) -> bool:
+    """End a run; say whether it was running."""
+    return work.run("runs/end", number=run, status=status, summary=summary, error=error, now=work.now) == 1
+
+
+def answered(work: Work, run: int) -> bool:
+    """Let a run be completed that waited for its last call."""
+    return work.run("runs/answered", number=run) == 1
+
+
+def weights(reader: Reader, agent: int, after: int) -> list[Weight]:
+    """The cycles in a mind after a run, oldest first."""
+    return [Weight(*row) for row in reader.all("runs/weights", agent=agent, after=after)]
+
+
+def abandoned(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:
+    """Agents whose run is open while nobody is at work on it: number and name."""
+    return [(row[0], row[1]) for row in reader.all("runs/abandoned", after=after, now=reader.now, most=most)]
+
+
+def of_retired(reader: Reader, most: int) -> list[str]:
+    """Runs that are open though their agent has retired."""
+    return [row[0] for row in reader.all("runs/of_retired", most=most)]
+
+
+def _run(row: Row) -> Run:
+    return Run(
+        number=row[0],
+        id=row[1],
+        agent=row[2],
+        status=Status(row[3]),
+        cycle=row[4],
+        cause=row[5],
+        claim=row[6],
+        claim_fence=row[7],
+        events=row[8],
+        steps=row[9],
+        effects=row[10],
+        prompt_tokens=row[11],
+        completion_tokens=row[12],
+        hops=row[13],
+        version=row[14],
+        model=row[15],
+        carried=row[16],
+        summary=row[17],
+        error=row[18],
+        started_at=row[19],
+        ended_at=row[20],
+    )

@@ -1,0 +1,1 @@
+UPDATE agents SET paused_at = :at WHERE entity = :entity

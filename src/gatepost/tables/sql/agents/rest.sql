@@ -1,0 +1,1 @@
+UPDATE agents SET failures = :failures, rest_until = :until, cap = :cap WHERE entity = :entity

@@ -1,0 +1,1 @@
+UPDATE broadcasts SET size = size + :by WHERE sender = :sender

@@ -1,0 +1,1 @@
+UPDATE calls SET status = :status, result = :result, ended_at = :now WHERE id = :id AND status = 'pending'

@@ -1,0 +1,1 @@
+SELECT count(*) FROM goals WHERE entity = :entity

@@ -1,0 +1,1 @@
+DELETE FROM goals WHERE id = :id AND entity = :entity

@@ -1,0 +1,1 @@
+SELECT count(*) FROM memories WHERE entity = :entity

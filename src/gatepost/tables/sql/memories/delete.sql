@@ -1,0 +1,1 @@
+DELETE FROM memories WHERE entity = :entity AND key = :key

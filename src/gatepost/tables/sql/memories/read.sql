@@ -1,0 +1,1 @@
+SELECT key, value, updated_at FROM memories WHERE entity = :entity AND key = :key

@@ -1,0 +1,1 @@
+INSERT INTO minds (agent, run, summaries, dropped, created_at) VALUES (:agent, :run, :summaries, :dropped, :now)

@@ -1,0 +1,1 @@
+SELECT id, seq FROM messages WHERE id = ANY (:ids)

@@ -1,0 +1,9 @@
+INSERT INTO runs (
+    id, agent, status, cycle, cause, claim, claim_fence, events, steps, effects, prompt_tokens, completion_tokens,
+    hops, version, model, mind, tokens, summary, started_at
+)
+VALUES (
+    :id, :agent, 'running', :cycle, :cause, :claim, :claim_fence, :events, 0, 0, 0, 0,
+    :hops, :version, :model, :mind, 0, '', :now
+)
+RETURNING number

@@ -1,0 +1,1 @@
+SELECT id FROM runs WHERE agent = :agent AND status = 'running'

@@ -1,0 +1,5 @@
+SELECT s.number, s.kind, s.body, s.created_at
+FROM runs r
+JOIN steps s ON s.run = r.number
+WHERE r.agent = :agent AND r.number > :after AND r.number < :before AND r.status IN ('waiting_tool', 'completed')
+ORDER BY s.run, s.number

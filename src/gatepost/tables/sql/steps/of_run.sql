@@ -1,0 +1,1 @@
+SELECT number, kind, body, created_at FROM steps WHERE run = :run ORDER BY number

@@ -1,0 +1,76 @@
+"""Configurations of residents, of every shape that is allowed."""
+
+from hypothesis import strategies as st
+
+from gatepost.core import config
+from gatepost.core.agent import Config, Execution, LoopRules, MindRules, ModelChoice, Phase, Request, Tool, ToolServer
+from tests.property import texts
+
+_letters = st.sampled_from("abcXYZ019_-")
+names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in config.BUILT_IN)
+words = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
+secrets = st.builds(
+    "{}{}".format, st.sampled_from(["", "Bearer ", "Basic "]), st.text(_letters, min_size=1, max_size=20)
+)
+headers = st.dictionaries(st.sampled_from(["Authorization", "X-Key", "accept"]), secrets)
+urls = st.sampled_from(["https://api.example.com/v1/{id}?q={q}", "http://127.0.0.1:8080/", "https://[::1]/x"])
+values = texts.values.filter(lambda value: "\\ud" not in repr(value))
+models = st.sampled_from(["demo", "code", "openai:gpt-5", "anthropic:claude", "ollama:llama3:8b", "openai:demo"])
+
+model_choices = st.builds(
+    ModelChoice,
+    name=models,
+    base_url=st.none() | urls,
+    key_env=st.none() | st.just("MY_KEY"),
+    temperature=st.none() | st.floats(0, 2),
+    max_tokens=st.none() | st.integers(1, 1_000_000),
+    fallback=st.none() | models,
+)
+requests = st.builds(Request, url=urls, method=st.sampled_from(["GET", "POST", "DELETE"]), headers=headers, body=values)
+
+
+@st.composite
+def tools(draw: st.DrawFn) -> Tool:
+    execution = draw(st.sampled_from(Execution))
+    return draw(
+        st.builds(
+            Tool,
+            name=names,
+            description=words,
+            schema=st.just({"type": "object", "properties": {"id": {"type": "string"}}}),
+            execution=st.just(execution),
+            visible=st.booleans(),
+            is_async=st.booleans(),
+            timeout=st.integers(1, 3_600_000).map(lambda millis: millis * 1_000),
+            request=requests if execution is Execution.GATEWAY else st.none(),
+        )
+    )
+
+
+servers = st.builds(ToolServer, name=names, url=urls, headers=headers) | st.builds(
+    ToolServer,
+    name=names,
+    command=st.lists(words.filter(bool), min_size=1, max_size=3).map(tuple),
+    env=st.dictionaries(st.sampled_from(["TOKEN", "HOME"]), secrets),
+)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    own = tuple(draw(st.lists(tools(), max_size=3, unique_by=lambda tool: tool.name)))
+    known = st.sampled_from(sorted({*config.BUILT_IN, *(tool.name for tool in own)}))
+    steps = sorted(draw(st.sets(st.integers(1, 200), max_size=3)))
+    return Config(
+        model=draw(model_choices),
+        description=draw(words),
+        instructions=draw(words),
+        tools=own,
+        servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name))),
+        mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), recent=draw(st.integers(1, 1_000))),
+        loop=LoopRules(
+            max_steps=draw(st.integers(1, 200)),
+            max_tokens=draw(st.integers(100, 10**7)),
+            phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(known, max_size=3)))) for step in steps),
+        ),
+        skills=tuple(draw(st.sampled_from([[], ["routing"]]))),
+    )

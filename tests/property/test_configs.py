@@ -1,0 +1,141 @@
+"""Configurations come back as they were, keep their secrets, and are refused only in one way."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.core import config
+from gatepost.core.agent import Config, Execution, ModelChoice
+from gatepost.errors import Invalid
+from tests.property import texts
+from tests.property.configs import configs
+
+TOOL = {"name": "weather", "execution": {"url": "https://example.com/{city}"}}
+
+
+@given(configs())
+def test_what_is_written_is_read_as_it_was(wish: Config) -> None:
+    assert config.parse(config.document(wish)) == wish
+    assert config.decode(config.encode(wish)) == wish
+    assert config.encode(wish).isascii()
+
+
+@given(configs())
+def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(wish: Config) -> None:
+    shown = config.document(wish, masked=True)
+    everywhere = [*(tool.request.headers for tool in wish.tools if tool.request)]
+    everywhere += [secrets for server in wish.servers for secrets in (server.headers, server.env)]
+    hidden = [each["execution"]["headers"] for each in shown["tools"] if each["execution"]]
+    hidden += [secrets for each in shown["mcp"]["servers"] for secrets in (each["headers"], each["env"])]
+    assert [list(secrets) for secrets in hidden] == [list(secrets) for secrets in everywhere]
+    assert all(value in ("***", "Bearer ***", "Basic ***") for secrets in hidden for value in secrets.values())
+    assert config.parse(shown, stored=wish) == wish
+    told = config.parse(shown, masked=True)
+    assert config.document(told, masked=True) == shown
+    if any(everywhere):
+        with pytest.raises(Invalid, match="secret"):
+            config.parse(shown)
+        with pytest.raises(Invalid, match="secret"):
+            config.parse(shown, stored=Config())
+
+
+@given(configs(), st.data())
+def test_whatever_is_wrong_is_said_in_one_way(wish: Config, data: st.DataObject) -> None:
+    """Any value of a good document replaced by another one is read, or refused in a sentence; so is any JSON."""
+    document = json.loads(config.encode(wish))
+    places = list(_places(document))
+    holder, name = data.draw(st.sampled_from(places))
+    holder[name] = data.draw(texts.values | st.just(float("nan")) | st.just("***"))
+    for each in (document, data.draw(texts.values)):
+        found, message = _read(each)
+        assert found is None or config.decode(config.encode(found)) == found
+        assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("document", "message", "hint"),
+    [
+        ({"instrutions": ""}, "the document: 'instrutions' is not a field of it", "did you mean 'instructions'?"),
+        ({"tools": [TOOL, {"name": "x", "tmeout": 1}]}, "tools[1]: 'tmeout' is not a field", "'timeout'"),
+        ({"tools": [TOOL, {"name": "x", "timeout": "-3s"}]}, "tools[1].timeout: '-3s' is not a duration", "30s"),
+        ({"tools": [{"name": "x", "timeout": 3_600_001}]}, "tools[0].timeout: 3600001 is not", "at most 1h"),
+        ({"tools": [{"name": "send_message"}]}, "tools[0].name: 'send_message' is a built-in tool", "another name"),
+        ({"tools": [{"name": "no spaces"}]}, "tools[0].name: 'no spaces'", "64"),
+        ({"tools": [TOOL, TOOL]}, "tools: two of them are called 'weather'", None),
+        ({"tools": [{"name": str(n)} for n in range(129)]}, "tools: 129 are too many", "128"),
+        ({"tools": {"a": "sk_1"}}, "tools: an object is not a list", None),
+        ({"tools": [{"name": "x", "executionType": "gateway"}]}, "tools[0].execution.url: a gateway tool needs", "say"),
+        ({"tools": [TOOL | {"executionType": "space"}]}, "tools[0].executionType: 'space'", "gateway"),
+        ({"tools": [{"name": "x", "execution": {"url": "ftp://x"}}]}, "tools[0].execution.url: 'ftp://x'", "https"),
+        ({"tools": [{"name": "x", "execution": {"url": "https://{h}/"}}]}, "tools[0].execution.url", "host"),
+        ({"tools": [{"name": "x", "inputSchema": {"type": "array"}}]}, "tools[0].inputSchema: an object", "object"),
+        ({"model": "gpt-5"}, "model: 'gpt-5' is not a model", "openai:gpt-5"),
+        ({"model": "openia:gpt-5"}, "model: 'openia:gpt-5' is not a model", "openai:gpt-5"),
+        ({"model": {"provider": "x", "name": "y"}}, "model.provider: 'x' is not a provider", "openai"),
+        ({"model": {"name": "a:b", "model": "c"}}, "model.model: 'c'", "not both"),
+        ({"model": {"name": "demo", "temperature": 3}}, "model.temperature: 3", "0 to 2"),
+        ({"model": {"provider": "openai"}}, "model.model: the model has no name", "demo"),
+        ({"loop": {"maxSteps": 0}}, "loop.maxSteps: 0", "1 to 200"),
+        ({"loop": {"maxSteps": True}}, "loop.maxSteps: True", "1 to 200"),
+        ({"loop": {"phases": [{"step": 1, "tools": ["nope"]}]}}, "loop.phases[0].tools[0]: 'nope'", None),
+        ({"loop": {"phases": [{"step": 2, "tools": []}] * 2}}, "loop.phases[1].step: 2", "order"),
+        ({"mcp": {"servers": [{"name": "x"}]}}, "mcp.servers[0]: a server has either", "npx"),
+        ({"instructions": "x" * 65_537}, "instructions: 65537 bytes", "65536"),
+        ({"skills": ["juggling"]}, "skills[0]: 'juggling'", "routing"),
+    ],
+)
+def test_an_error_names_the_place_and_the_fix(document: Any, message: str, hint: str | None) -> None:
+    with pytest.raises(Invalid) as raised:
+        config.parse(document)
+    assert raised.value.message.startswith(message)
+    assert (hint or "") in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"tools": [{"name": "x", "execution": {"url": "https://user:sk_1@example.com/"}}]},
+        {"tools": [{"name": "x", "execution": {"url": "https://x", "headers": ["Authorization", "sk_1"]}}]},
+        {"tools": [{"name": "x", "execution": {"url": "https://x", "headers": {"a": "sk_1\n"}}}]},
+        {"tools": [{"name": "x", "execution": {"url": "https://x", "headers": {"a": {"b": "sk_1"}}}}]},
+        {"tools": {"execution": {"headers": {"a": "sk_1"}}}},
+        {"mcp": {"servers": [{"name": "x", "command": ["x"], "env": {"a b": "sk_1"}}]}},
+        {"model": {"name": "openai:x", "keyEnv": "sk-1 sk_1"}},
+    ],
+)
+def test_no_error_tells_a_secret(document: Any) -> None:
+    with pytest.raises(Invalid) as raised:
+        config.parse(document)
+    assert "sk_1" not in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_short_forms() -> None:
+    assert config.parse({}) == config.parse(None) == Config()
+    assert config.parse({"model": "ollama:llama3:8b"}).model == ModelChoice(name="ollama:llama3:8b")
+    assert config.parse({"model": {"provider": "demo"}}).model == ModelChoice(name="demo")
+    local = {"model": "qwen", "baseUrl": "http://127.0.0.1:8000/v1"}
+    assert config.parse({"model": local}).model.name == "openai:qwen"
+    [weather] = config.parse({"tools": [TOOL]}).tools
+    assert weather.execution is Execution.GATEWAY
+    assert weather.request is not None
+    assert weather.request.method == "POST"
+    [outside] = config.parse({"tools": [{"name": "x", "timeout": 1_500}]}).tools
+    assert (outside.execution, outside.timeout) == (Execution.EXTERNAL, 1_500_000)
+
+
+def _read(document: Any) -> tuple[Config | None, str]:
+    try:
+        return config.parse(document), ""
+    except Invalid as error:
+        return None, error.message
+
+
+def _places(value: Any) -> Any:
+    """Every field and element, as what holds it and its name there."""
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, name
+        if isinstance(inner, dict | list):
+            yield from _places(inner)

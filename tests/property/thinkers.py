@@ -1,0 +1,248 @@
+"""
+A model of residents and of the processes that think for them: who may write what, and what comes of it.
+
+Processes take leases, fall asleep at any point, wake long after another has taken over, and go on as if nothing had
+been. The machine knows nothing of leases or fences. It knows what must come of it: the journal of a run has no gap and
+no second version of a step, every call has one result and one effect, every event is in one run that counts, and
+whoever was overtaken is refused.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from gatepost.actions import agents, cycle, directory, intake, journal, spaces, upkeep
+from gatepost.actions.cycle import Taken
+from gatepost.actions.directory import Newcomer
+from gatepost.core.agent import Config, MindRules
+from gatepost.core.entity import Kind
+from gatepost.core.event import Priority, Push, State
+from gatepost.core.instants import SECOND
+from gatepost.core.mind import Call, Prompt, Reply, Result
+from gatepost.core.run import Status
+from gatepost.errors import Lost
+from gatepost.tables import items
+from gatepost.testing import Kit
+
+AGENTS: Final = ("ana", "ben")
+PROCESSES: Final = ("p1", "p2", "p3")
+LEASE: Final = 10 * SECOND
+
+
+@dataclass
+class Thinking:
+    """What a process believes."""
+
+    taken: Taken
+    turns: list[Prompt | Reply | Result]
+
+    @property
+    def next(self) -> int:
+        return len(self.turns) + 1
+
+    def unanswered(self) -> list[tuple[int, int, Call]]:
+        for number in range(len(self.turns), 0, -1):
+            turn = self.turns[number - 1]
+            if isinstance(turn, Reply):
+                done = len(self.turns) - number
+                return [(number, index, call) for index, call in enumerate(turn.calls)][done:]
+        return []
+
+
+class ThinkingMachine(RuleBasedStateMachine):
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.kit = Kit(url)
+        self.store = self.kit.store
+        self.thinking: dict[tuple[str, str], Thinking] = {}
+        #: who took the lease last: nobody else's writes may count
+        self.last: dict[str, str] = {}
+        self.pushed: dict[str, set[str]] = {name: set() for name in AGENTS}
+        self.count = 0
+
+    @initialize()
+    def furnish(self) -> None:
+        for name in AGENTS:
+            self.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            self.store.call(agents.settle, name, Config(mind=MindRules(max_tokens=1_000, recent=2)))
+        self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        self.store.call(spaces.create, name="room", members=[*AGENTS, "husam"])
+
+    @rule(name=st.sampled_from(AGENTS), urgent=st.booleans())
+    def push(self, name: str, urgent: bool) -> None:
+        priority = Priority.CRITICAL if urgent else Priority.NORMAL
+        wish = Push(to=name, source="test", content=f"event {self.count} " + "x" * 400, priority=priority)
+        self.pushed[name].add(self.store.call(intake.push, wish).event)
+        self.count += 1
+
+    @rule(seconds=st.sampled_from([1, 4, 11]))
+    def wait(self, seconds: int) -> None:
+        self.kit.clock.advance(seconds * SECOND)
+
+    @rule(name=st.sampled_from(AGENTS), process=st.sampled_from(PROCESSES))
+    def take(self, name: str, process: str) -> None:
+        taken = self.store.call(cycle.take, name, process, length=LEASE)
+        if taken is not None:
+            self.thinking[process, name] = Thinking(taken, [step.turn for step in taken.steps])
+            self.last[name] = process
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data(), calls=st.integers(1, 3))
+    def reply(self, data: st.DataObject, calls: int) -> None:
+        who, mine = self._one(data)
+        if mine.unanswered():
+            return
+        said = Reply("", tuple(Call(f"c{n}", "send_message", "{}") for n in range(calls)))
+        if self._write(who, cycle.replied, mine.next, said):
+            mine.turns.append(said)
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data())
+    def act(self, data: st.DataObject) -> None:
+        who, mine = self._one(data)
+        for reply, index, call in mine.unanswered()[:1]:
+            key = f"{reply}.{index}"
+            text = f"{mine.taken.held.run.id} {key}"
+            if acted := self._write(who, cycle.act, mine.next, call, key, {"text": text}, "room"):
+                mine.turns.append(acted.result)  # type: ignore[attr-defined]
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data())
+    def look(self, data: st.DataObject) -> None:
+        who, mine = self._one(data)
+        if not mine.unanswered():
+            prompt = self._write(who, cycle.urgent, mine.next)
+            mine.turns += [prompt] if isinstance(prompt, Prompt) else []
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data(), way=st.sampled_from(["finish", "finish", "stop", "fail", "skip", "renew", "let_go"]))
+    def end(self, data: st.DataObject, way: str) -> None:
+        who, mine = self._one(data)
+        acted = any(isinstance(turn, Result) for turn in mine.turns)
+        if mine.unanswered():
+            return
+        match way:
+            case "finish":
+                done = self._write(who, cycle.finish, mine.next, Reply("done"), summary=f"summary {self.count}")
+            case "stop":
+                done = self._write(who, cycle.stop, mine.next, "(limit)")
+            case "fail" if not acted:
+                done = self._write(who, cycle.release, "overload", "away", 2 * SECOND)
+            case "fail":
+                done = self._write(who, cycle.stumble, 2 * SECOND)
+            case "skip" if not acted:
+                done = self._write(who, cycle.skip)
+            case "renew":
+                self._write(who, cycle.renew)
+                return
+            case "let_go":
+                self.store.call(cycle.let_go, mine.taken.held)
+                return
+            case _:
+                return
+        if done is not False:
+            self.thinking.pop(who, None)
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        _, mine = self._one(data)
+        run = self.store.look(journal.show, mine.taken.held.run.id)
+        if run.status is Status.RUNNING:
+            self.store.call(journal.cancel, run.id)
+            self.last.pop(run.agent, None)
+
+    @precondition(lambda self: self.thinking)
+    @rule(data=st.data())
+    def die(self, data: st.DataObject) -> None:
+        who, _ = self._one(data)
+        del self.thinking[who]
+
+    @rule()
+    def tidy(self) -> None:
+        self.store.call(journal.expire)
+        self.store.call(upkeep.expire)
+
+    def _one(self, data: st.DataObject) -> tuple[tuple[str, str], Thinking]:
+        who = data.draw(st.sampled_from(sorted(self.thinking)))
+        return who, self.thinking[who]
+
+    def _write(self, who: tuple[str, str], verb: object, *args: object, **kwargs: object) -> object:
+        """Write as a process that believes it may; False when it is refused, as it must be once it was overtaken."""
+        process, name = who
+        try:
+            written: object = self.store.call(verb, self.thinking[who].taken.held, *args, **kwargs)  # type: ignore[arg-type]
+        except Lost:
+            del self.thinking[who]
+            return False
+        assert self.last.get(name) == process, "whoever was overtaken is refused"
+        return True if written is None else written
+
+    @invariant()
+    def journals_are_whole(self) -> None:
+        said = Counter(message.content for message in self.store.look(spaces.read, "room", limit=200))
+        done = Counter[str]()
+        for run in self.store.look(journal.page, limit=1_000):
+            steps = self.store.look(journal.steps, run.id)
+            assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+            results = [step.turn for step in steps if isinstance(step.turn, Result)]
+            calls = [call for step in steps if isinstance(step.turn, Reply) for call in step.turn.calls]
+            assert [result.tool for result in results] == [call.tool for call in calls][: len(results)]
+            assert all(json.loads(result.content)["success"] for result in results)
+            for number, step in enumerate(steps, 1):
+                if isinstance(step.turn, Reply):
+                    answered = sum(isinstance(later.turn, Result) for later in steps[number:])
+                    done.update(f"{run.id} {number}.{index}" for index in range(min(answered, len(step.turn.calls))))
+        assert all(count == 1 for count in said.values()), "nothing is said twice"
+        assert said == done
+
+    @invariant()
+    def every_event_counts_once(self) -> None:
+        for name in AGENTS:
+            shown = Counter(
+                event
+                for run in self.store.look(journal.page, agent=name, limit=1_000)
+                if run.status is not Status.FAILED
+                for step in self.store.look(journal.steps, run.id)
+                if isinstance(step.turn, Prompt)
+                for event in step.turn.events
+            )
+            assert all(count == 1 for count in shown.values()), "no event is in two runs that count"
+            running = self.store.look(journal.page, agent=name, status=Status.RUNNING)
+            assert len(running) <= 1
+            number = self.store.look(directory.find, name).number
+            for event in self.pushed[name]:
+                [(_, item)] = self.store.look(items.of_event, event, number)
+                expected = {State.PENDING} if event not in shown else {State.CLAIMED, State.DELIVERED}
+                assert item.state in expected
+                if not running:
+                    assert item.state is not State.CLAIMED
+
+    @invariant()
+    def minds_are_what_was_completed(self) -> None:
+        for name in AGENTS:
+            runs = self.store.look(journal.page, agent=name, limit=1_000)
+            completed = [run for run in runs if run.status in (Status.COMPLETED, Status.WAITING_TOOL)][::-1]
+            mind = self.store.look(journal.mind, name)
+            resident = self.store.look(agents.show, name)
+            assert resident is not None
+            assert resident.cycles == len(completed)
+            assert resident.tokens == mind.tokens
+            assert mind.carried.dropped + len(mind.carried.summaries) == sum(
+                bool(run.summary) for run in completed if run.number <= mind.carried.run
+            )
+            whole = [run for run in completed if run.number > mind.carried.run]
+            turns = [step.turn for run in whole for step in self.store.look(journal.steps, run.id)]
+            assert list(mind.turns) == turns
+
+    @invariant()
+    def accounts_agree(self) -> None:
+        for account in self.store.look(upkeep.accounts):
+            assert account.balanced
+
+    def teardown(self) -> None:
+        self.kit.__exit__(None, None, None)

@@ -1,0 +1,489 @@
+"""What a resident's cycle does with whatever its model does, on a clock that the test moves."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from gatepost import Gatepost, Posted
+from gatepost.actions import agents, cycle, directory, inbox, intake, journal, spaces, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.app import open_store
+from gatepost.core.agent import Config, LoopRules, MindRules, ModelChoice
+from gatepost.core.entity import Kind
+from gatepost.core.event import Priority, Push, State, Type
+from gatepost.core.frame import Frame
+from gatepost.core.instants import HOUR, SECOND
+from gatepost.core.mind import Call, Prompt, Reply, Result, Usage, fitted, recalled, weigh
+from gatepost.core.ring import Ring
+from gatepost.core.run import Status
+from gatepost.ports.model import Ask, CallDelta, Heard, Model, ModelFailed, Trouble
+from gatepost.runtime.cycle import Means, Outcome, Resting, Slept, think
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.household import Habits, living
+from gatepost.runtime.replay import replay
+from gatepost.testing import Kit
+from tests.faults.thinker import means
+from tests.servers import until
+
+NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
+
+#: what a model says, given what it is shown and how often it has replied in this cycle
+Mind = Callable[[Ask, int], Reply]
+
+
+class Played:
+    """A model that a function plays."""
+
+    def __init__(self, mind: Mind, name: str = "played") -> None:
+        self.name = name
+        self._mind = mind
+        self.asked: list[Ask] = []
+
+    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        self.asked.append(ask)
+        reply = self._mind(ask, _replies(ask))
+        for call in reply.calls:
+            for length in range(0, len(call.arguments) + 1, 5):
+                yield CallDelta(call.id, call.tool, call.arguments[:length])
+            yield CallDelta(call.id, call.tool, call.arguments)
+        yield reply
+
+    async def close(self) -> None:
+        pass
+
+
+def _replies(ask: Ask) -> int:
+    count = 0
+    for turn in reversed(ask.turns):
+        if isinstance(turn, Reply):
+            count += 1
+        if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
+            return count
+    return count
+
+
+def use(tool: str, **arguments: object) -> Call:
+    return Call(f"call-{tool}", tool, json.dumps(arguments))
+
+
+def done(text: str = "Done.") -> Reply:
+    return Reply(text, usage=Usage(10, 2), model="played")
+
+
+def quiet(ask: Ask, replies: int) -> Reply:
+    return done()
+
+
+class Room:
+    """An agent with a mind that the test plays, in a space with Husam."""
+
+    def __init__(self, kit: Kit, mind: Mind, config: Config | None = None) -> None:
+        self.kit = kit
+        self.store = kit.store
+        self.model = Played(mind)
+        self.frames: list[Frame] = []
+        self.means: Means = means(self.store, self.model, self.frames.extend)
+        self.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+        self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        self.store.call(agents.settle, Newcomer(name="ana", kind=Kind.AGENT), config or Config())
+        self.store.call(spaces.create, name="room", members=["husam", "ana"])
+
+    def push(self, content: str, priority: Priority = Priority.NORMAL) -> str:
+        return self.store.call(intake.push, Push(to="ana", source="test", content=content, priority=priority)).event
+
+    async def cycle(self) -> Outcome | None:
+        taken = await self.store.run(cycle.take, "ana", "here")
+        return await think(self.means, taken) if taken else None
+
+    async def cycles(self, most: int = 200) -> int:
+        """Think until there is nothing more to think about, resting as long as it takes; return how many cycles."""
+        for count in range(most):
+            match await self.cycle():
+                case None:
+                    return count
+                case Resting(seconds):
+                    self.kit.clock.advance(int(seconds * SECOND) + 1)
+                case Slept():
+                    pass
+        raise AssertionError("it never comes to an end")
+
+    def said(self) -> list[str]:
+        return [one.content for one in self.store.look(spaces.read, "room") if one.sender == "ana"]
+
+    def states(self) -> dict[str, State]:
+        return {item.event.content: item.state for item in self.store.look(inbox.page, "ana", limit=1_000)}
+
+    def runs(self) -> list[Status]:
+        return [run.status for run in self.store.look(journal.page, agent="ana", limit=1_000)][::-1]
+
+
+async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if "poison" in str(ask.turns[-1]):
+            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
+        return done()
+
+    room = Room(kit, mind)
+    for number in range(30):
+        room.push("poison" if number == 17 else f"event {number}")
+    await room.cycles()
+    assert {content for content, state in room.states().items() if state is State.DEAD} == {"poison"}
+    assert list(room.states().values()).count(State.DELIVERED) == 29
+    [dead] = [item for item in kit.store.look(inbox.page, "ana", limit=1_000) if item.state is State.DEAD]
+    assert dead.attempts == 5
+    failed = kit.store.look(journal.page, agent="ana", status=Status.FAILED, limit=1_000)
+    assert [run.events for run in failed].count(1) == 5, "alone it failed as often as it may"
+    [alert] = kit.store.look(inbox.page, "admin")
+    assert alert.event.type is Type.ALERT
+    assert all(account.balanced for account in kit.store.look(upkeep.accounts))
+
+
+async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
+    end = kit.clock.now() + HOUR
+    troubles = [Trouble.RATE_LIMIT, Trouble.OVERLOAD, Trouble.OVERLOAD, Trouble.OTHER]
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if kit.clock.now() < end:
+            raise ModelFailed(troubles[len(room.model.asked) % 4], "away", retry_after=7)
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.states() == {"hello": State.DELIVERED}
+    assert room.runs()[-1] is Status.COMPLETED
+    assert set(room.runs()[:-1]) == {Status.FAILED}
+    assert 5 < len(room.model.asked) < 60, "waits grow"
+    [item] = kit.store.look(inbox.page, "ana")
+    assert item.attempts == 0
+    assert kit.store.look(inbox.page, "admin") == []
+
+
+async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
+    failures = iter([Trouble.OVERLOAD, Trouble.RATE_LIMIT, Trouble.CONTENT, Trouble.AUTH])
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
+        for trouble in failures:
+            raise ModelFailed(trouble, "away")
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.said() == ["once"]
+    assert room.runs() == [Status.COMPLETED]
+    assert len(room.model.asked) == 6
+
+
+async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if replies:
+            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
+        return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.runs() == [Status.FAILED]
+    assert room.states() == {"hello": State.DELIVERED}
+    [alert] = kit.store.look(inbox.page, "admin")
+    assert "could not be ended" in alert.event.content
+
+
+async def test_the_fallback_is_asked_when_the_model_fails_again_and_again(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        raise ModelFailed(Trouble.OVERLOAD, "away")
+
+    room = Room(kit, mind, Config(model=ModelChoice(name="openai:first", fallback="openai:second")))
+    second = Played(quiet)
+
+    async def model(choice: ModelChoice) -> Model:
+        return second if choice.name == "openai:second" else room.model
+
+    room.means = replace(room.means, model=model)
+    room.push("hello")
+    await room.cycles()
+    assert (len(room.model.asked), len(second.asked)) == (3, 1)
+
+
+async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply(calls=(use("get_memories"),), usage=Usage(900, 100))
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_steps=4, max_tokens=50_000)))
+    room.push("hello")
+    assert await room.cycles() == 1
+    assert len(room.model.asked) == 4
+    last = kit.store.look(journal.mind, "ana").turns[-1]
+    assert isinstance(last, Prompt)
+    assert "limit of 4 steps" in last.text
+    kit.store.call(agents.configure, "ana", {"loop": {"maxSteps": 20, "maxTokens": 2_500}})
+    room.push("again")
+    await room.cycles()
+    assert len(room.model.asked) == 4 + 3
+
+
+async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if "do it" not in str(ask.turns):
+            return Reply(calls=(use("get_memories"), use("skip")))
+        match replies:
+            case 0:
+                return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]), use("skip")))
+            case _:
+                return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.runs() == [Status.SKIPPED]
+    assert kit.store.look(journal.mind, "ana").turns == ()
+    room.push("do it")
+    await room.cycles()
+    assert room.runs() == [Status.SKIPPED, Status.COMPLETED]
+    results = [turn for turn in kit.store.look(journal.mind, "ana").turns if isinstance(turn, Result)]
+    assert [result.ok for result in results] == [True, False]
+
+
+async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
+    count = 1_000 if NIGHTLY else 150
+    rules = MindRules(max_tokens=3_000, recent=5)
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            text = "x" * (40_000 if len(room.model.asked) % 50 == 0 else 300)
+            return Reply(
+                calls=(use("set_memories", memories=[{"key": "k", "value": text[:16_000]}]), use("get_memories"))
+            )
+        return done(f"Summary of cycle {len(room.store.look(journal.page, agent='ana', limit=10_000))}.")
+
+    room = Room(kit, mind, Config(mind=rules))
+    for number in range(count):
+        room.push(f"event {number} " + "y" * (number % 7) * 50)
+        await room.cycle()
+        after = kit.store.look(journal.mind, "ana")
+        shown = fitted([*([carried] if (carried := recalled(after.carried)) else ()), *after.turns], rules.max_tokens)
+        assert sum(map(weigh, shown)) <= rules.max_tokens
+    found = kit.store.look(journal.mind, "ana")
+    numbers = [int(summary.split()[-1].rstrip(".")) for summary in found.carried.summaries]
+    assert numbers == list(range(found.carried.dropped + 1, numbers[-1] + 1)), "every summary, in order, or counted"
+    assert len(numbers) > 20
+    assert room.runs() == [Status.COMPLETED] * count
+    for run in kit.store.look(journal.page, agent="ana", limit=5):
+        assert len(kit.store.look(journal.steps, run.id)) == 5, "the audit keeps everything"
+
+
+async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="hello there")))
+        assert json.loads(ask.turns[-1].content)["success"] is True  # type: ignore[union-attr]
+        return done("Greeted.")
+
+    def other(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="something else")))
+        assert json.loads(ask.turns[-1].content)["success"] is False  # type: ignore[union-attr]
+        return done("Greeted.")
+
+    room = Room(kit, mind)
+    room.push("earlier")
+    await room.cycles()
+    room.push("hi")
+    await room.cycles()
+    [run, _] = kit.store.look(journal.page, agent="ana")
+    before = kit.store.look(journal.mind, "ana"), room.said(), room.runs()
+    same = await replay(kit.store, run.id, room.model)
+    assert same.same
+    assert [type(turn) for turn in same.replayed] == [Prompt, Reply, Result, Result, Reply]
+    different = await replay(kit.store, run.id, Played(other))
+    assert not different.same
+    assert (kit.store.look(journal.mind, "ana"), room.said(), room.runs()) == before
+    assert room.model.asked[-1].turns[: len(room.model.asked[2].turns)] == room.model.asked[2].turns, "as it was then"
+
+
+async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="word by word")))
+        if replies == 1:
+            return Reply(calls=(use("enter_space", spaceId="elsewhere"), use("send_message", text="not for them")))
+        return done()
+
+    room = Room(kit, mind)
+    kit.store.call(spaces.create, name="elsewhere", members=["husam"])
+    room.push("hello")
+    await room.cycles()
+    seen = [frame for frame in room.frames if frame.topic == "space:room"]
+    streamed = [frame for frame in seen if frame.event.startswith("space.message")]
+    assert streamed[0].data["phase"] == "start"
+    assert "".join(frame.data.get("delta", "") for frame in streamed if frame.data.get("phase") == "delta").startswith(
+        "word by word"
+    )
+    [stored] = [one for one in kit.store.look(spaces.read, "room") if one.content == "word by word"]
+    [finished] = [frame for frame in streamed if frame.data["phase"] == "done"]
+    assert finished.data["messageId"] == stored.id
+    assert finished.data["streamId"] == stored.data["streamId"]
+    assert not [frame for frame in room.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
+    active = [frame.event for frame in room.frames if frame.topic == "space:room" and frame.event.startswith("agent.")]
+    assert active == ["agent.active", "agent.inactive"]
+
+
+async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
+    class Breaking(Played):
+        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+            yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
+            yield CallDelta("b", "send_message", '{"text": "half of')
+            raise ModelFailed(Trouble.OVERLOAD, "the stream was cut")
+
+    room = Room(kit, quiet)
+    room.means = means(kit.store, Breaking(quiet), room.frames.extend)
+    room.push("hello")
+    assert isinstance(await room.cycle(), Resting)
+    events = [(frame.event, frame.data.get("phase")) for frame in room.frames if frame.topic == "space:room"]
+    assert events == [
+        ("agent.active", None),
+        ("space.message.streaming", "start"),
+        ("space.message.streaming", "delta"),
+        ("space.message.failed", None),
+        ("agent.inactive", None),
+    ]
+    assert room.said() == []
+
+
+async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: object) -> None:
+    post = Gatepost(f"sqlite:///{tmp_path}/office.db")
+
+    async def answer(batch: object, me: object) -> None:
+        for event in batch.of(Posted):  # type: ignore[attr-defined]
+            await me.reply(event, f"{event.text}!")  # type: ignore[attr-defined]
+
+    post.agent("ana")(answer)
+    post.agent("ben")(answer)
+    async with post:
+        room = await post.space("room", members=["husam", "ana", "ben"])
+        await room.say("hello", by="husam")
+        async with asyncio.timeout(60):
+            await post.until_idle()
+        said = await room.messages()
+        alerts = [item for item in await post.inbox("admin") if item.event.type is Type.ALERT]
+        assert 17 <= len(said) <= 2 * 17 + 2
+        assert alerts
+        held = [item for name in ("ana", "ben") for item in await post.inbox(name) if item.state is State.PENDING]
+        assert held
+        assert not any(item.event.wakes for item in held)
+
+
+async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
+    room = Room(kit, quiet)
+    exchange = Exchange()
+    async with exchange.open(), living(room.means, exchange, Habits(interval=3_600)) as household:
+        for cause in ("wake", "wakeup", "janitor", "space_message"):
+            exchange.tell([Ring("ana", cause), Ring("nobody", cause), Ring("husam", cause)])
+            await household.supervisor.idle()
+        assert room.model.asked == []
+        assert household.supervisor.cycles == 0
+        assert household.supervisor.idle_looks >= 1
+        room.push("fyi only", Priority.FYI)
+        exchange.tell([Ring("ana", "event", wakes=False)])
+        await household.supervisor.idle()
+        assert room.model.asked == [], "an fyi wakes nobody"
+        exchange.tell([Ring("ana", "wake")])
+        await household.supervisor.idle()
+        assert len(room.model.asked) == 1, "but goes with whatever wakes"
+        exchange.tell([Ring("ana", "event")])
+        await household.supervisor.idle()
+        assert len(room.model.asked) == 1
+
+
+async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    class Slow(Played):
+        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+            self.asked.append(ask)
+            begun.set()
+            await go.wait()
+            yield done()
+
+    room = Room(kit, quiet)
+    slow = Slow(quiet)
+    exchange = Exchange()
+    kit_store = kit.open(bell=exchange.bell)
+    async with exchange.open(), living(means(kit_store, slow), exchange, Habits(interval=3_600)) as household:
+        kit_store.call(agents.pause, "ana")
+        kit_store.call(intake.push, Push(to="ana", source="test", content="hello"))
+        await household.supervisor.idle()
+        assert slow.asked == []
+        kit_store.call(agents.resume, "ana")
+        await begun.wait()
+        [run] = kit_store.look(journal.page, agent="ana")
+        kit_store.call(journal.cancel, run.id)
+        await household.supervisor.idle()
+        assert room.runs() == [Status.CANCELLED]
+        assert room.states() == {"hello": State.DELIVERED}
+        go.set()
+        kit_store.call(intake.push, Push(to="ana", source="test", content="again"))
+        await household.supervisor.idle()
+        assert room.runs() == [Status.CANCELLED, Status.COMPLETED]
+
+
+async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
+    begun = asyncio.Event()
+
+    class Stuck(Played):
+        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+            if _replies(ask):
+                begun.set()
+                await asyncio.Event().wait()
+            yield Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
+
+    room = Room(kit, quiet)
+    exchange = Exchange()
+    async with (
+        exchange.open(),
+        living(means(kit.store, Stuck(quiet)), exchange, Habits(interval=3_600)) as household,
+    ):
+        room.push("hello")
+        household.supervisor.ring("ana")
+        await begun.wait()
+    assert room.runs() == [Status.RUNNING]
+    assert isinstance(await room.cycle(), Slept), "the lease was given back: the next one goes on at once"
+    assert room.said() == ["once"]
+    assert room.runs() == [Status.COMPLETED]
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 3])
+async def test_a_function_goes_on_where_it_was(tmp_path: object, fail_at: int) -> None:
+    """It is called again with the same batch, and what it did before is not done again."""
+    calls: list[int] = []
+
+    def office() -> Gatepost:
+        post = Gatepost(f"sqlite:///{tmp_path}/office.db")
+
+        @post.agent("ana")
+        async def ana(batch: object, me: object) -> None:
+            calls.append(len(batch))  # type: ignore[arg-type]
+            for number in range(3):
+                if number + 1 == fail_at and len(calls) == 1:
+                    raise RuntimeError("boom")
+                await me.say("room", f"message {number}")  # type: ignore[attr-defined]
+
+        return post
+
+    post = office()
+    async with post:
+        room = await post.space("room", members=["husam", "ana"])
+        await room.say("go", by="husam")
+        with closing(open_store(f"sqlite:///{tmp_path}/office.db")) as other:
+            await asyncio.to_thread(until, lambda: len(other.look(spaces.read, "room")) == 4, "it has gone on")
+        await post.until_idle()
+        assert [one.content for one in await room.messages()][1:] == ["message 0", "message 1", "message 2"]
+    assert calls == [1, 1]

@@ -1,0 +1,108 @@
+"""Residents: how an agent becomes one, is told otherwise, pauses and goes on."""
+
+from typing import Any
+
+import pytest
+
+from gatepost.actions import agents, directory
+from gatepost.actions.directory import Newcomer
+from gatepost.core import config
+from gatepost.core.agent import Config, ModelChoice
+from gatepost.core.entity import Kind
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
+from tests.unit.conftest import House
+
+TOOL = {"name": "crm", "execution": {"url": "https://crm.example.com/", "headers": {"Authorization": "Bearer sk_1"}}}
+
+
+def settle(house: House, who: Any = "ann", **document: Any) -> Any:
+    return house.store.call(agents.settle, who, config.parse(document))
+
+
+def test_an_agent_is_registered_and_settles_in_one_go(house: House) -> None:
+    newcomer = Newcomer(name="cleo", kind=Kind.AGENT, display="Cleo")
+    resident = settle(house, newcomer, model="openai:gpt-5", instructions="Be brief")
+    assert (resident.name, resident.display, resident.version) == ("cleo", "Cleo", 1)
+    assert (resident.cycles, resident.paused_at, resident.failures) == (0, None, 0)
+    assert resident.config == Config(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
+    assert house.store.look(agents.show, "cleo") == resident
+    assert [ring.recipient for ring in house.bell.rings] == ["cleo"]
+    with pytest.raises(Conflict, match="taken"):
+        settle(house, newcomer)
+
+
+def test_a_guest_settles_later_and_only_once(house: House) -> None:
+    assert house.store.look(agents.show, "ann") is None
+    assert settle(house, "ann").config == Config()
+    with pytest.raises(Conflict, match="resident already"):
+        settle(house, "ann")
+    assert house.store.call(agents.configure, "bob", {"model": "demo"}).version == 1
+
+
+def test_a_change_is_of_what_is_given_and_counts(house: House) -> None:
+    settle(house, tools=[TOOL], instructions="Be brief", loop={"maxSteps": 5})
+    house.bell.clear()
+    changed = house.store.call(agents.configure, "ann", {"instructions": "Be kind", "loop": None})
+    assert (changed.version, changed.config.instructions, changed.config.loop.max_steps) == (2, "Be kind", 20)
+    assert changed.config.tools[0].name == "crm"
+    assert [(ring.recipient, ring.wakes) for ring in house.bell.rings] == [("ann", True)]
+    assert house.store.call(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
+    assert house.store.look(agents.show, "ann") == changed
+
+
+def test_a_secret_survives_being_shown_and_sent_back(house: House) -> None:
+    resident = settle(house, tools=[TOOL])
+    shown = config.document(resident.config, masked=True)
+    assert "sk_1" not in str(shown)
+    shown["tools"][0]["description"] = "Customers"
+    changed = house.store.call(agents.configure, "ann", {"tools": shown["tools"]})
+    [tool] = changed.config.tools
+    assert tool.description == "Customers"
+    assert tool.request is not None
+    assert tool.request.headers == {"Authorization": "Bearer sk_1"}
+    with pytest.raises(Invalid, match="secret"):
+        house.store.call(agents.configure, "bob", {"tools": shown["tools"]})
+
+
+def test_what_is_refused_changes_nothing(house: House) -> None:
+    before = settle(house, tools=[TOOL])
+    house.bell.clear()
+    for changes in ({"model": "nonsense"}, {"instructions": "Be kind", "tools": [TOOL, TOOL]}, {"nonsense": 1}):
+        with pytest.raises(Invalid):
+            house.store.call(agents.configure, "ann", changes)
+    assert house.store.look(agents.show, "ann") == before
+    assert not house.bell.rings
+
+
+def test_pausing_twice_is_fine_and_resuming_rings(house: House) -> None:
+    settle(house)
+    paused = house.store.call(agents.pause, "ann")
+    house.clock.advance(1_000_000)
+    assert house.store.call(agents.pause, "ann") == paused
+    assert paused.paused_at is not None
+    house.bell.clear()
+    assert house.store.call(agents.resume, "ann").paused_at is None
+    assert house.store.call(agents.resume, "ann").paused_at is None
+    assert {ring.recipient for ring in house.bell.rings} == {"ann"}
+
+
+def test_only_live_residents(house: House) -> None:
+    for verb in (agents.pause, agents.resume):
+        with pytest.raises(NotFound, match="guest"):
+            house.store.call(verb, "ann")
+    settle(house)
+    house.store.call(directory.retire, "ann")
+    for call in (
+        lambda: house.store.call(agents.pause, "ann"),
+        lambda: house.store.call(agents.resume, "ann"),
+        lambda: house.store.call(agents.configure, "ann", {"model": "demo"}),
+        lambda: settle(house),
+    ):
+        with pytest.raises(Refused, match="retired"):
+            call()
+    assert house.store.look(agents.show, "ann") is not None
+    for nobody in ("husam", "nobody"):
+        with pytest.raises(UnknownAddress):
+            house.store.call(agents.configure, nobody, {"model": "demo"})
+        with pytest.raises(UnknownAddress):
+            house.store.look(agents.show, nobody)

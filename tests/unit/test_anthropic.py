@@ -1,0 +1,140 @@
+"""The other protocol: what Anthropic is sent, and what is made of what it sends."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx2
+import pytest
+from anthropic import AsyncAnthropic
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+from gatepost.adapters.models.provider import PydanticModel
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
+from gatepost.ports.model import Ask, ModelFailed, ToolSpec, Trouble
+
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def events(*parts: dict[str, Any], reason: str | None = "tool_use") -> str:
+    usage = {"input_tokens": 11, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude", "usage": usage}
+    some: list[dict[str, Any]] = [{"type": "message_start", "message": message}, *parts]
+    if reason is not None:
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        some += [{"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}, {"type": "message_stop"}]
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in some)
+
+
+def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+THOUGHT = block(
+    0,
+    {"type": "thinking", "thinking": "", "signature": ""},
+    {"type": "thinking_delta", "thinking": "deep"},
+    {"type": "signature_delta", "signature": "signed"},
+)
+USE = block(
+    1,
+    {"type": "tool_use", "id": "toolu_1", "name": "skip", "input": {}},
+    {"type": "input_json_delta", "partial_json": '{"reason": '},
+    {"type": "input_json_delta", "partial_json": '"none"}'},
+)
+
+
+async def respond(handler: Handler, *turns: Turn) -> Reply:
+    client = AsyncAnthropic(
+        api_key="sk-ant-secret", max_retries=0, http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    )
+    model = AnthropicModel("claude-haiku-5-5", provider=AnthropicProvider(anthropic_client=client))
+    tools = [ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {"reason": {"type": "string"}}})]
+    ask = Ask(system="Ada", turns=turns, tools=tools)
+    try:
+        *_, said = [one async for one in PydanticModel(model, "anthropic:claude", finishes=True).respond(ask)]
+    finally:
+        await client.close()
+    assert isinstance(said, Reply)
+    return said
+
+
+def streaming(text: str, seen: list[Any] | None = None) -> Handler:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if seen is not None:
+            seen.append(json.loads(request.content))
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=text)
+
+    return handler
+
+
+async def test_thoughts_signatures_and_calls_go_there_and_back() -> None:
+    seen: list[Any] = []
+    handler = streaming(events(*THOUGHT, *USE), seen)
+    said = await respond(handler, Prompt("one"))
+    assert [(call.tool, call.arguments) for call in said.calls] == [("skip", '{"reason": "none"}')]
+    assert said.usage == Usage(11, 7)
+    id = said.calls[0].id
+    await respond(handler, Prompt("one"), said, Result(id, "skip", "{}"), Prompt("two"))
+    sent = seen[1]["messages"]
+    assert [one["role"] for one in sent] == ["user", "assistant", "user"]
+    assert sent[1]["content"][0] == {"type": "thinking", "thinking": "deep", "signature": "signed"}
+    assert (sent[1]["content"][1]["id"], sent[1]["content"][1]["input"]) == (id, {"reason": "none"})
+    assert [part["type"] for part in sent[2]["content"]] == ["tool_result", "text"]
+    assert sent[2]["content"][0]["tool_use_id"] == id
+
+
+async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
+    seen: list[Any] = []
+    turns: Sequence[Turn] = [
+        Result("gone", "deploy", '{"ok":true}'),
+        Reply("  ", (Call("a", "no such tool", "{broken"), Call("b", "skip", ""))),
+        Result("b", "skip", "", ok=False),
+        Reply(),
+        Reply("well"),
+        Reply("now"),
+    ]
+    await respond(streaming(events(reason="end_turn"), seen), *turns)
+    sent = seen[0]["messages"]
+    assert [one["role"] for one in sent] == ["user", "assistant"] * 3 + ["user"]
+    assert [part["id"] for part in sent[1]["content"]] == ["a", "b"]
+    assert [part["tool_use_id"] for part in sent[2]["content"]] == ["a", "b"]
+    assert "deploy" in json.dumps(sent[0])
+    assert '""' not in json.dumps([part.get("text", "x") for one in sent for part in one["content"]])
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (httpx2.Response(429, json={"type": "error", "error": {"type": "rate_limit_error"}}), Trouble.RATE_LIMIT),
+        (httpx2.Response(529, json={"type": "error", "error": {"type": "overloaded_error"}}), Trouble.OVERLOAD),
+        (httpx2.Response(401, json={"type": "error", "error": {"type": "authentication_error"}}), Trouble.AUTH),
+        (httpx2.Response(413, json={"type": "error", "error": {"type": "request_too_large"}}), Trouble.CONTENT),
+        (httpx2.Response(400, json={"type": "error", "error": {"type": "invalid_request_error"}}), Trouble.CONTENT),
+        (httpx2.Response(404, json={"type": "error", "error": {"type": "not_found_error"}}), Trouble.OTHER),
+        (events(*THOUGHT, reason="refusal"), Trouble.CONTENT),
+        (events(*THOUGHT, {"type": "error", "error": {"type": "overloaded_error"}}, reason=None), Trouble.OVERLOAD),
+        (events(*THOUGHT, *USE, reason=None), Trouble.OVERLOAD),
+    ],
+)
+async def test_its_failures_have_the_same_classes(answer: httpx2.Response | str, trouble: Trouble) -> None:
+    handler = streaming(answer) if isinstance(answer, str) else lambda _: answer
+    with pytest.raises(ModelFailed) as failed:
+        await respond(handler, Prompt("one"))
+    assert failed.value.trouble is trouble
+    assert "secret" not in failed.value.reason
+
+
+async def test_no_connection() -> None:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("sk-ant-secret", request=request)
+
+    with pytest.raises(ModelFailed) as failed:
+        await respond(handler, Prompt("one"))
+    assert failed.value.trouble is Trouble.OVERLOAD
+    assert failed.value.reason == "anthropic:claude cannot be reached"

@@ -1,0 +1,217 @@
+"""Functions as models see them, and what models write as arguments."""
+
+import json
+import string
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.actions.tools import BUILT_IN
+from gatepost.core import conform
+from gatepost.errors import Invalid, Malformed, TooLarge
+from gatepost.ports.tools import Caller
+from gatepost.runtime import schema
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@dataclass
+class Leaf:
+    title: str
+    inner: "list[Leaf] | None" = field(default=None, metadata={"description": "more of them"})
+
+
+def search(
+    query: Annotated[str, "what to look for"],
+    most: int = 10,
+    kind: Literal["web", "news"] | None = None,
+    schema: list[str] = [],  # noqa: B006 (a user's function may be written like that)
+    *,
+    who: Caller,
+) -> list[str]:
+    """Look something up."""
+    return [query, str(most), str(kind), who.agent, *schema]
+
+
+class TestSpec:
+    def test_a_signature_is_a_schema(self) -> None:
+        spec = schema.spec("find", search)
+        assert (spec.name, spec.description) == ("find", "Look something up.")
+        assert spec.schema == {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "what to look for"},
+                "most": {"type": "integer", "default": 10},
+                "kind": {"type": "string", "enum": ["web", "news"]},
+                "schema": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        }
+
+    def test_no_arguments_are_an_object_too(self) -> None:
+        def now() -> None: ...
+
+        assert schema.spec("now", now).schema == {"type": "object", "properties": {}, "additionalProperties": False}
+        assert schema.arguments(now, "") == schema.arguments(now, " {} ") == {}
+
+    def test_what_refers_to_itself_is_kept(self) -> None:
+        def grow(leaf: Leaf) -> None: ...
+
+        shown = schema.spec("grow", grow).schema
+        assert shown["properties"]["leaf"]["properties"]["title"] == {"type": "string"}
+        jsonschema_rs.validator_for(shown).validate({"leaf": {"title": "a", "inner": [{"title": "b", "inner": []}]}})
+        read = schema.arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
+        assert read == {"leaf": Leaf("a", [Leaf("b")])}
+
+    @pytest.mark.parametrize("name", BUILT_IN)
+    def test_ours_need_no_reference_and_explain_every_argument(self, name: str) -> None:
+        spec = schema.spec(name, BUILT_IN[name].function)
+        assert spec.description
+        assert "$ref" not in json.dumps(spec.schema)
+        jsonschema_rs.validator_for(spec.schema)
+
+        def explained(shown: Any) -> bool:
+            inner = shown.get("properties", {})
+            return all(each.get("description") and explained(each.get("items", {})) for each in inner.values())
+
+        assert explained(spec.schema)
+        assert not any("_" in argument for argument in spec.schema["properties"])
+
+    def test_what_cannot_be_named_cannot_be_a_tool(self) -> None:
+        def loose(*words: str) -> None: ...
+
+        with pytest.raises(Invalid):
+            schema.spec("loose", loose)
+
+
+class TestArguments:
+    def test_values_are_read_as_they_are_meant(self) -> None:
+        assert schema.arguments(search, '{"query": 5, "most": "7"}') == {
+            "query": "5",
+            "most": 7,
+            "kind": None,
+            "schema": [],
+        }
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("{}", "the argument 'query' is missing"),
+            ('{"query": "a", "limit": 1}', "there is no argument 'limit'"),
+            ('{"query": "a", "who": {}}', "there is no argument 'who'"),
+            ('{"query": "a", "most": "many"}', "the argument 'most' is 'many'"),
+            ('{"query": "a", "kind": "gossip"}', "the argument 'kind' is 'gossip'"),
+            ('{"query": "a", "schema": ["a", {}]}', "the argument 'schema[1]' is {}"),
+            ('{"query": null}', "the argument 'query' is None"),
+            ('["query"]', "not an object"),
+            ('"query"', "not an object"),
+            ('{"query": "a"', "not JSON"),
+            ("query=a", "not JSON"),
+            ('{"query": "\\ud800"}', "not JSON"),
+            ('{"query": "\ud800"}', "not valid Unicode"),
+            ('{"query": NaN}', "not JSON"),
+            ('{"query": ' + "[" * 5_000 + "]" * 5_000 + "}", "nested"),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(self, text: str, said: str) -> None:
+        with pytest.raises(Invalid) as refusal:
+            schema.arguments(search, text)
+        assert said in refusal.value.message
+        assert "\n" not in refusal.value.message
+        assert len(refusal.value.message) < 500
+
+    def test_too_much_is_refused_before_it_is_read(self) -> None:
+        with pytest.raises(TooLarge):
+            schema.arguments(search, '{"query": "' + "é" * (schema.LARGEST // 2) + '"}')
+
+    @given(text=JSON.map(json.dumps) | st.text() | st.text(alphabet='{}[]":,0a', max_size=30))
+    def test_anything_is_read_or_refused(self, text: str) -> None:
+        for function in (search, *(tool.function for tool in BUILT_IN.values())):
+            with suppress(Invalid):
+                schema.arguments(function, text)
+
+    @given(
+        names=st.lists(
+            st.sampled_from(["spaceId", "limit", "text", "count", "filter", "memories", "plans", "to"]), unique=True
+        ),
+        values=st.lists(JSON, min_size=8, max_size=8),
+    )
+    def test_what_fits_the_schema_is_taken(self, names: list[str], values: list[Any]) -> None:
+        document = dict(zip(names, values, strict=False))
+        for name, tool in BUILT_IN.items():
+            if jsonschema_rs.is_valid(schema.spec(name, tool.function).schema, document):
+                schema.arguments(tool.function, json.dumps(document))
+
+
+SCHEMAS = st.recursive(
+    st.sampled_from([{"type": kind} for kind in ("string", "integer", "number", "boolean", "null", "object", "array")])
+    | st.builds(
+        lambda kinds: {"type": kinds}, st.lists(st.sampled_from(["string", "null", "integer"]), min_size=1, unique=True)
+    )
+    | st.builds(lambda values: {"enum": values}, st.lists(JSON, min_size=1, max_size=3))
+    | st.builds(lambda value: {"const": value}, JSON)
+    | st.just({}),
+    lambda inner: (
+        st.builds(lambda one: {"type": "array", "items": one}, inner)
+        | st.builds(lambda ways: {"anyOf": ways}, st.lists(inner, min_size=1, max_size=3))
+        | st.builds(
+            lambda known, more, first: {
+                "type": "object",
+                "properties": known,
+                "required": list(known)[:first],
+                "additionalProperties": more,
+            },
+            st.dictionaries(st.sampled_from(string.ascii_lowercase[:4]), inner, max_size=3),
+            st.booleans() | inner,
+            st.integers(0, 2),
+        )
+    ),
+    max_leaves=6,
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-3, 3) | st.sampled_from(["", "a", "b"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(string.ascii_lowercase[:5]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+class TestConfiguredSchemas:
+    @given(asked=SCHEMAS, value=VALUES)
+    def test_the_verdict_is_that_of_json_schema(self, asked: dict[str, Any], value: Any) -> None:
+        if jsonschema_rs.is_valid(asked, value):
+            conform.check(asked, value)
+        else:
+            with pytest.raises(Invalid, match=r"\A[^\n]+\Z"):
+                conform.check(asked, value)
+
+    @pytest.mark.parametrize("other", [1, [1], {"a": [1]}])
+    def test_true_is_not_one(self, other: Any) -> None:
+        true = json.loads(json.dumps(other).replace("1", "true"))
+        for asked, value in ((other, true), (true, other)):
+            for rule in ({"const": asked}, {"enum": [asked]}):
+                conform.check(rule, asked)
+                with pytest.raises(Invalid):
+                    conform.check(rule, value)
+
+    @given(asked=JSON, value=JSON)
+    def test_a_schema_that_makes_no_sense_does_no_harm(self, asked: Any, value: Any) -> None:
+        with suppress(Invalid):
+            conform.check(asked, value)
+
+    def test_the_document_is_an_object_whatever_the_schema(self) -> None:
+        assert schema.document('{"a": [1]}') == {"a": [1]}
+        for text in ("[]", "1", "{", "\ud800"):
+            with pytest.raises((Invalid, Malformed)):
+                schema.document(text)

@@ -1,0 +1,280 @@
+"""Everything a resident can use, put together: our tools, configured ones, functions and real MCP servers."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gatepost.actions.tools import BUILT_IN
+from gatepost.adapters.tools.servers import McpServers
+from gatepost.adapters.tools.web import HttpTools
+from gatepost.core.agent import Config, Execution, LoopRules, Phase, Request, Resident, ToolServer
+from gatepost.core.agent import Tool as Configured
+from gatepost.core.event import Json
+from gatepost.core.instants import SECOND
+from gatepost.core.mind import Call, Result
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, Unavailable
+from gatepost.ports.tools import Answered, Caller
+from gatepost.runtime.toolkit import BuiltInTool, Outside, Toolbox, Toolkit, Waiting
+from tests import toolserver
+
+SCRIPT = str(Path(toolserver.__file__))
+
+
+class FakeWeb:
+    def __init__(self) -> None:
+        self.called: list[tuple[str, str, Mapping[str, Json]]] = []
+
+    async def call(self, tool: Configured, id: str, arguments: Mapping[str, Json]) -> Answered:
+        if tool.name in ("unset", "odd"):
+            raise Unavailable("no variable") if tool.name == "unset" else ValueError("odd")
+        self.called.append((tool.name, id, arguments))
+        return Answered({"done": tool.name})
+
+
+@pytest.fixture
+def web() -> FakeWeb:
+    return FakeWeb()
+
+
+@pytest.fixture
+def toolbox(web: FakeWeb) -> Toolbox:
+    return Toolbox(web, McpServers(environ={"TOKEN": "s3cret-token"}, allow_private=True))
+
+
+def resident(*tools: Configured, **config: Any) -> Resident:
+    return Resident(number=1, name="ann", display="Ann", config=Config(tools=tools, **config), version=1)
+
+
+def names(toolkit: Toolkit, step: int = 1) -> set[str]:
+    return {spec.name for spec in toolkit.specs(step)}
+
+
+async def run(toolkit: Toolkit, name: str, /, **arguments: Any) -> Any:
+    result = await use(toolkit, name, json.dumps(arguments))
+    return json.loads(result.content)
+
+
+async def use(toolkit: Toolkit, name: str, arguments: str) -> Result:
+    tool = toolkit.find(name)
+    assert isinstance(tool, Outside)
+    return await tool.run("run_1/2.0", Call("c1", name, arguments), tool.arguments(arguments))
+
+
+class TestKinds:
+    async def test_every_resident_has_ours(self, toolbox: Toolbox) -> None:
+        async with toolbox.open(resident()) as toolkit:
+            assert names(toolkit) == set(BUILT_IN)
+            found = toolkit.find("enter_space")
+            assert isinstance(found, BuiltInTool)
+            assert found.arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
+            with pytest.raises(NotFound) as unknown:
+                toolkit.find("enter_spaces")
+            assert unknown.value.hint == "did you mean 'enter_space'?"
+
+    async def test_configured_tools_are_called_or_waited_for(self, toolbox: Toolbox, web: FakeWeb) -> None:
+        asked = {"type": "object", "properties": {"env": {"enum": ["test", "live"]}}, "required": ["env"]}
+        tools = [
+            Configured(
+                name="deploy",
+                description="Ship it.",
+                schema=asked,
+                execution=Execution.GATEWAY,
+                request=Request(url="http://x"),
+            ),
+            Configured(name="external", execution=Execution.EXTERNAL, schema=asked, visible=False),
+            Configured(name="space", execution=Execution.SPACE, schema=asked, visible=False),
+        ]
+        async with toolbox.open(resident(*tools)) as toolkit:
+            [spec] = [spec for spec in toolkit.specs(1) if spec.name == "deploy"]
+            assert (spec.description, spec.schema) == ("Ship it.", asked)
+            assert await run(toolkit, "deploy", env="live") == {"done": "deploy"}
+            assert web.called == [("deploy", "run_1/2.0", {"env": "live"})]
+            for name in ("external", "space"):
+                waiting = toolkit.find(name)
+                assert isinstance(waiting, Waiting)
+                assert not waiting.visible
+                assert waiting.arguments('{"env": "test"}') == {"env": "test"}
+            for wrong in ("{}", '{"env": "moon"}', "[]", "{"):
+                with pytest.raises(Invalid):
+                    toolkit.find("deploy").arguments(wrong)
+            assert len(web.called) == 1
+
+    async def test_ours_cannot_be_replaced(self, toolbox: Toolbox) -> None:
+        def skip() -> None: ...
+
+        with pytest.raises(Conflict):
+            toolbox.add(skip)
+        async with toolbox.open(resident(Configured(name="send_message"))) as toolkit:
+            assert isinstance(toolkit.find("send_message"), BuiltInTool)
+
+    async def test_phases_narrow_what_is_offered(self, toolbox: Toolbox) -> None:
+        phases = (Phase(step=3, tools=("send_message", "skip")), Phase(step=2, tools=("enter_space",)))
+        async with toolbox.open(resident(loop=LoopRules(phases=phases))) as toolkit:
+            assert names(toolkit, 1) == set(BUILT_IN)
+            assert names(toolkit, 2) == {"enter_space"}
+            assert names(toolkit, 3) == names(toolkit, 20) == {"send_message", "skip"}
+
+
+class TestFunctions:
+    async def test_functions_of_this_process(self, toolbox: Toolbox) -> None:
+        def look_up(word: str, *, who: Caller) -> dict[str, Any]:
+            """Look a word up."""
+            return {"word": word, "agent": who.agent, "call": who.call, "set": {1}}
+
+        async def shout(word: str) -> str:
+            return word.upper()
+
+        toolbox.add(look_up)
+        toolbox.add(shout, agent="ann", name="cry")
+        async with toolbox.open(resident()) as toolkit:
+            assert await run(toolkit, "look_up", word="tea") == {
+                "word": "tea",
+                "agent": "ann",
+                "call": "run_1/2.0",
+                "set": [1],
+            }
+            assert await run(toolkit, "cry", word="tea") == "TEA"
+            with pytest.raises(Invalid):
+                toolkit.find("look_up").arguments('{"word": "tea", "who": {"agent": "bob"}}')
+        other = Resident(number=2, name="bob", display="Bob", config=Config(), version=1)
+        async with toolbox.open(other) as toolkit:
+            assert names(toolkit) == {*BUILT_IN, "look_up"}
+
+    async def test_whatever_goes_wrong_is_a_result(self, toolbox: Toolbox) -> None:
+        def broken() -> None:
+            raise ZeroDivisionError("by zero")
+
+        def refused() -> None:
+            raise Refused("not today")
+
+        async def slow() -> None:
+            await asyncio.Event().wait()
+
+        def large() -> str:
+            return "x" * 300_000
+
+        for function in (broken, refused, slow, large):
+            toolbox.add(function)
+        configured = [
+            Configured(name="slow", execution=Execution.INTERNAL, timeout=SECOND // 20),
+            Configured(name="missing", execution=Execution.INTERNAL),
+            Configured(name="unset", execution=Execution.GATEWAY),
+            Configured(name="odd", execution=Execution.GATEWAY),
+        ]
+        async with toolbox.open(resident(*configured)) as toolkit:
+            for name, said in (
+                ("broken", "ZeroDivisionError: by zero"),
+                ("refused", "not today"),
+                ("slow", "not done within"),
+                ("large", "256 KB"),
+                ("missing", "registered"),
+                ("unset", "no variable"),
+                ("odd", "ValueError: odd"),
+            ):
+                result = await use(toolkit, name, "{}")
+                assert not result.ok
+                assert said in json.loads(result.content)["error"]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with toolserver.served() as url:
+        yield url
+
+
+class TestServers:
+    @pytest.fixture
+    def log(self, tmp_path: Path) -> Path:
+        path = tmp_path / "started"
+        path.touch()
+        return path
+
+    @pytest.fixture
+    def local(self, log: Path) -> ToolServer:
+        root = str(Path(toolserver.__file__).parent.parent)
+        return ToolServer(
+            name="local", command=(sys.executable, SCRIPT, str(log)), env={"KEY": "${TOKEN}", "PYTHONPATH": root}
+        )
+
+    def started(self, log: Path) -> list[int]:
+        return [int(line) for line in log.read_text().split()]
+
+    async def test_the_tools_of_a_command(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
+        async with toolbox.open(resident(servers=(local,))) as toolkit:
+            assert {"local__add", "local__odd_name_with_dots", "local__fail"} <= names(toolkit)
+            [spec] = [spec for spec in toolkit.specs(1) if spec.name == "local__add"]
+            assert spec.description == "Add two numbers."
+            assert spec.schema["required"] == ["a", "b"]
+            assert await run(toolkit, "local__add", a=2, b=3) == {"result": 5}
+            assert await run(toolkit, "local__odd_name_with_dots") == {"result": "odd"}
+            assert await run(toolkit, "local__variable", name="KEY") == {"result": "***"}
+            for name, given in (("fail", {"why": "no luck"}), ("add", {"a": "x"}), ("large", {})):
+                assert (await run(toolkit, f"local__{name}", **given))["success"] is False
+            [server] = self.started(log)
+            assert psutil.pid_exists(server)
+        assert not psutil.pid_exists(server)
+
+    async def test_what_it_offers_is_remembered(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
+        for _ in range(3):
+            async with toolbox.open(resident(servers=(local,))) as toolkit:
+                assert "local__add" in names(toolkit)
+        assert len(self.started(log)) == 1
+        async with toolbox.open(resident(servers=(local,))) as toolkit:
+            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
+        assert len(self.started(log)) == 2
+
+    async def test_a_server_that_dies_is_started_again(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
+        async with toolbox.open(resident(servers=(local,))) as toolkit:
+            died = await run(toolkit, "local__die")
+            assert died["success"] is False
+            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
+        assert len(self.started(log)) == 2
+
+    async def test_a_server_that_cannot_be_had_spoils_nothing(self, toolbox: Toolbox, local: ToolServer) -> None:
+        servers = (
+            ToolServer(name="nothing", command=("/no/such/program",)),
+            ToolServer(name="silent", command=("/bin/true",)),
+            ToolServer(name="away", url="http://127.0.0.1:1/mcp"),
+            ToolServer(name="keyless", url="http://127.0.0.1:1/mcp", headers={"X-Key": "${UNSET}"}),
+            local,
+        )
+        async with toolbox.open(resident(servers=servers)) as toolkit:
+            assert [trouble.split("'")[1] for trouble in toolkit.troubles] == ["nothing", "silent", "away", "keyless"]
+            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
+            troubles = toolkit.troubles
+        async with toolbox.open(resident(servers=servers)) as toolkit:
+            assert toolkit.troubles == troubles
+
+    async def test_a_cancelled_cycle_leaves_nothing_behind(
+        self, toolbox: Toolbox, local: ToolServer, log: Path
+    ) -> None:
+        inside = asyncio.Event()
+
+        async def cycle() -> None:
+            async with toolbox.open(resident(servers=(local,))):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(cycle())
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        [server] = self.started(log)
+        assert not psutil.pid_exists(server)
+
+    async def test_the_tools_of_a_url(self, toolbox: Toolbox, url: str) -> None:
+        async with toolbox.open(resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
+            assert await run(toolkit, "far__add", a=2, b=3) == {"result": 5}
+
+    async def test_a_private_url_is_out_of_reach_unless_allowed(self, url: str) -> None:
+        toolbox = Toolbox(HttpTools(environ={}), McpServers(environ={}))
+        async with toolbox.open(resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
+            assert names(toolkit) == set(BUILT_IN)
+            assert len(toolkit.troubles) == 1

@@ -1,0 +1,318 @@
+"""Tools that are HTTP requests, against a real server on this machine."""
+
+import asyncio
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from gatepost.adapters.tools import guard
+from gatepost.adapters.tools.web import LARGEST, HttpTools
+from gatepost.core.agent import Execution, Request, Tool
+from gatepost.core.instants import SECOND
+from gatepost.core.reach import Verdict, judge
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports.tools import Answered
+
+ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}
+
+
+class Server:
+    """Answers by path; remembers what it was asked."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.hold = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                outer.seen.append(
+                    {"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body}
+                )
+                outer.answer(self)
+
+            do_GET = do_POST = do_PUT = do_DELETE = do  # noqa: N815 (so they are called)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.port: int = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def answer(self, to: BaseHTTPRequestHandler) -> None:
+        status, headers, body = 200, {"Content-Type": "application/json"}, json.dumps({"ok": True})
+        match to.path.partition("?")[0].split("/")[1:]:
+            case ["text"]:
+                body = "plain words"
+            case ["empty"]:
+                status, body = 204, ""
+            case ["echo"]:
+                body = json.dumps({"yours": dict(to.headers)})
+            case ["status", code]:
+                status, body = int(code), f"no: {to.headers.get('Authorization')}"
+            case ["large"]:
+                body = "x" * (LARGEST + 1)
+            case ["to", *rest]:
+                status, headers["Location"] = 307, "/".join(["", *rest])
+            case ["away"]:
+                status, headers["Location"] = 302, "http://localhost:1/"
+            case ["round"]:
+                status, headers["Location"] = 307, "/round"
+            case ["hang"]:
+                self.hold.wait(30)
+            case _:
+                pass
+        to.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(body))}).items():
+            to.send_header(name, value)
+        to.end_headers()
+        to.wfile.write(body.encode())
+
+    def close(self) -> None:
+        self.hold.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@contextmanager
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    server = Server(tls)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+async def call(url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any) -> Answered:
+    timeout = request.pop("timeout", 10 * SECOND)
+    tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=Request(url=url, **request))
+    return await HttpTools(environ=ENVIRON, allow_private=private).call(tool, "run_1/2.0", arguments or {})
+
+
+class TestRequests:
+    async def test_arguments_are_sent_as_they_are(self, server: Server) -> None:
+        answered = await call(f"{server.url}/do", {"a": 1, "b": ["é"]})
+        assert answered == Answered({"ok": True})
+        [seen] = server.seen
+        assert (seen["method"], seen["path"]) == ("POST", "/do")
+        assert json.loads(seen["body"]) == {"a": 1, "b": ["é"]}
+        assert seen["headers"]["Content-Type"] == "application/json"
+        assert seen["headers"]["Idempotency-Key"] == "run_1/2.0"
+
+    async def test_get_puts_them_into_the_query(self, server: Server) -> None:
+        given = {"id": "a/b?c#d&e", "q": "x&y=z", "n": 5, "none": None, "deep": {"a": [1]}}
+        await call(f"{server.url}/items/{{id}}?v=1#part", given, method="get")
+        assert server.seen[0]["path"] == "/items/a%2Fb%3Fc%23d%26e?v=1&q=x%26y%3Dz&n=5&deep=%7B%22a%22%3A+%5B1%5D%7D"
+        assert server.seen[0]["body"] == ""
+
+    async def test_a_body_may_be_written_out(self, server: Server) -> None:
+        body = {"fixed": 1, "whole": "{list}", "part": "Hello {name}!", "missing": "{other}", "raw": "${API_KEY}"}
+        await call(f"{server.url}/do", {"list": [1, 2], "name": "{list}"}, body=body, method="PUT")
+        assert json.loads(server.seen[0]["body"]) == {
+            "fixed": 1,
+            "whole": [1, 2],
+            "part": "Hello {list}!",
+            "missing": None,
+            "raw": "${API_KEY}",
+        }
+        await call(f"{server.url}/do", {"name": "ann"}, body="Hello {name}")
+        assert server.seen[1]["body"] == "Hello ann"
+
+    async def test_headers_take_arguments_and_the_environment(self, server: Server) -> None:
+        headers = {"Authorization": "Bearer ${API_KEY}", "X-Who": "{who}", "Idempotency-Key": "mine"}
+        await call(f"{server.url}/do", {"who": "Zoë ${API_KEY}"}, headers=headers)
+        seen = server.seen[0]["headers"]
+        assert seen["Authorization"] == "Bearer s3cret-key-of-the-api"
+        assert "s3cret" not in seen["X-Who"]
+        assert seen["Idempotency-Key"] == "run_1/2.0"
+        with pytest.raises(Invalid):
+            await call(f"{server.url}/do", {"who": "a\r\nX-Admin: yes"}, headers=headers)
+        with pytest.raises(Unavailable, match="'OTHER'"):
+            await call(f"{server.url}/do", headers={"Authorization": "${OTHER}"})
+        assert len(server.seen) == 1
+
+    @pytest.mark.parametrize("wrong", ["", ".", "..", None])
+    async def test_an_argument_stays_in_its_part_of_the_path(self, server: Server, wrong: str | None) -> None:
+        with pytest.raises(Invalid):
+            await call(f"{server.url}/users/{{id}}/posts", {"id": wrong})
+        assert server.seen == []
+
+    @pytest.mark.parametrize("url", ["http://{host}/", "http://127.0.0.1:{port}/", "http://{user}@127.0.0.1/", "{url}"])
+    async def test_an_argument_cannot_choose_the_server(self, server: Server, url: str) -> None:
+        with pytest.raises(Invalid):
+            await call(url, {"host": "127.0.0.1", "port": server.port, "user": "x", "url": server.url})
+
+
+class TestAnswers:
+    async def test_json_text_and_nothing(self, server: Server) -> None:
+        assert (await call(f"{server.url}/text")).value == "plain words"
+        assert (await call(f"{server.url}/empty")).value == {"success": True, "status": 204}
+
+    @pytest.mark.parametrize("code", [400, 401, 404, 429, 500, 503])
+    async def test_a_refusal_is_an_answer(self, server: Server, code: int) -> None:
+        answered = await call(f"{server.url}/status/{code}", headers={"Authorization": "Bearer ${API_KEY}"})
+        assert answered == Answered({"success": False, "status": code, "error": "no: ***"}, ok=False)
+
+    async def test_secrets_do_not_come_back(self, server: Server) -> None:
+        headers = {"Authorization": "Bearer ${API_KEY}", "X-Token": 'quo"ted-token', "Accept": "application/json"}
+        answered = await call(f"{server.url}/echo", headers=headers)
+        assert answered.value["yours"]["Authorization"] == answered.value["yours"]["X-Token"] == "***"
+        assert answered.value["yours"]["Accept"] == "application/json"
+
+    async def test_too_much_too_late_and_nobody(self, server: Server) -> None:
+        large = await call(f"{server.url}/large")
+        late = await call(f"{server.url}/hang", timeout=SECOND // 10)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            nobody = await call(f"http://127.0.0.1:{free.getsockname()[1]}/", headers={"X": "${API_KEY}"})
+        unknown = await call("http://nobody.invalid/")
+        for answered, said in ((large, "256 KB"), (late, "no answer within"), (nobody, "failed"), (unknown, "found")):
+            assert not answered.ok
+            assert answered.value["success"] is False
+            assert said in answered.value["error"]
+            assert "s3cret" not in answered.value["error"]
+
+    async def test_redirects_are_followed_on_the_same_server_only(self, server: Server) -> None:
+        assert (await call(f"{server.url}/to/text", {"a": 1})).value == "plain words"
+        assert [(seen["method"], json.loads(seen["body"])) for seen in server.seen] == [("POST", {"a": 1})] * 2
+        assert {seen["headers"]["Idempotency-Key"] for seen in server.seen} == {"run_1/2.0"}
+        away = await call(f"{server.url}/away")
+        assert (away.ok, away.value["status"]) == (False, 302)
+        assert not (await call(f"{server.url}/round")).ok
+
+
+class TestReach:
+    @pytest.mark.parametrize(
+        ("verdict", "addresses"),
+        [
+            (Verdict.PUBLIC, "8.8.8.8 172.32.0.1 2606:4700::1111 64:ff9b::8.8.8.8 ::ffff:8.8.8.8 2002:808:808::1"),
+            (
+                Verdict.PRIVATE,
+                "127.0.0.1 127.8.8.8 10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 198.18.0.1 ::1 fd12::1 fec0::1"
+                " ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::127.0.0.1 64:ff9b::10.0.0.1 2002:a00:1::1 192.0.2.1 2001:db8::1",
+            ),
+            (
+                Verdict.NEVER,
+                "169.254.169.254 169.254.0.1 0.0.0.0 :: 255.255.255.255 224.0.0.1 240.0.0.1 fe80::1 fe80::1%eth0"
+                " ff02::1 fd00:ec2::254 100.100.100.200 192.0.0.192 168.63.129.16 ::ffff:169.254.169.254"
+                " ::169.254.169.254 2002:a9fe:a9fe::1 64:ff9b::169.254.169.254 64:ff9b:1::a9fe:a9fe",
+            ),
+        ],
+    )
+    def test_addresses_are_judged_by_what_they_are(self, verdict: Verdict, addresses: str) -> None:
+        assert {address: judge(address) for address in addresses.split()} == dict.fromkeys(addresses.split(), verdict)
+
+    @pytest.mark.parametrize(
+        "host",
+        ["127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "[::1]", "[::ffff:127.0.0.1]"],
+    )
+    async def test_this_machine_is_out_of_reach_unless_allowed(self, server: Server, host: str) -> None:
+        answered = await call(f"http://{host}:{server.port}/do", private=False)
+        assert not answered.ok
+        assert "private" in answered.value["error"]
+        assert server.seen == []
+
+    @pytest.mark.parametrize(
+        "host",
+        ["169.254.169.254", "0.0.0.0", "[::]", "[fe80::1]", "[::ffff:169.254.169.254]", "2852039166"],  # noqa: S104
+    )
+    async def test_some_addresses_are_never_called(self, server: Server, host: str) -> None:
+        answered = await call(f"http://{host}:{server.port}/latest/meta-data/")
+        assert "never called" in answered.value["error"]
+
+    async def test_localhost_is_found_whichever_address_answers(self, server: Server) -> None:
+        assert (await call(f"http://localhost:{server.port}/text")).value == "plain words"
+
+    async def test_the_address_that_was_checked_is_the_one_that_is_called(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lookups = names(monkeypatch, {"rebinding.test": ["127.0.0.1"]})
+        answered = await call(f"http://rebinding.test:{server.port}/text")
+        assert answered.value == "plain words"
+        assert lookups == ["rebinding.test"]
+        assert server.seen[0]["headers"]["Host"] == f"rebinding.test:{server.port}"
+
+    async def test_one_bad_address_among_good_ones_is_enough(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names(monkeypatch, {"mixed.test": ["127.0.0.1", "169.254.169.254"]})
+        assert "never called" in (await call(f"http://mixed.test:{server.port}/text")).value["error"]
+        assert server.seen == []
+
+    async def test_no_proxy_of_the_environment_is_used(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+        monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+        assert (await call(f"{server.url}/text")).ok
+
+    async def test_a_certificate_must_be_the_hosts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = certificate(tmp_path, "tool.test")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(file)
+        monkeypatch.setattr(guard, "_trusted", lambda: ssl.create_default_context(cafile=str(file)))
+        names(monkeypatch, {"tool.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
+        with serving(tls) as server:
+            assert (await call(f"https://tool.test:{server.port}/text")).value == "plain words"
+            assert not (await call(f"https://other.test:{server.port}/text")).ok
+
+
+def names(monkeypatch: pytest.MonkeyPatch, known: dict[str, list[str]]) -> list[str]:
+    """Let names be found at these addresses; return who was looked for."""
+    lookups: list[str] = []
+
+    async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
+        lookups.append(host)
+        return [(0, 0, 0, "", (address, port)) for address in known[host]]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+    return lookups
+
+
+def certificate(folder: Path, host: str) -> Path:
+    """A certificate for a host, signed by itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(host), x509.IPAddress(ip_address("127.0.0.2"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = folder / f"{host}.pem"
+    file.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return file
