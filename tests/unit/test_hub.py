@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 
 import pytest
 
@@ -140,6 +141,28 @@ async def test_a_slow_reader_is_dropped_and_the_others_are_not(hub: Hub) -> None
     assert len(numbers) < 2 * BACKLOG
     rest = await read(hub, shelf, numbers[-1], 2 * BACKLOG)
     assert numbers + rest == list(range(1, 2 * BACKLOG + 1))
+
+
+@pytest.mark.parametrize("companions", [0, 1])
+async def test_whoever_comes_from_far_behind_is_not_slow_for_that(hub: Hub, companions: int) -> None:
+    """Though the store is read faster than anybody reads, and though another that came along takes nothing."""
+    shelf = Shelf(page=200)
+    shelf.add(3 * BACKLOG)
+    idle = [hub.read(shelf.source, 0, who=None) for _ in range(companions)]
+    for one in idle:
+        await anext(one)
+    seen: list[Seen] = []
+    async with asyncio.timeout(PATIENCE):
+        async with aclosing(hub.read(shelf.source, 0, who=None)) as stream:
+            async for what in stream:
+                seen.append(what)
+                for _ in range(5):
+                    await asyncio.sleep(0)  # the store has its turns
+                if len(seen) == 3 * BACKLOG:
+                    break
+    assert seen == shelf.entries
+    for one in idle:
+        await one.aclose()
 
 
 async def test_frames_reach_whoever_is_there(hub: Hub) -> None:

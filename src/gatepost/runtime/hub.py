@@ -19,7 +19,8 @@ go at once; and if that ring was lost, with the next page, before anything of it
 being read may have been let in after it was; such a reader is not judged by it, but reads for itself.
 
 A slow reader never slows the writer or the others: what waits for it is bounded, and past that the reader is dropped.
-It knows its last position and may come back with it.
+It knows its last position and may come back with it. Whoever comes from far behind is not slow for that: until a tail
+has reached the end for the first time, it reads on only when one of its readers has taken everything.
 """
 
 import asyncio
@@ -130,6 +131,9 @@ class _Tail:
         self.readers: set[_Reader] = set()
         self.reads = 0
         self.stirred = asyncio.Event()
+        #: set when a reader has taken everything, and when one comes or goes
+        self.taken = asyncio.Event()
+        self._level = False
         self.task = asyncio.create_task(self._follow(), name=f"tail-{source.topic}")
 
     async def _follow(self) -> None:
@@ -138,7 +142,9 @@ class _Tail:
             self.stirred.clear()
             try:
                 while await self._pass_on():
-                    pass
+                    if not self._level:
+                        await self._wanted()
+                self._level = True
             except Unavailable as error:
                 log.warning("stream waits", topic=self.source.topic, reason=error.message)
                 await asyncio.sleep(_RETRY)
@@ -162,6 +168,12 @@ class _Tail:
         if page.held:
             asyncio.get_running_loop().call_later(_SOON, self.stirred.set)
         return bool(page.entries)
+
+    async def _wanted(self) -> None:
+        """Return when somebody waits for more."""
+        while all(reader.waiting for reader in self.readers):
+            self.taken.clear()
+            await self.taken.wait()
 
     def end(self, why: Ended) -> None:
         for reader in self.readers:
@@ -226,6 +238,7 @@ class Hub:
                 while reader.waiting or reader.ended is None:
                     while reader.waiting:
                         yield reader.waiting.popleft()
+                    tail.taken.set()
                     reader.stirred.clear()
                     if reader.ended is None:
                         await reader.stirred.wait()
@@ -247,11 +260,13 @@ class Hub:
         reader = _Reader(position, who, tail.reads)
         reader.ended = self._over
         tail.readers.add(reader)
+        tail.taken.set()
         tail.stirred.set()
         return tail, reader
 
     def _leave(self, tail: _Tail, reader: _Reader) -> None:
         tail.readers.discard(reader)
+        tail.taken.set()
         if not tail.readers and self._tails.get(tail.source.topic) is tail:
             del self._tails[tail.source.topic]
             tail.task.cancel()

@@ -12,6 +12,7 @@ has to be right for the journal to be: two supervisors may start a cycle for the
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -34,8 +35,9 @@ log = structlog.get_logger("gatepost.supervisor")
 
 #: causes of rings after which whatever waits is looked at, also what does not wake by itself
 _TOLD_TO_LOOK: Final = frozenset(("wake", "wakeup", "resume"))
-#: names remembered as guests between two rounds of the janitor
-_MOST_GUESTS: Final = 10_000
+#: names remembered as guests, whose rings need no look, and for how many seconds
+_MOST_GUESTS: Final = 100_000
+_REMEMBERED: Final = 60.0
 _RETRY: Final = 1.0
 
 #: thinks through a cycle that was taken
@@ -61,7 +63,9 @@ class Supervisor:
         self._lease = lease
         self._codes = codes
         #: who waits for their turn, and whether they were told to look
-        self._queue: dict[str, bool] = {}
+        self._queue: OrderedDict[str, bool] = OrderedDict()
+        #: the same for those whose turn it is: they are looked at once more
+        self._again: dict[str, bool] = {}
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._held: dict[str, Held] = {}
         self._guests: set[str] = set()
@@ -83,7 +87,7 @@ class Supervisor:
             return
         if signal.cause == runs.CANCEL and signal.recipient in self._turns:
             self._turns[signal.recipient].cancel()
-        if signal.cause in ("janitor", "settle"):
+        if signal.cause == "settle":
             self._guests.discard(signal.recipient)
         if signal.recipient == "*":
             self._sweep()
@@ -91,7 +95,9 @@ class Supervisor:
             self.ring(signal.recipient, looking=signal.cause in _TOLD_TO_LOOK)
 
     def ring(self, name: str, *, looking: bool = False) -> None:
-        self._queue[name] = self._queue.get(name, False) or looking
+        """Have an agent looked at: now, or once more when it is its turn already."""
+        queue = self._again if name in self._turns else self._queue
+        queue[name] = queue.get(name, False) or looking
         self._quiet.clear()
         self._stirred.set()
 
@@ -131,10 +137,8 @@ class Supervisor:
             await self._stirred.wait()
 
     def _start(self, group: asyncio.TaskGroup) -> None:
-        for name in [name for name in self._queue if name not in self._turns]:
-            if len(self._turns) >= self._most:
-                return
-            looking = self._queue.pop(name)
+        while self._queue and len(self._turns) < self._most:
+            name, looking = self._queue.popitem(last=False)
             self._turns[name] = group.create_task(self._turn(name, looking=looking), name=f"agent-{name}")
 
     async def _turn(self, name: str, *, looking: bool) -> None:
@@ -154,10 +158,7 @@ class Supervisor:
             if self._stopping:
                 await self._hand_over(name)
             self._held.pop(name, None)
-            del self._turns[name]
-            self._stirred.set()
-            if not self._queue and not self._turns:
-                self._quiet.set()
+            self._over(name)
 
     async def _ready(self, name: str, *, looking: bool) -> bool:
         try:
@@ -202,13 +203,25 @@ class Supervisor:
         except GatepostError as error:
             log.warning("sweep failed", reason=error.message)
         finally:
-            del self._turns["*"]
-            if not self._queue and not self._turns:
-                self._quiet.set()
+            self._over("*")
+
+    def _over(self, name: str) -> None:
+        """Somebody's turn is over: they go to the end of the queue if they have rung meanwhile."""
+        del self._turns[name]
+        if name in self._again:
+            self._queue[name] = self._again.pop(name)
+        self._stirred.set()
+        if not self._queue and not self._turns:
+            self._quiet.set()
 
     async def _renew(self) -> None:
         """Keep the leases of those who think long."""
+        remembered = 0.0
         while True:
+            remembered += self._lease / SECOND / 3
+            if remembered > _REMEMBERED:
+                self._guests.clear()
+                remembered = 0.0
             await asyncio.sleep(self._lease / SECOND / 3)
             await asyncio.gather(*(self._keep(name, held) for name, held in list(self._held.items())))
 
