@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from gatepost.adapters.transports import codec
 from gatepost.core import wire
-from gatepost.core.event import Event
+from gatepost.core.event import Event, Type
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
 from gatepost.ports.transport import Signal
@@ -35,6 +35,7 @@ def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[Sig
 
 
 @given(events())
+@example(Event(id="evt_1", type=Type.PLAN, source="plans", data={"dueAt": 0}, created_at=0))
 def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
     [message], lost = codec.messages([Ring("ann", "event", event), Ring("bob", "event", event)], most=100_000)
     assert lost == 0

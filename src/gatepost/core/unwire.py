@@ -50,7 +50,7 @@ def event(document: Document) -> Event:
         sender=Sender(sender, document["senderName"], Kind(document["senderType"])) if sender else None,
         subject=document["subject"],
         content=document["content"],
-        data=_data(document),
+        data=data(document),
         priority=Priority(document["priority"]),
         key=document["dedupKey"],
         created_at=instant(document["createdAt"]),
@@ -303,7 +303,7 @@ def key(document: Document) -> Key:
     )
 
 
-def _data(document: Document) -> Json:
+def data(document: Document) -> Json:
     """The data and what was set apart from it, with times as events have them."""
     extra = document.get("extra")
     if not extra:

@@ -136,8 +136,9 @@ def _signals(entry: dict[str, Any]) -> list[Signal]:
 
 
 def _event(document: dict[str, Any]) -> Event:
+    from gatepost.core import unwire  # late: it knows every noun
+
     sender, ref, route, expires = (document.get(name) for name in ("sender", "ref", "route", "expiresAt"))
-    data, extra = document["data"], document.get("extra")
     return Event(
         id=_str(document["eventId"]),
         type=Type(document["type"]),
@@ -145,7 +146,7 @@ def _event(document: dict[str, Any]) -> Event:
         sender=Sender(_str(sender), _str(document["senderName"]), Kind(document["senderType"])) if sender else None,
         subject=document.get("subject"),
         content=_str(document["content"]),
-        data=data | extra if extra else data,
+        data=unwire.data(document),
         priority=Priority(document["priority"]),
         key=document.get("dedupKey"),
         created_at=instant(document["createdAt"]),
