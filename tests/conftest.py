@@ -27,6 +27,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a module that says `POSTGRES_BY_NIGHT`, what is done on both databases is done on SQLite alone by day."""
+    for item in items:
+        by_night = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
+        if by_night and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
+            item.add_marker(pytest.mark.nightly)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """

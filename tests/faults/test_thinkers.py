@@ -130,6 +130,7 @@ class Fighter:
         return int(json.loads(said.splitlines()[-1])["refused"])
 
 
+@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)], indirect=True)
 def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
     """One of them is asleep past its leases, in the middle of many cycles, and wakes as if nothing had been."""
     names = [f"agent-{number:03}" for number in range(100)]

@@ -27,6 +27,9 @@ KEPT: Final = [
 ]
 WITH_BODY: Final = [name for name, operation in operations().items() if "requestBody" in operation]
 
+#: the databases are the same to it: which one it is shows elsewhere
+POSTGRES_BY_NIGHT = True
+
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Gateway]:

@@ -33,7 +33,7 @@ from tests.scenario.test_access import furnished
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
 #: requests for each operation, caller and kind of data
-EXAMPLES: Final = 300 if NIGHTLY else 2
+EXAMPLES: Final = 300 if NIGHTLY else 1
 #: a schema cannot say all that makes a request good: that somebody lives at an address, or which of two goes with which
 UNCHECKED: Final = ["positive_data_acceptance"]
 #: here each of many is refused by itself

@@ -253,7 +253,7 @@ async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit)
 
 
 async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
-    count = 1_000 if NIGHTLY else 150
+    count = 1_000 if NIGHTLY else 150 if kit.url.startswith("sqlite") else 30
     rules = MindRules(max_tokens=3_000, recent=5)
 
     def mind(ask: Ask, replies: int) -> Reply:
@@ -274,7 +274,7 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
     found = kit.store.look(journal.mind, "ana")
     numbers = [int(summary.split()[-1].rstrip(".")) for summary in found.carried.summaries]
     assert numbers == list(range(found.carried.dropped + 1, numbers[-1] + 1)), "every summary, in order, or counted"
-    assert len(numbers) > 20
+    assert len(numbers) > count // 8
     assert room.runs() == [Status.COMPLETED] * count
     for run in kit.store.look(journal.page, agent="ana", limit=5):
         assert len(kit.store.look(journal.steps, run.id)) == 5, "the audit keeps everything"

@@ -33,7 +33,7 @@ STREAMS: Final = {
     "agent": "/api/agents/analyst/stream",
 }
 #: how often a reader leaves; all streams are followed by the same code, which one of them tries hard every day
-DISCONNECTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 30 for kind in STREAMS}
+DISCONNECTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 20 for kind in STREAMS}
 
 
 @pytest.fixture
