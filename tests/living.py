@@ -3,18 +3,18 @@ A whole gateway, as a process of its own, whose residents think with a model tha
 model is named like itself, so a script can be given for each.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from tests.models import Answer, Asked, ModelServer
+from tests.models import Answer, Asked, ModelServer, Script
 from tests.servers import until
 from tests.uplinks import Running, running
 
-Scripts = Mapping[str, Callable[[Asked], Answer]]
+Scripts = Mapping[str, Script]
 
 
 class House:
