@@ -72,7 +72,7 @@ class AtOnce:
 
 def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target | None = None) -> Row:
     with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, asyncio.Runner() as runner:
-        _furnish(store, Config())
+        _furnish(store, Config(mind=MindRules(max_tokens=1_000)))
         raw.migrate()
         counted = _Counted(store)
         think_once = _thinker(counted)

@@ -15,6 +15,7 @@ from gatepost.errors import Unavailable
 from gatepost.tables import statements
 from tests.faults.audit import audit
 from tests.faults.clerk import Clerk, wish
+from tests.faults.conftest import NIGHTLY
 from tests.faults.hands import Hand, hands
 from tests.faults.office import CREW, furnish, lone_witness
 from tests.faults.statements import told
@@ -51,7 +52,7 @@ def test_a_process_is_killed_at_every_statement_of_a_later_migration(office: str
 
 def test_processes_that_migrate_at_once(store_url: str, tmp_path: Path) -> None:
     with hands(4, store_url, tmp_path) as four:
-        for turn in range(5):
+        for turn in range(5 if NIGHTLY else 2):
             clear(store_url)
             for number, hand in enumerate(four):
                 hand.start(life=f"life-{turn}-{number}", kind="migrate")

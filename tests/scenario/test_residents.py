@@ -274,7 +274,7 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
     found = kit.store.look(journal.mind, "ana")
     numbers = [int(summary.split()[-1].rstrip(".")) for summary in found.carried.summaries]
     assert numbers == list(range(found.carried.dropped + 1, numbers[-1] + 1)), "every summary, in order, or counted"
-    assert len(numbers) > count // 8
+    assert len(numbers) > min(20, count // 8)
     assert room.runs() == [Status.COMPLETED] * count
     for run in kit.store.look(journal.page, agent="ana", limit=5):
         assert len(kit.store.look(journal.steps, run.id)) == 5, "the audit keeps everything"

@@ -113,6 +113,7 @@ def on_postgres(swept_url: str) -> Iterator[Kit]:
 @pytest.mark.parametrize("season", WEEKS)
 async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
     start, end = map(instant, WEEKS[season])
+    end = end if NIGHTLY or kit.url.startswith("sqlite") else start + 12 * DAY
     chance = random.Random(season)
     kit.clock.advance(start - kit.clock.now())
     office = Office(kit)

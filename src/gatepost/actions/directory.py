@@ -72,7 +72,7 @@ def register(work: Work, who: Newcomer) -> Entity:
 
 def find(reader: Reader, name: str) -> Entity:
     """The entity with that name or alias, live or retired."""
-    found = entities.by_names(reader, [address.single(name)]).get(name)
+    found = entities.by_name(reader, address.single(name))
     if found is None:
         raise unknown(reader, name)
     return found

@@ -15,7 +15,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
@@ -32,6 +32,7 @@ from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
+from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
 from gatepost.ports.store import Reader, Store
@@ -67,11 +68,6 @@ class Resting:
 Outcome = Slept | Resting
 
 
-def may_always_end(reader: Reader, name: str) -> str | None:  # noqa: ARG001 (it has the shape of a gate)
-    """No gate: a cycle may end when it will."""
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What thinking takes."""
@@ -85,22 +81,22 @@ class Means:
     send: Callable[[Sequence[Frame]], None]
     #: between 0 and 1
     chance: Callable[[], float]
-    #: what an agent is told that may not end its cycle yet, None when it may
-    gate: Callable[[Reader, str], str | None] = field(default=may_always_end)
+    #: asks what an agent is told that may not end its cycle yet, None when it may; without a gate it always may
+    gate: Callable[[Reader, str], str | None] | None = None
 
 
 async def think(means: Means, taken: Taken) -> Outcome:
     """Go through a cycle from its last step to its end."""
     async with means.toolkit(taken.held.resident) as toolkit:
         cycle = Cycle(means, taken, toolkit)
-        await cycle.announce("agent.active")
+        await cycle.remember()
+        cycle.announce("agent.active")
         try:
             return await cycle.run()
         except ModelFailed as failed:
             return await cycle.failed(failed)
         finally:
-            with suppress(GatepostError):
-                await cycle.announce("agent.inactive")
+            cycle.announce("agent.inactive")
 
 
 class Cycle:
@@ -112,11 +108,12 @@ class Cycle:
         self._turns: list[Turn] = [step.turn for step in taken.steps]
         self._effects = taken.held.run.effects
         self._active = entered(self._turns)
+        self._system = ""
         self._before: list[Turn] = []
+        self._places: list[Space] = []
         self._streams: Streams | None = None
 
     async def run(self) -> Outcome:
-        await self._remember()
         while True:
             for index, call in self._unanswered():
                 if (ended := await self._do(index, call)) is not None:
@@ -128,12 +125,16 @@ class Cycle:
             if reply.calls:
                 await self._write(journal.replied, len(self._turns) + 1, reply)
                 self._turns.append(reply)
-            elif (told := await self._store.read(self._means.gate, self._held.run.agent)) is not None:
+            elif (told := await self._gate()) is not None:
                 note = await self._write(journal.kept, len(self._turns) + 1, reply, told)
                 self._turns += [reply, note]
             else:
                 more = await self._write(journal.finish, len(self._turns) + 1, reply, summary=flat(reply.text))
                 return Slept(more)
+
+    async def _gate(self) -> str | None:
+        gate = self._means.gate
+        return await self._store.read(gate, self._held.run.agent) if gate is not None else None
 
     async def failed(self, failed: ModelFailed) -> Outcome:
         """Whatever was shown of the reply is void."""
@@ -141,26 +142,28 @@ class Cycle:
             self._streams.failed(failed.reason)
         return await refused(self._means, self._held, failed, effects=self._effects)
 
-    async def announce(self, event: str) -> None:
-        """Tell the readers of every space the agent is in."""
-        run = self._held.run
-        found = await self._store.read(spaces.page, as_=run.agent, limit=1_000)
-        data = {"agent": run.agent, "agentName": self._held.resident.display, "runId": run.id}
-        self._means.send([Frame(f"space:{space.id}", event, data) for space in found])
-        self._means.send([Frame(f"agent:{run.agent}", event, data)])
+    async def remember(self) -> None:
+        """Read what the agent is, where it is, and what it has in mind."""
 
-    async def _remember(self) -> None:
-        def read(reader: Reader) -> tuple[str, runs.Mind]:
+        def read(reader: Reader) -> tuple[str, runs.Mind, list[Space]]:
             facts = prompt.facts(reader, self._held.resident)
-            return words.system(facts, reader.now), runs.mind_before(reader, self._held.run)
+            mind = runs.mind_before(reader, self._held.run)
+            return words.system(facts, reader.now), mind, spaces.page(reader, as_=self._held.run.agent, limit=1_000)
 
-        self._system, mind = await self._store.read(read)
+        self._system, mind, self._places = await self._store.read(read)
         if self._toolkit.troubles:
             self._system += "\n\nNOT TO BE HAD NOW\n" + "\n".join(
                 f"- {line.escaped(one)}" for one in self._toolkit.troubles
             )
         carried = recalled(mind.carried)
         self._before = [*([carried] if carried else ()), *mind.turns]
+
+    def announce(self, event: str) -> None:
+        """Tell the readers of every space the agent was in when it began."""
+        run = self._held.run
+        data = {"agent": run.agent, "agentName": self._held.resident.display, "runId": run.id}
+        topics = [f"agent:{run.agent}", *(f"space:{space.id}" for space in self._places)]
+        self._means.send([Frame(topic, event, data) for topic in topics])
 
     def _unanswered(self) -> list[tuple[int, Call]]:
         """The calls of the last reply that have no result yet, each with its place in the reply."""

@@ -7,6 +7,12 @@ from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
 
 
+def by_name(reader: Reader, name: str) -> Entity | None:
+    """Whoever has this name or alias."""
+    row = reader.one("entities/by_name", name=name)
+    return _entity(row) if row else None
+
+
 def by_names(reader: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Those of these names and aliases that somebody has."""
     rows = reader.all("entities/by_names", names=sorted(set(names)))
