@@ -16,7 +16,7 @@ up: .venv/.installed ## install into .venv, make a home here and start the gatew
 	@$(BIN)/gatepost up
 
 test: .venv/.installed ## run the tests (a few minutes at most)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 nightly: .venv/.installed ## run all tests, the long ones included
 	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
