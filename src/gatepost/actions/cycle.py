@@ -94,16 +94,16 @@ def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Ta
     if lease is None:
         return None
     run = runs.open_of(work, me.number)
-    if run is None:
-        run = _begun(work, resident)
+    journal = tuple(steps.of_run(work, run.number)) if run is not None else ()
+    if run is None and (begun := _begun(work, resident)) is not None:
+        run, journal = begun[0], (begun[1],)
     if run is None:
         leases.release(work, lease)
         return None
-    held = Held(lease=lease, length=length, run=run, resident=resident)
-    return Taken(held=held, steps=tuple(steps.of_run(work, run.number)))
+    return Taken(held=Held(lease=lease, length=length, run=run, resident=resident), steps=journal)
 
 
-def _begun(work: Work, resident: Resident) -> Run | None:
+def _begun(work: Work, resident: Resident) -> tuple[Run, Step] | None:
     id = work.id("run")
     loop = resident.config.loop
     taken = inbox.claim(
@@ -134,8 +134,9 @@ def _begun(work: Work, resident: Resident) -> Run | None:
         started_at=work.now,
     )
     run = replace(run, number=runs.insert(work, run, resident.number))
-    _write(work, run, 1, _shown(taken))
-    return run
+    shown = _shown(taken)
+    _write(work, run, 1, shown)
+    return run, Step(number=1, turn=shown, at=work.now)
 
 
 def renew(work: Work, held: Held) -> None:

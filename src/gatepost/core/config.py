@@ -8,6 +8,7 @@ are masked (`Bearer ***`), and a mask that is sent back stands for the secret th
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -70,7 +71,9 @@ def encode(config: Config) -> str:
     return json.dumps(document(config), ensure_ascii=True, separators=(",", ":"))
 
 
+@lru_cache(maxsize=1_000)
 def decode(text: str) -> Config:
+    """Read what was encoded. The same text is read once: every cycle asks for it."""
     return parse(json.loads(text))
 
 
