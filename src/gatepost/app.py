@@ -113,6 +113,8 @@ async def means(
     functions: Mapping[str, Mapping[str, Callable[..., Any]]] | None = None,
 ) -> AsyncIterator["Means"]:
     """What residents think with: models with the keys of the environment, and tools, also `functions` by agent."""
+    import structlog
+
     from gatepost.adapters.models.choose import open_model
     from gatepost.adapters.tools.servers import McpServers
     from gatepost.adapters.tools.web import HttpTools
@@ -130,7 +132,11 @@ async def means(
 
     async def model(choice: ModelChoice) -> Model:
         if choice not in models:  # the libraries of models take most of a second to import
-            models[choice] = await asyncio.to_thread(open_model, choice, where)
+            models[choice] = opened = await asyncio.to_thread(open_model, choice, where)
+            if opened.name != choice.name:
+                structlog.get_logger("gatepost.models").warning(
+                    "another model stands in", wanted=choice.name, instead=opened.name
+                )
         return models[choice]
 
     try:

@@ -92,7 +92,7 @@ class Gatepost:
     def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
         """`environ` is where models find their keys; the process's own environment unless given."""
         self._exchange = Exchange()
-        self._store = app.open_store(store, bell=self._exchange.bell)
+        self._kept = app.open_store(store, bell=self._exchange.bell)
         self._environ = environ
         self._agents: dict[str, Agent] = {}
         self._stack = AsyncExitStack()
@@ -102,6 +102,8 @@ class Gatepost:
         """Name an agent of this process: over a function, or with a model; `more` are fields of `Config`."""
         choice = ModelChoice(name=model or (DEMO if instructions else CODE))
         made = Agent(name, Config(model=choice, instructions=instructions, **more))
+        if self._household is not None:
+            raise Conflict(f"{name!r} comes too late: agents are named before `async with post:`")
         if name in self._agents:
             raise Conflict(f"there is an agent {name!r} already")
         self._agents[name] = made
@@ -110,15 +112,15 @@ class Gatepost:
     async def __aenter__(self) -> Self:
         await self._stack.__aenter__()
         try:
-            self._stack.callback(self._store.close)
-            self._store.migrate()
-            app.register_administrator(self._store)
+            self._stack.callback(self._kept.close)
+            self._kept.migrate()
+            app.register_administrator(self._kept)
             for agent in self._agents.values():
                 await self._settle(agent)
             await self._stack.enter_async_context(self._exchange.open())
             tools = {name: agent.tools for name, agent in self._agents.items()}
             means = await self._stack.enter_async_context(
-                app.means(self._store, self._exchange.send, environ=self._environ, functions=tools)
+                app.means(self._kept, self._exchange.send, environ=self._environ, functions=tools)
             )
             minds = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
             self._household = await self._stack.enter_async_context(living(means, self._exchange, Habits(), minds))
@@ -136,8 +138,14 @@ class Gatepost:
         if agent.config.model.name == CODE and agent.function is None:
             raise Invalid(f"{agent.name!r} has neither a function nor a model")
         with suppress(Conflict):
-            await self._store.run(directory.register, Newcomer(name=agent.name, kind=Kind.AGENT))
-        await self._store.run(agents.configure, agent.name, config.document(agent.config))
+            await self._kept.run(directory.register, Newcomer(name=agent.name, kind=Kind.AGENT))
+        await self._kept.run(agents.configure, agent.name, config.document(agent.config))
+
+    @property
+    def _store(self) -> Store:
+        if self._household is None:
+            raise Conflict("nobody is at work yet", hint="use `async with post:`")
+        return self._kept
 
     async def space(self, name: str, *, members: Sequence[str] = ()) -> Room:
         """The space of that name, made if there is none. Members who are not known yet are people."""

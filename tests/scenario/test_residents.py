@@ -4,15 +4,12 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Callable
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from gatepost import Gatepost, Posted
 from gatepost.actions import agents, cycle, directory, inbox, intake, journal, spaces, upkeep
 from gatepost.actions.directory import Newcomer
-from gatepost.app import open_store
 from gatepost.core.agent import Config, LoopRules, MindRules, ModelChoice
 from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, Push, State, Type
@@ -28,7 +25,6 @@ from gatepost.runtime.household import Habits, living
 from gatepost.runtime.replay import replay
 from gatepost.testing import Kit
 from tests.faults.thinker import means
-from tests.servers import until
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 
@@ -358,29 +354,6 @@ async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
     assert room.said() == []
 
 
-async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: object) -> None:
-    post = Gatepost(f"sqlite:///{tmp_path}/office.db")
-
-    async def answer(batch: object, me: object) -> None:
-        for event in batch.of(Posted):  # type: ignore[attr-defined]
-            await me.reply(event, f"{event.text}!")  # type: ignore[attr-defined]
-
-    post.agent("ana")(answer)
-    post.agent("ben")(answer)
-    async with post:
-        room = await post.space("room", members=["husam", "ana", "ben"])
-        await room.say("hello", by="husam")
-        async with asyncio.timeout(60):
-            await post.until_idle()
-        said = await room.messages()
-        alerts = [item for item in await post.inbox("admin") if item.event.type is Type.ALERT]
-        assert 17 <= len(said) <= 2 * 17 + 2
-        assert alerts
-        held = [item for name in ("ana", "ben") for item in await post.inbox(name) if item.state is State.PENDING]
-        assert held
-        assert not any(item.event.wakes for item in held)
-
-
 async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
     room = Room(kit, quiet)
     exchange = Exchange()
@@ -461,29 +434,48 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("fail_at", [1, 2, 3])
-async def test_a_function_goes_on_where_it_was(tmp_path: object, fail_at: int) -> None:
-    """It is called again with the same batch, and what it did before is not done again."""
-    calls: list[int] = []
+async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            for _ in range(8):
+                room.push("fire " + "x" * 50_000, Priority.CRITICAL)
+            return Reply(calls=(use("get_memories"),))
+        return done()
 
-    def office() -> Gatepost:
-        post = Gatepost(f"sqlite:///{tmp_path}/office.db")
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=20_000)))
+    room.push("hello")
+    await room.cycle()
+    taken = [turn for turn in room.model.asked[1].turns if isinstance(turn, Prompt)][1]
+    assert taken.text.startswith("INBOX (")
+    assert len(taken.text) <= 20_000
+    assert "cut" in taken.text
 
-        @post.agent("ana")
-        async def ana(batch: object, me: object) -> None:
-            calls.append(len(batch))  # type: ignore[arg-type]
-            for number in range(3):
-                if number + 1 == fail_at and len(calls) == 1:
-                    raise RuntimeError("boom")
-                await me.say("room", f"message {number}")  # type: ignore[attr-defined]
 
-        return post
+async def test_while_poison_is_looked_for_nothing_is_taken_in_beside_it(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if "poison" in str(ask.turns[-1]):
+            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
+        return done() if replies else Reply(calls=(use("peek_inbox", count=5),))
 
-    post = office()
-    async with post:
-        room = await post.space("room", members=["husam", "ana"])
-        await room.say("go", by="husam")
-        with closing(open_store(f"sqlite:///{tmp_path}/office.db")) as other:
-            await asyncio.to_thread(until, lambda: len(other.look(spaces.read, "room")) == 4, "it has gone on")
-        await post.until_idle()
-        assert [one.content for one in await room.messages()][1:] == ["message 0", "message 1", "message 2"]
-    assert calls == [1, 1]
+    room = Room(kit, mind)
+    room.push("innocent")
+    room.push("poison")
+    await room.cycles()
+    assert room.states() == {"innocent": State.DELIVERED, "poison": State.DEAD}
+
+
+async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None:
+    tool = {"name": "later", "executionType": "external"}
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        return done() if replies else Reply(calls=(use("later"),))
+
+    room = Room(kit, mind)
+    kit.store.call(agents.configure, "ana", {"tools": [tool]})
+    room.push("hello")
+    for hops in range(3):
+        await room.cycle()
+        [run, *_] = kit.store.look(journal.page, agent="ana")
+        assert run.hops == hops
+        [call] = kit.store.look(journal.waited_for, run.id)
+        kit.store.call(journal.answer, run.id, call.id, {"ok": True})

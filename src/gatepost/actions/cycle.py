@@ -217,7 +217,8 @@ def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     critical = [item for item in waiting(work, held.run.agent) if item.event.priority is Priority.CRITICAL]
     if not critical:
         return None
-    pulled = inbox.pull(work, claim_of(held.run), count=len(critical))
+    room = max(batch.LEAST_BUDGET, held.resident.config.loop.max_tokens)
+    pulled = inbox.pull(work, claim_of(held.run), count=len(critical), budget=room)
     if not pulled.items:
         return None
     prompt = _shown(pulled)
@@ -263,7 +264,9 @@ def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -
     run = held.run
     shown = [step.turn for step in steps.of_run(work, run.number)]
     events = [event for turn in shown if isinstance(turn, Prompt) for event in turn.events]
-    blamed = events if trouble == "content" and len(events) == 1 else []
+    taken = runs.read(work, run.id)
+    alone = len(events) == 1 and taken is not None and taken.events == 1
+    blamed = events if trouble == "content" and alone else []
     inbox.release(work, run.claim, owner=run.id, fence=run.claim_fence, failed=blamed)
     runs.end(work, run.number, Status.FAILED, error=error)
     cap = held.resident.cap

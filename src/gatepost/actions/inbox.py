@@ -146,8 +146,8 @@ def claim(
     return batch
 
 
-def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None) -> Batch:
-    """Take more items into an open claim, most urgent first."""
+def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None, budget: int | None = None) -> Batch:
+    """Take more items into an open claim, most urgent first; with a budget (characters), only what fits, cut to it."""
     if not 1 <= count <= 1_000:
         raise Invalid(f"{count} is not a number of items", hint="use 1 to 1000")
     found = claims.read(work, held.id)
@@ -158,7 +158,10 @@ def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None) -
     if not claims.hold(work, held.id, held.owner, held.fence):
         raise _not_held(work, held.id)
     _take_broadcasts(work, reader, cursor)
-    chosen = [Chosen(item.event.arrival) for item in items.peek(work, reader.number, count, type)]
+    if budget is not None:
+        chosen = rules.choose(items.candidates(work, reader.number, count), cap=count, budget=budget)
+    else:
+        chosen = [Chosen(item.event.arrival) for item in items.peek(work, reader.number, count, type)]
     return _taken(work, found, reader.number, chosen) if chosen else Batch(claim=None, at=work.now)
 
 

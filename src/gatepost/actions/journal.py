@@ -101,7 +101,7 @@ def cancel(work: Work, id: str) -> Run:
 def answer(work: Work, run: str, call: str, result: Json) -> OpenCall:
     """Give the result of a call; the agent is told."""
     of = show(work, run)
-    found = calls.read(work, call)
+    found = calls.read(work, call) if call.isprintable() else None
     if found is None:
         raise NotFound(f"there is no call {call!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
     if found[1] != of.number:
@@ -135,7 +135,7 @@ def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Jso
         source=call.tool,
         data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
         key=f"tool:{call.id}",
-        hops=run.hops,
+        hops=run.hops + 1,
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
         intake.push(work, told)

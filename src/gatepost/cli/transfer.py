@@ -46,7 +46,8 @@ def export(
     json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
 ) -> None:
     """
-    Write everything there is, as of one moment, as lines of JSON.
+    Write everything there is, as of one moment, as lines of JSON. What residents are told to be, have done and have in
+    mind is not among it yet: elsewhere they are guests until they are given a model again.
 
     A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
     --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is

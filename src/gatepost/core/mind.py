@@ -98,8 +98,8 @@ class Carried:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text has: four characters each, and a little for every message."""
-    return len(text) // 4 + 5
+    """About how many tokens a text has: four bytes each, and a little for every message."""
+    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + 5
 
 
 def weigh(turn: Turn) -> int:

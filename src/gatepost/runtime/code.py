@@ -30,6 +30,7 @@ from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import ModelFailed, Trouble
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime.cycle import Means, Outcome, Slept, refused, write
+from gatepost.runtime.results import failure
 
 log = structlog.get_logger("gatepost.code")
 
@@ -82,7 +83,7 @@ class Me:
 
     @property
     def effects(self) -> int:
-        return len(self._done)
+        return sum(result.ok for result in self._done)
 
     async def reply(self, told: Event | Body, text: str) -> None:
         """Answer where something was said: in the space, or to whoever wrote."""
@@ -112,15 +113,28 @@ class Me:
                 return self._again(tool)
             call = Call(str(self._count), tool, "")
             key, at = f"code.{self._count}", self.steps + 1
-            acted = await write(self._store, self._held, journal.act, at, call, key, arguments, space)
-            self.steps += 1
-            self._done.append(acted.result)
+            try:
+                acted = await write(self._store, self._held, journal.act, at, call, key, arguments, space)
+            except (Lost, Unavailable):
+                raise
+            except GatepostError as error:  # it is refused again when the function is called again
+                refusal = failure(call, error.message, error.hint)
+                await write(self._store, self._held, journal.record, at, refusal, key, effect=False)
+                self._journalled(refusal)
+                raise
+            self._journalled(acted.result)
             return _fields(acted.result)
+
+    def _journalled(self, result: Result) -> None:
+        self.steps += 1
+        self._done.append(result)
 
     def _again(self, tool: str) -> dict[str, Any]:
         recorded = self._done[self._count - 1]
         if recorded.tool != tool:
             raise Conflict(f"the function of {self.name!r} used {recorded.tool!r} the last time, and now {tool!r}")
+        if not recorded.ok:
+            raise Conflict(str(_fields(recorded).get("error")))
         return _fields(recorded)
 
 

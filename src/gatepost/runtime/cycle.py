@@ -33,7 +33,7 @@ from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
 from gatepost.core.space import Space
-from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
+from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime.results import failure, succeeded
@@ -43,6 +43,7 @@ from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waitin
 log = structlog.get_logger("gatepost.cycle")
 
 SKIP: Final = "skip"
+PULL: Final = "peek_inbox"
 _PREVIEWED: Final = 5
 _PREVIEW: Final = 50
 #: characters of a summary
@@ -108,6 +109,8 @@ class Cycle:
         self._turns: list[Turn] = [step.turn for step in taken.steps]
         self._effects = taken.held.run.effects
         self._active = entered(self._turns)
+        #: while a poisoned item is being looked for, nothing is taken in beside the batch
+        self._alone = taken.held.resident.cap is not None
         self._system = ""
         self._before: list[Turn] = []
         self._places: list[Space] = []
@@ -120,7 +123,7 @@ class Cycle:
                     return ended
             if (limit := self._at_limit()) is not None:
                 return Slept(await self._write(journal.stop, len(self._turns) + 1, limit))
-            preview = await self._look() if self._replies() else None
+            preview = await self._look() if self._replies() and not self._alone else None
             reply = await self._ask(preview)
             if reply.calls:
                 await self._write(journal.replied, len(self._turns) + 1, reply)
@@ -204,7 +207,7 @@ class Cycle:
         ask = Ask(
             system=self._system,
             turns=[*shown, preview] if preview else shown,
-            tools=self._toolkit.specs(step),
+            tools=[spec for spec in self._toolkit.specs(step) if not (self._alone and spec.name == PULL)],
             temperature=config.model.temperature,
             max_tokens=config.model.max_tokens,
         )
@@ -246,6 +249,8 @@ class Cycle:
         try:
             tool = self._toolkit.find(call.tool)
             arguments = tool.arguments(call.arguments)
+            if tool.name == PULL and self._alone:
+                raise Conflict("nothing more can be taken in this cycle")
             if tool.name == SKIP and not self._effects:
                 return Slept(await self._write(journal.skip))
             result = await self._done(tool, call, at, place, arguments)
@@ -339,7 +344,11 @@ async def fetch(means: Means, errand: Errand) -> None:
             raise Conflict(f"{tool.name!r} is not done here any more")
         result = await tool.run(told["call"], Call(told["call"], tool.name, ""), told["arguments"])
     with suppress(Conflict):  # it took so long that another has answered, or nobody waits any more
-        await means.store.run(runs.answer, run.id, told["call"], json.loads(result.content), lane=run.agent)
+        try:
+            await means.store.run(runs.answer, run.id, told["call"], json.loads(result.content), lane=run.agent)
+        except Invalid as error:  # it was done, and must not be done again for what it said
+            said = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
+            await means.store.run(runs.answer, run.id, told["call"], said, lane=run.agent)
 
 
 def flat(text: str) -> str:

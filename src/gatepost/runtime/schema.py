@@ -73,6 +73,10 @@ def document(text: str) -> dict[str, Any]:
         found = strict.read(raw, "the text of the arguments") if raw.strip() else {}
     except Malformed as error:
         raise Malformed(error.message, hint=_AS_OBJECT) from None
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT) from None
     if not isinstance(found, dict):
         raise Invalid(f"the arguments are {_quoted(found)}, not an object", hint=_AS_OBJECT)
     return found

@@ -72,10 +72,16 @@ class Outside:
             answered = await self._do(id, arguments)
         except GatepostError as error:
             answered = _failed(error.message)
-        except Exception as error:
-            log.warning("a tool failed", tool=self.name, exc_info=error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            answered = _failed("it was cancelled")  # by itself: nobody has stopped the cycle
+        except Exception as error:  # noqa: BLE001 (whatever it was, it is a result)
+            log.warning("a tool failed", tool=self.name, error=repr(error))
             answered = _failed(f"{type(error).__name__}: {error}"[:_ERROR])
         content = json.dumps(answered.value, ensure_ascii=False, separators=(",", ":"), default=str)
+        content = content.encode(errors="replace").decode()  # half a surrogate pair could not be told to anybody
         if len(content) > _LARGEST:
             said = {"success": False, "error": f"the result is over {_LARGEST // 1024} KB"}
             return Result(call.id, call.tool, json.dumps(said), ok=False)
