@@ -3,6 +3,8 @@
 import asyncio
 from contextlib import closing
 
+import pytest
+
 from gatepost import Gatepost, Posted
 from gatepost.actions import spaces
 from gatepost.app import open_store
@@ -34,6 +36,7 @@ async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: obj
         assert not any(item.event.wakes for item in held)
 
 
+@pytest.mark.parametrize("fail_at", [1, 2, 3])
 async def test_a_function_goes_on_where_it_was(tmp_path: object, fail_at: int) -> None:
     """It is called again with the same batch, and what it did before is not done again."""
     calls: list[int] = []

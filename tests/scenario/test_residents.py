@@ -6,8 +6,6 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
-import pytest
-
 from gatepost.actions import agents, cycle, directory, inbox, intake, journal, spaces, upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.core.agent import Config, LoopRules, MindRules, ModelChoice
@@ -433,7 +431,6 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
     assert room.runs() == [Status.COMPLETED]
 
 
-@pytest.mark.parametrize("fail_at", [1, 2, 3])
 async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) -> None:
     def mind(ask: Ask, replies: int) -> Reply:
         if not replies:
