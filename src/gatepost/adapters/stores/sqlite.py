@@ -9,11 +9,9 @@ The file is marked as ours (`application_id`), and a file that is somebody else'
 """
 
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,9 +24,6 @@ from gatepost.tables.statements import PARAMETER, statement
 
 #: "gate" in ASCII
 APPLICATION: Final = 0x67617465
-#: rows that one statement inserts
-_ABREAST: Final = 16
-_INSERT: Final = re.compile(r"(INSERT .*?VALUES\s*)(\([^()]*\))(.*)", re.DOTALL)
 
 
 class SqliteConnection:
@@ -84,14 +79,9 @@ class SqliteConnection:
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         assert self._db is not None
         text, order = _positional(name)
-        rows = list(zip(*(_native(columns[column]) for column in order), strict=True))
-        whole = len(rows) - len(rows) % _ABREAST if (abreast := _abreast(name)) else 0
         try:
-            count = sum(
-                self._db.execute(abreast, [*chain.from_iterable(rows[first : first + _ABREAST])]).rowcount
-                for first in range(0, whole, _ABREAST)
-            )
-            return count + (self._db.executemany(text, rows[whole:]).rowcount if whole < len(rows) else 0)
+            rows = zip(*(_native(columns[column]) for column in order), strict=True)
+            return self._db.executemany(text, rows).rowcount
         except sqlite3.Error as error:
             raise self._explained(error) from error
 
@@ -250,16 +240,3 @@ def _positional(name: str) -> tuple[str, tuple[str, ...]]:
     """A statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
     text = statement("sqlite", name)
     return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))
-
-
-@cache
-def _abreast(name: str) -> str:
-    """
-    A statement that inserts several rows at once, empty if it does not insert values. Whoever runs it gives up the
-    interpreter once and not for every row, and need not wait for it as often when others are busy.
-    """
-    found = _INSERT.fullmatch(_positional(name)[0])
-    if found is None:
-        return ""
-    before, values, after = found.groups()
-    return before + ", ".join([values] * _ABREAST) + after
