@@ -245,7 +245,7 @@ async def fight(url: str, stop_at: int) -> None:
 
     def count(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         nonlocal refused
-        refused += event.get("event") == "cycle was stopped"
+        refused += event.get("event") == "cycle was overtaken"
         return event
 
     structlog.configure(processors=[count, _silent])

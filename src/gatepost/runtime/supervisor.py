@@ -146,7 +146,9 @@ class Supervisor:
         try:
             if await self._ready(name, looking=looking):
                 await self._cycle(name)
-        except (Lost, asyncio.CancelledError):
+        except Lost as error:
+            log.info("cycle was overtaken", agent=name, reason=error.message)
+        except asyncio.CancelledError:
             log.info("cycle was stopped", agent=name)
         except Unavailable as error:
             log.warning("cycle waits", agent=name, reason=error.message)
@@ -228,8 +230,9 @@ class Supervisor:
     async def _keep(self, name: str, held: Held) -> None:
         try:
             await self._store.run(cycle.renew, held, lane=name)
-        except Lost:
+        except Lost as error:
             if self._held.get(name) is held:
+                log.info("cycle was overtaken", agent=name, reason=error.message)
                 self._turns[name].cancel()
         except GatepostError as error:
             log.warning("lease not renewed", agent=name, reason=error.message)
