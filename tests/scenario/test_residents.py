@@ -3,208 +3,24 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator
 
-from gatepost.actions import agents, cycle, directory, inbox, intake, journal, spaces, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.core.agent import Config, LoopRules, MindRules, ModelChoice
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, State, Type
-from gatepost.core.frame import Frame
-from gatepost.core.instants import HOUR, SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Result, Usage, fitted, recalled, weigh
+from gatepost.actions import agents, intake, journal, spaces
+from gatepost.core.agent import Config, LoopRules, MindRules
+from gatepost.core.event import Priority, Push, State
+from gatepost.core.mind import Prompt, Reply, Result, Usage, fitted, recalled, weigh
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
-from gatepost.ports.model import Ask, CallDelta, Heard, Model, ModelFailed, Trouble
-from gatepost.runtime.cycle import Means, Outcome, Resting, Slept, think
+from gatepost.ports.model import Ask, CallDelta, Heard, ModelFailed, Trouble
+from gatepost.runtime.cycle import Resting, Slept
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
 from gatepost.runtime.replay import replay
 from gatepost.testing import Kit
 from tests.faults.thinker import means
+from tests.rooms import Played, Room, done, quiet, replies_of, use
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
-
-#: what a model says, given what it is shown and how often it has replied in this cycle
-Mind = Callable[[Ask, int], Reply]
-
-
-class Played:
-    """A model that a function plays."""
-
-    def __init__(self, mind: Mind, name: str = "played") -> None:
-        self.name = name
-        self._mind = mind
-        self.asked: list[Ask] = []
-
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
-        self.asked.append(ask)
-        reply = self._mind(ask, _replies(ask))
-        for call in reply.calls:
-            for length in range(0, len(call.arguments) + 1, 5):
-                yield CallDelta(call.id, call.tool, call.arguments[:length])
-            yield CallDelta(call.id, call.tool, call.arguments)
-        yield reply
-
-    async def close(self) -> None:
-        pass
-
-
-def _replies(ask: Ask) -> int:
-    count = 0
-    for turn in reversed(ask.turns):
-        if isinstance(turn, Reply):
-            count += 1
-        if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
-            return count
-    return count
-
-
-def use(tool: str, **arguments: object) -> Call:
-    return Call(f"call-{tool}", tool, json.dumps(arguments))
-
-
-def done(text: str = "Done.") -> Reply:
-    return Reply(text, usage=Usage(10, 2), model="played")
-
-
-def quiet(ask: Ask, replies: int) -> Reply:
-    return done()
-
-
-class Room:
-    """An agent with a mind that the test plays, in a space with Husam."""
-
-    def __init__(self, kit: Kit, mind: Mind, config: Config | None = None) -> None:
-        self.kit = kit
-        self.store = kit.store
-        self.model = Played(mind)
-        self.frames: list[Frame] = []
-        self.means: Means = means(self.store, self.model, self.frames.extend)
-        self.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-        self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-        self.store.call(agents.settle, Newcomer(name="ana", kind=Kind.AGENT), config or Config())
-        self.store.call(spaces.create, name="room", members=["husam", "ana"])
-
-    def push(self, content: str, priority: Priority = Priority.NORMAL) -> str:
-        return self.store.call(intake.push, Push(to="ana", source="test", content=content, priority=priority)).event
-
-    async def cycle(self) -> Outcome | None:
-        taken = await self.store.run(cycle.take, "ana", "here")
-        return await think(self.means, taken) if taken else None
-
-    async def cycles(self, most: int = 200) -> int:
-        """Think until there is nothing more to think about, resting as long as it takes; return how many cycles."""
-        for count in range(most):
-            match await self.cycle():
-                case None:
-                    return count
-                case Resting(seconds):
-                    self.kit.clock.advance(int(seconds * SECOND) + 1)
-                case Slept():
-                    pass
-        raise AssertionError("it never comes to an end")
-
-    def said(self) -> list[str]:
-        return [one.content for one in self.store.look(spaces.read, "room") if one.sender == "ana"]
-
-    def states(self) -> dict[str, State]:
-        return {item.event.content: item.state for item in self.store.look(inbox.page, "ana", limit=1_000)}
-
-    def runs(self) -> list[Status]:
-        return [run.status for run in self.store.look(journal.page, agent="ana", limit=1_000)][::-1]
-
-
-async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
-        if "poison" in str(ask.turns[-1]):
-            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
-        return done()
-
-    room = Room(kit, mind)
-    for number in range(30):
-        room.push("poison" if number == 17 else f"event {number}")
-    await room.cycles()
-    assert {content for content, state in room.states().items() if state is State.DEAD} == {"poison"}
-    assert list(room.states().values()).count(State.DELIVERED) == 29
-    [dead] = [item for item in kit.store.look(inbox.page, "ana", limit=1_000) if item.state is State.DEAD]
-    assert dead.attempts == 5
-    failed = kit.store.look(journal.page, agent="ana", status=Status.FAILED, limit=1_000)
-    assert [run.events for run in failed].count(1) == 5, "alone it failed as often as it may"
-    [alert] = kit.store.look(inbox.page, "admin")
-    assert alert.event.type is Type.ALERT
-    assert all(account.balanced for account in kit.store.look(upkeep.accounts))
-
-
-async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
-    end = kit.clock.now() + HOUR
-    troubles = [Trouble.RATE_LIMIT, Trouble.OVERLOAD, Trouble.OVERLOAD, Trouble.OTHER]
-
-    def mind(ask: Ask, replies: int) -> Reply:
-        if kit.clock.now() < end:
-            raise ModelFailed(troubles[len(room.model.asked) % 4], "away", retry_after=7)
-        return done()
-
-    room = Room(kit, mind)
-    room.push("hello")
-    await room.cycles()
-    assert room.states() == {"hello": State.DELIVERED}
-    assert room.runs()[-1] is Status.COMPLETED
-    assert set(room.runs()[:-1]) == {Status.FAILED}
-    assert 5 < len(room.model.asked) < 60, "waits grow"
-    [item] = kit.store.look(inbox.page, "ana")
-    assert item.attempts == 0
-    assert kit.store.look(inbox.page, "admin") == []
-
-
-async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
-    failures = iter([Trouble.OVERLOAD, Trouble.RATE_LIMIT, Trouble.CONTENT, Trouble.AUTH])
-
-    def mind(ask: Ask, replies: int) -> Reply:
-        if not replies:
-            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
-        for trouble in failures:
-            raise ModelFailed(trouble, "away")
-        return done()
-
-    room = Room(kit, mind)
-    room.push("hello")
-    await room.cycles()
-    assert room.said() == ["once"]
-    assert room.runs() == [Status.COMPLETED]
-    assert len(room.model.asked) == 6
-
-
-async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
-        if replies:
-            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
-        return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
-
-    room = Room(kit, mind)
-    room.push("hello")
-    await room.cycles()
-    assert room.runs() == [Status.FAILED]
-    assert room.states() == {"hello": State.DELIVERED}
-    [alert] = kit.store.look(inbox.page, "admin")
-    assert "could not be ended" in alert.event.content
-
-
-async def test_the_fallback_is_asked_when_the_model_fails_again_and_again(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
-        raise ModelFailed(Trouble.OVERLOAD, "away")
-
-    room = Room(kit, mind, Config(model=ModelChoice(name="openai:first", fallback="openai:second")))
-    second = Played(quiet)
-
-    async def model(choice: ModelChoice) -> Model:
-        return second if choice.name == "openai:second" else room.model
-
-    room.means = replace(room.means, model=model)
-    room.push("hello")
-    await room.cycles()
-    assert (len(room.model.asked), len(second.asked)) == (3, 1)
 
 
 async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
@@ -411,7 +227,7 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
 
     class Stuck(Played):
         async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
-            if _replies(ask):
+            if replies_of(ask):
                 begun.set()
                 await asyncio.Event().wait()
             yield Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))

@@ -114,7 +114,7 @@ async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
         (httpx2.Response(429, json={"type": "error", "error": {"type": "rate_limit_error"}}), Trouble.RATE_LIMIT),
         (httpx2.Response(529, json={"type": "error", "error": {"type": "overloaded_error"}}), Trouble.OVERLOAD),
         (httpx2.Response(401, json={"type": "error", "error": {"type": "authentication_error"}}), Trouble.AUTH),
-        (httpx2.Response(413, json={"type": "error", "error": {"type": "request_too_large"}}), Trouble.CONTENT),
+        (httpx2.Response(413, json={"type": "error", "error": {"type": "request_too_large"}}), Trouble.LENGTH),
         (httpx2.Response(400, json={"type": "error", "error": {"type": "invalid_request_error"}}), Trouble.CONTENT),
         (httpx2.Response(404, json={"type": "error", "error": {"type": "not_found_error"}}), Trouble.OTHER),
         (events(*THOUGHT, reason="refusal"), Trouble.CONTENT),

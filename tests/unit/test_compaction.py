@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.core.agent import MindRules
-from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn, Weight, compact, fitted, recalled, weigh
+from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn, Weight, compact, fitted, recalled, recent, weigh
 
 RULES = st.builds(MindRules, max_tokens=st.integers(200, 2_000), recent=st.integers(1, 12))
 CYCLES = st.lists(st.tuples(st.integers(1, 700), st.text(max_size=60)), max_size=60)
@@ -55,6 +55,18 @@ def test_results_are_cut_from_the_oldest_on_and_only_as_far_as_needed(sizes: lis
     if sum(map(weigh, fit)) > most:
         assert all(cut[n] for n in whole), "all was cut that can be"
     assert [cut[n] for n in whole] == sorted((cut[n] for n in whole), reverse=True), "the oldest first"
+
+
+@given(st.lists(st.sampled_from("prw"), max_size=40), st.integers(-10, 400))
+def test_the_recent_past_is_as_long_as_fits_and_begins_with_a_prompt(kinds: list[str], most: int) -> None:
+    made: dict[str, Turn] = {"p": Prompt("x" * 40), "r": Reply("x" * 80), "w": Result("1", "tool", "x" * 120)}
+    turns = [made[kind] for kind in kinds]
+    kept = recent(turns, most)
+    assert kept == turns[len(turns) - len(kept) :]
+    assert sum(map(weigh, kept)) <= max(0, most)
+    assert not kept or isinstance(kept[0], Prompt)
+    longer = [place for place in range(len(turns) - len(kept)) if isinstance(turns[place], Prompt)]
+    assert not longer or sum(map(weigh, turns[longer[-1] :])) > most
 
 
 def test_what_is_carried_reads_as_the_agents_own_words() -> None:

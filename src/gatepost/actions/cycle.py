@@ -226,24 +226,24 @@ def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     return prompt
 
 
-def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str) -> bool:
+def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, room: int | None = None) -> bool:
     """
-    End a cycle with what the model said last; its summary is what will be left of it. Return whether there is more to
-    think about.
+    End a cycle with what the model said last; its summary is what will be left of it, and `room` the tokens that its
+    model could read, where that was found out. Return whether there is more to think about.
     """
     renew(work, held)
     _write_reply(work, held, number, reply)
     _end(work, held, _ended_as(work, held), summary=summary)
-    _remember(work, held)
+    _remember(work, held, room)
     return _slept(work, held)
 
 
-def stop(work: Work, held: Held, number: int, text: str) -> bool:
+def stop(work: Work, held: Held, number: int, text: str, *, room: int | None = None) -> bool:
     """End a cycle that has gone as far as it may, with a note of the agent to itself."""
     renew(work, held)
     _write(work, held.run, number, Prompt(text))
     _end(work, held, _ended_as(work, held), summary=text)
-    _remember(work, held)
+    _remember(work, held, room)
     return _slept(work, held)
 
 
@@ -348,7 +348,7 @@ def _end(work: Work, held: Held, status: Status, *, summary: str = "", error: st
     work.after_commit(Ring(f"run:{run.id}", "end"))
 
 
-def _remember(work: Work, held: Held) -> None:
+def _remember(work: Work, held: Held, room: int | None) -> None:
     """Add a cycle to the mind; when that outgrows its limit, old cycles are replaced by their summaries."""
     resident = held.resident
     if resident.config.model.name == CODE:  # it has no mind
@@ -356,10 +356,13 @@ def _remember(work: Work, held: Held) -> None:
         return
     [weight] = runs.weights(work, resident.number, held.run.number - 1)[-1:]
     tokens = resident.tokens + weight.tokens
-    if tokens > resident.config.mind.max_tokens:
+    limits = resident.config.mind
+    if room is not None and room < limits.max_tokens:
+        limits = replace(limits, max_tokens=room)
+    if tokens > limits.max_tokens:
         _, carried = minds.read(work, resident.number)
         cycles = runs.weights(work, resident.number, carried.run)
-        smaller = rules.compact(cycles, carried, resident.config.mind)
+        smaller = rules.compact(cycles, carried, limits)
         if smaller != carried:
             minds.insert(work, resident.number, smaller)
         tokens = smaller.tokens + sum(cycle.tokens for cycle in cycles if cycle.run > smaller.run)

@@ -164,6 +164,18 @@ def fitted(turns: Sequence[Turn], most: int) -> list[Turn]:
     return fit
 
 
+def recent(turns: Sequence[Turn], most: int) -> list[Turn]:
+    """As many of the last turns as weigh no more than `most`, from a prompt on: no result stands without its call."""
+    start, weight = len(turns), 0
+    for place in reversed(range(len(turns))):
+        weight += weigh(turns[place])
+        if weight > most:
+            break
+        if isinstance(turns[place], Prompt):
+            start = place
+    return list(turns[start:])
+
+
 def _cut_result(turn: Turn) -> Turn:
     if not isinstance(turn, Result) or len(turn.content) <= 2 * _CUT:
         return turn

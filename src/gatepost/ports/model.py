@@ -25,6 +25,8 @@ class Trouble(StrEnum):
     AUTH = "auth"
     #: it will not or cannot answer this very conversation
     CONTENT = "content"
+    #: it was shown more than it can read; less of the same may do
+    LENGTH = "length"
     OTHER = "other"
 
 

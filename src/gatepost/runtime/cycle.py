@@ -31,7 +31,7 @@ from gatepost.core.errand import Errand
 from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled, recent, weigh
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
@@ -112,7 +112,11 @@ class Cycle:
         #: while a poisoned item is being looked for, nothing is taken in beside the batch
         self._alone = taken.held.resident.cap is not None
         self._system = ""
+        #: what is left of old cycles, and the cycles that are whole
+        self._carried: list[Turn] = []
         self._before: list[Turn] = []
+        #: tokens that the model is shown at most
+        self._room = taken.held.resident.config.mind.max_tokens
         self._places: list[Space] = []
         self._streams: Streams | None = None
 
@@ -122,7 +126,7 @@ class Cycle:
                 if (ended := await self._do(index, call)) is not None:
                     return ended
             if (limit := self._at_limit()) is not None:
-                return Slept(await self._write(journal.stop, len(self._turns) + 1, limit))
+                return Slept(await self._write(journal.stop, len(self._turns) + 1, limit, room=self._room))
             preview = await self._look() if self._replies() and not self._alone else None
             reply = await self._ask(preview)
             if reply.calls:
@@ -132,8 +136,8 @@ class Cycle:
                 note = await self._write(journal.kept, len(self._turns) + 1, reply, told)
                 self._turns += [reply, note]
             else:
-                more = await self._write(journal.finish, len(self._turns) + 1, reply, summary=flat(reply.text))
-                return Slept(more)
+                at, summary = len(self._turns) + 1, flat(reply.text)
+                return Slept(await self._write(journal.finish, at, reply, summary=summary, room=self._room))
 
     async def _gate(self) -> str | None:
         gate = self._means.gate
@@ -158,8 +162,8 @@ class Cycle:
             self._system += "\n\nNOT TO BE HAD NOW\n" + "\n".join(
                 f"- {line.escaped(one)}" for one in self._toolkit.troubles
             )
-        carried = recalled(mind.carried)
-        self._before = [*([carried] if carried else ()), *mind.turns]
+        self._carried = [carried] if (carried := recalled(mind.carried)) else []
+        self._before = list(mind.turns)
 
     def announce(self, event: str) -> None:
         """Tell the readers of every space the agent was in when it began."""
@@ -200,9 +204,33 @@ class Cycle:
             waiting = [item for item in waiting if item.event.priority is not Priority.CRITICAL]
         return preview(waiting)
 
+    def _shown(self) -> list[Turn]:
+        return fitted([*self._carried, *self._before, *self._turns], self._room)
+
     async def _ask(self, preview: Prompt | None) -> Reply:
+        """Ask the model; when it cannot read so much, ask again with less of the past."""
+        while True:
+            try:
+                return await self._asked(preview)
+            except ModelFailed as failed:
+                if failed.trouble is not Trouble.LENGTH:
+                    raise
+                if not self._narrowed():
+                    raise ModelFailed(Trouble.CONTENT, failed.reason) from None
+
+    def _narrowed(self) -> bool:
+        """Leave room for half of what was shown; False when this cycle alone is too much."""
+        shown = self._shown()
+        self._room = sum(map(weigh, shown)) // 2
+        left = self._room - sum(map(weigh, self._turns))
+        self._before = recent(self._before, left - sum(map(weigh, self._carried)))
+        if not self._before:
+            self._carried = recent(self._carried, left)
+        return self._shown() != shown
+
+    async def _asked(self, preview: Prompt | None) -> Reply:
         config = self._held.resident.config
-        shown = fitted([*self._before, *self._turns], config.mind.max_tokens)
+        shown = self._shown()
         step = self._replies() + 1
         ask = Ask(
             system=self._system,

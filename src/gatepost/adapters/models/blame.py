@@ -4,7 +4,8 @@ What a failure of a model is: the one point where foreign errors become ours.
     429, an exhausted quota                                        rate limit
     401, 403                                                       auth
     408, 409, 5xx, no connection, silence, a stream that breaks    overload
-    400, 413, 422, a filter, a refusal                             content, unless the server says it is a setting
+    413, a context that is too long                                length
+    400, 422, a filter, a refusal                                  content, unless the server says it is a setting
     anything else, such as 404                                     other
 
 The reason is one sentence of our own. Nothing the server wrote goes into it but a short code, for servers quote what
@@ -53,6 +54,8 @@ def blame(error: BaseException, model: str) -> ModelFailed:
             return error
         case ContentFilterError():
             return ModelFailed(Trouble.CONTENT, f"{model} refused to answer this")
+        case ModelContextWindowExceededError() | ModelHTTPError(status_code=413):
+            return ModelFailed(Trouble.LENGTH, f"{model} was shown more than it can read")
         case ModelRequestTimeout() | ModelTimeoutError() | TimeoutError():
             return ModelFailed(Trouble.OVERLOAD, f"{model} was silent for too long")
         case ModelHTTPError():
@@ -78,7 +81,7 @@ def _of_status(error: ModelHTTPError) -> Trouble:
             return Trouble.OTHER
         case 408 | 409 | 425:
             return Trouble.OVERLOAD
-        case 400 | 403 | 413 | 422:
+        case 400 | 403 | 422:
             return Trouble.OTHER if error.provider_error_code in _SETTINGS else Trouble.CONTENT
         case status if status >= 500:
             return Trouble.OVERLOAD
@@ -92,8 +95,6 @@ def _without_status(error: ModelAPIError, model: str) -> ModelFailed:
             return ModelFailed(Trouble.RATE_LIMIT, f"{model} has a limit{_code(error)}", retry_after=_pause(error))
         case ModelAuthenticationError():
             return ModelFailed(Trouble.AUTH, f"{model} does not accept the key{_code(error)}")
-        case ModelContextWindowExceededError():
-            return ModelFailed(Trouble.CONTENT, f"{model} was shown more than it can read")
         case ModelConnectionError(phase="connect" | "pool"):
             return ModelFailed(Trouble.OVERLOAD, f"{model} cannot be reached")
         case _:

@@ -1,0 +1,140 @@
+"""What a resident does when its model fails: whose fault it is, how long it waits, and that nothing is done twice."""
+
+from dataclasses import replace
+
+from gatepost.actions import inbox, journal, upkeep
+from gatepost.core.agent import Config, ModelChoice
+from gatepost.core.event import State, Type
+from gatepost.core.instants import HOUR
+from gatepost.core.mind import Reply, weigh
+from gatepost.core.run import Status
+from gatepost.ports.model import Ask, Model, ModelFailed, Trouble
+from gatepost.testing import Kit
+from tests.rooms import Played, Room, done, quiet, use
+
+
+async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if "poison" in str(ask.turns[-1]):
+            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
+        return done()
+
+    room = Room(kit, mind)
+    for number in range(30):
+        room.push("poison" if number == 17 else f"event {number}")
+    await room.cycles()
+    assert {content for content, state in room.states().items() if state is State.DEAD} == {"poison"}
+    assert list(room.states().values()).count(State.DELIVERED) == 29
+    [dead] = [item for item in kit.store.look(inbox.page, "ana", limit=1_000) if item.state is State.DEAD]
+    assert dead.attempts == 5
+    failed = kit.store.look(journal.page, agent="ana", status=Status.FAILED, limit=1_000)
+    assert [run.events for run in failed].count(1) == 5, "alone it failed as often as it may"
+    [alert] = kit.store.look(inbox.page, "admin")
+    assert alert.event.type is Type.ALERT
+    assert all(account.balanced for account in kit.store.look(upkeep.accounts))
+
+
+async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
+    end = kit.clock.now() + HOUR
+    troubles = [Trouble.RATE_LIMIT, Trouble.OVERLOAD, Trouble.OVERLOAD, Trouble.OTHER]
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if kit.clock.now() < end:
+            raise ModelFailed(troubles[len(room.model.asked) % 4], "away", retry_after=7)
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.states() == {"hello": State.DELIVERED}
+    assert room.runs()[-1] is Status.COMPLETED
+    assert set(room.runs()[:-1]) == {Status.FAILED}
+    assert 5 < len(room.model.asked) < 60, "waits grow"
+    [item] = kit.store.look(inbox.page, "ana")
+    assert item.attempts == 0
+    assert kit.store.look(inbox.page, "admin") == []
+
+
+async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
+    failures = iter([Trouble.OVERLOAD, Trouble.RATE_LIMIT, Trouble.CONTENT, Trouble.AUTH])
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
+        for trouble in failures:
+            raise ModelFailed(trouble, "away")
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.said() == ["once"]
+    assert room.runs() == [Status.COMPLETED]
+    assert len(room.model.asked) == 6
+
+
+async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if replies:
+            raise ModelFailed(Trouble.CONTENT, "the request was rejected")
+        return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.runs() == [Status.FAILED]
+    assert room.states() == {"hello": State.DELIVERED}
+    [alert] = kit.store.look(inbox.page, "admin")
+    assert "could not be ended" in alert.event.content
+
+
+async def test_the_fallback_is_asked_when_the_model_fails_again_and_again(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        raise ModelFailed(Trouble.OVERLOAD, "away")
+
+    room = Room(kit, mind, Config(model=ModelChoice(name="openai:first", fallback="openai:second")))
+    second = Played(quiet)
+
+    async def model(choice: ModelChoice) -> Model:
+        return second if choice.name == "openai:second" else room.model
+
+    room.means = replace(room.means, model=model)
+    room.push("hello")
+    await room.cycles()
+    assert (len(room.model.asked), len(second.asked)) == (3, 1)
+
+
+async def test_a_model_that_cannot_read_so_much_is_shown_less_and_no_event_is_blamed(kit: Kit) -> None:
+    """Its window is far smaller than the limit of the mind says."""
+    window = 2_000
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if sum(map(weigh, ask.turns)) > window:
+            raise ModelFailed(Trouble.LENGTH, "it was shown more than it can read")
+        shown.append(ask)
+        return done(f"Summary {len(shown)}.")
+
+    shown: list[Ask] = []
+    room = Room(kit, mind)
+    for number in range(60):
+        room.push(f"event {number} " + "y" * 600)
+        await room.cycle()
+    assert room.runs() == [Status.COMPLETED] * 60
+    assert set(room.states().values()) == {State.DELIVERED}
+    refused = len(room.model.asked) - len(shown)
+    assert 0 < refused < 30, "what was found out is remembered: the mind is compacted to it"
+    assert "- Summary 40." in str(shown[-1].turns), "the past is still there, in the agent's own words"
+    assert kit.store.look(inbox.page, "admin") == []
+
+
+async def test_an_event_that_alone_is_more_than_the_model_can_read_dies(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if "too long" in str(ask.turns):
+            raise ModelFailed(Trouble.LENGTH, "it was shown more than it can read")
+        return done()
+
+    room = Room(kit, mind)
+    room.push("short")
+    room.push("too long")
+    await room.cycles()
+    assert room.states() == {"short": State.DELIVERED, "too long": State.DEAD}
