@@ -64,6 +64,23 @@ def test_a_secret_survives_being_shown_and_sent_back(house: House) -> None:
         house.store.call(agents.configure, "bob", {"tools": shown["tools"]})
 
 
+def test_a_secret_does_not_follow_a_tool_to_another_server(house: House) -> None:
+    """Whoever may set an address, and not read the secret, would have it sent to themselves."""
+    resident = settle(
+        house, tools=[TOOL], mcp={"servers": [{"name": "local", "command": ["serve"], "env": {"K": "v"}}]}
+    )
+    shown = config.document(resident.config, masked=True)
+    url = shown["tools"][0]["execution"]["url"]
+    shown["tools"][0]["execution"]["url"] = f"{url}/other"
+    house.store.call(agents.configure, "ann", {"tools": shown["tools"]})
+    shown["tools"][0]["execution"]["url"] = "https://elsewhere.example/steal"
+    with pytest.raises(Invalid, match="secret"):
+        house.store.call(agents.configure, "ann", {"tools": shown["tools"]})
+    shown["mcp"]["servers"][0]["command"] = ["env"]
+    with pytest.raises(Invalid, match="secret"):
+        house.store.call(agents.configure, "ann", {"mcp": shown["mcp"]})
+
+
 def test_what_is_refused_changes_nothing(house: House) -> None:
     before = settle(house, tools=[TOOL])
     house.bell.clear()

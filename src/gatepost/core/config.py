@@ -2,7 +2,8 @@
 The configuration of a resident as a document: read from people and programs, shown to them, and stored.
 
 A document is read as a whole or not at all. The values of headers and environment variables are secrets: shown, they
-are masked (`Bearer ***`), and a mask that is sent back stands for the secret that is stored.
+are masked (`Bearer ***`), and a mask that is sent back stands for the secret that is stored, as long as it goes to the
+same server: whoever may change an address without knowing the secret could have it sent to themselves.
 """
 
 import json
@@ -246,10 +247,11 @@ def _request(given: Given, secrets: "_Secrets", tool: str) -> Request:
     fields = given.fields("url", "method", "headers", "body")
     if fields["url"].absent:
         fields["url"].refuse("a gateway tool needs one", hint="say where it is called, or make it an external tool")
+    url = _url(fields["url"])
     return Request(
-        url=_url(fields["url"]),
+        url=url,
         method=fields["method"].choice(*_METHODS, default="POST"),
-        headers=secrets.read(fields["headers"], secrets.of_tool(tool), _HEADER),
+        headers=secrets.read(fields["headers"], secrets.of_tool(tool, url), _HEADER),
         body=fields["body"].json(_SCHEMA),
     )
 
@@ -280,10 +282,11 @@ def _server(given: Given, secrets: "_Secrets") -> ToolServer:
     command = tuple(each.text(4 * _KIB) for each in fields["command"].each(100))
     if bool(command) is not fields["url"].absent or (command and not command[0]):
         given.refuse("a server has either a `url` or a `command`", hint='such as ["npx", "some-server"]')
-    headers, env = secrets.of_server(name)
+    url = None if fields["url"].absent else _url(fields["url"])
+    headers, env = secrets.of_server(name, url, command)
     return ToolServer(
         name=name,
-        url=None if fields["url"].absent else _url(fields["url"]),
+        url=url,
         headers=secrets.read(fields["headers"], headers, _HEADER),
         command=command,
         env=secrets.read(fields["env"], env, _VARIABLE),
@@ -338,15 +341,21 @@ class _Secrets:
     """What is stored of the values that nobody is shown."""
 
     def __init__(self, stored: Config, *, masked: bool) -> None:
-        self._tools = {tool.name: tool.request.headers for tool in stored.tools if tool.request}
-        self._servers = {server.name: (server.headers, server.env) for server in stored.servers}
+        self._tools = {
+            (tool.name, _whose(tool.request.url)): tool.request.headers for tool in stored.tools if tool.request
+        }
+        self._servers = {
+            (server.name, _whose(server.url), server.command): (server.headers, server.env) for server in stored.servers
+        }
         self._masked = masked
 
-    def of_tool(self, name: str) -> Mapping[str, str]:
-        return self._tools.get(name, {})
+    def of_tool(self, name: str, url: str) -> Mapping[str, str]:
+        return self._tools.get((name, _whose(url)), {})
 
-    def of_server(self, name: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        return self._servers.get(name, ({}, {}))
+    def of_server(
+        self, name: str, url: str | None, command: tuple[str, ...]
+    ) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        return self._servers.get((name, _whose(url), command), ({}, {}))
 
     def read(self, given: Given, stored: Mapping[str, str], form: re.Pattern[str]) -> dict[str, str]:
         """Names and secrets. No error quotes a secret."""
@@ -368,6 +377,14 @@ class _Secrets:
         if stored is None or mask(stored) != text:
             given.wrong("stands for a secret that is not known here", hint="send the value itself")
         return stored
+
+
+def _whose(url: str | None) -> tuple[str, str] | None:
+    """The server that is sent what goes to a URL."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
 
 
 def mask(secret: str) -> str:
