@@ -5,10 +5,11 @@ from dataclasses import replace
 from gatepost.actions import inbox, journal, upkeep
 from gatepost.core.agent import Config, ModelChoice
 from gatepost.core.event import State, Type
-from gatepost.core.instants import HOUR
+from gatepost.core.instants import HOUR, SECOND
 from gatepost.core.mind import Reply, weigh
 from gatepost.core.run import Status
 from gatepost.ports.model import Ask, Model, ModelFailed, Trouble
+from gatepost.runtime.cycle import Resting
 from gatepost.testing import Kit
 from tests.rooms import Played, Room, done, quiet, use
 
@@ -138,3 +139,22 @@ async def test_an_event_that_alone_is_more_than_the_model_can_read_dies(kit: Kit
     room.push("too long")
     await room.cycles()
     assert room.states() == {"short": State.DELIVERED, "too long": State.DEAD}
+
+
+async def test_what_nobody_foresaw_is_tried_again_with_growing_waits(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if len(room.model.asked) < 8:
+            raise ZeroDivisionError("a fault of ours")
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    waits = []
+    while isinstance(outcome := await room.cycle(), Resting):
+        waits.append(outcome.seconds)
+        kit.clock.advance(int(outcome.seconds * SECOND) + 1)
+    assert waits[0] < 10
+    assert waits[-1] > 60
+    assert room.states() == {"hello": State.DELIVERED}
+    [error] = {run.error for run in kit.store.look(journal.page, agent="ana", status=Status.FAILED)}
+    assert error == "something went wrong inside: ZeroDivisionError"

@@ -96,6 +96,12 @@ async def think(means: Means, taken: Taken) -> Outcome:
             return await cycle.run()
         except ModelFailed as failed:
             return await cycle.failed(failed)
+        except GatepostError:
+            raise
+        except Exception as error:
+            log.exception("cycle broke", run=taken.held.run.id, error=repr(error))
+            broke = ModelFailed(Trouble.OTHER, f"something went wrong inside: {type(error).__name__}")
+            return await cycle.failed(broke)
         finally:
             cycle.announce("agent.inactive")
 
