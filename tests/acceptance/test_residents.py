@@ -73,6 +73,8 @@ def test_from_a_file_and_back(office: Office) -> None:
     config["tools"][0]["timeout"] = "7s"
     again = office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=json.dumps(config).encode()).json
     assert (again["version"], again["config"]["tools"][0]["timeout"]) == (2, "7s")
+    whole = office.done("agent", "show", "cleo", "--json").out.encode()
+    assert office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=whole).json["version"] == 2
     with app.opened(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
         assert "Bearer sk_crm" in str(store.look(lambda reader: reader.all("agents/read", entity=_number(reader))))
 

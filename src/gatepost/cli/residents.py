@@ -41,6 +41,8 @@ def told(model: str | None, description: str | None, instructions: str | None, f
     if file == instructions == "-":
         raise Invalid("stdin can be read only once", hint="name a file for --config or --instructions")
     document = words.document(file, _LARGEST) if file is not None else {}
+    if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
+        document = document["config"]
     given = {
         "model": words.given(model, "--model"),
         "description": description,
