@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from gatepost.errors import GatepostError, Unavailable
+from gatepost.gateway.misread import said
 
 log = structlog.get_logger("gatepost.gateway")
 
@@ -93,8 +94,7 @@ def install(app: FastAPI) -> None:
             return problem(415, "not-json", f"{media!r} is not JSON", hint="send Content-Type: application/json")
         if first["type"] == "json_invalid":
             return problem(400, "malformed", "the body is not JSON")
-        where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-        return problem(422, "invalid", f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+        return problem(422, "invalid", said(first))
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
