@@ -54,6 +54,8 @@ PUSHES = [
         "",
     ),
     (["--to", "analyst"], "there is nothing to push", "give TEXT"),
+    (["--to", "analyst", " \n"], "the text is empty", ""),
+    (["--to", "analyst", "-"], "the text is empty", "what wrote to stdin"),
     (["--to", "analyst", "-", "--data", "-"], "text and data cannot both be read from stdin", "--data @FILE"),
     (["--to", "analyst", "--dedup-key", "", "x"], "the dedup key is empty", "leave it out"),
     (["--to", "analyst", "--dedup-key", "k" * 513, "x"], "the dedup key has 513 characters", ""),

@@ -80,6 +80,8 @@ def push(
         content=words.content(text, limits.content) if text is not None else "",
     )
     intake.checked(wish, limits)
+    if wish.data is None and not wish.content.strip():
+        raise Invalid("the text is empty", hint="what wrote to stdin may have failed" if text == "-" else None)
     with here.opened(configuration) as place:
         if bead is not None:
             _check_alias(place, bead)
