@@ -6,7 +6,8 @@ What can go wrong, as a tree. The second level decides how every door answers.
     |- Unauthorized       401, exit 1   no credential, or not a good one
     |- Refused            403, exit 1   it is there, and not for you, or not any more
     |- Conflict           409, exit 1   somebody else was first, or it is not in that state
-    |  `- Lost            409, exit 1   what one held has gone to another; nothing one does under it counts
+    |  |- Lost            409, exit 1   what one held has gone to another; nothing one does under it counts
+    |  `- Late            409, exit 1   it has ended, or somebody has answered before; carries how
     |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
     |  |- Malformed       400, exit 2   it cannot even be read: not UTF-8, not JSON
     |  |- UnknownAddress  404, exit 2   no entity of that name; says which names are near
@@ -18,7 +19,8 @@ A message is one sentence without a capital or a full stop. It quotes the value;
 known. Foreign errors (of drivers, of the operating system) are turned into these at one point each, in the adapters.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class GatepostError(Exception):
@@ -56,6 +58,15 @@ class Conflict(GatepostError):
 
 class Lost(Conflict):
     type = "lost"
+
+
+class Late(Conflict):
+    type = "late"
+
+    def __init__(self, message: str, *, hint: str | None = None, winner: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        #: how it ended, as JSON has it
+        self.winner = dict(winner or {})
 
 
 class Invalid(GatepostError):

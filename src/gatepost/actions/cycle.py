@@ -31,12 +31,13 @@ from gatepost.core import batch, rest
 from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
 from gatepost.core.claim import Batch, Claim
+from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json, Priority, Push, State, Trust, Type
 from gatepost.core.instants import DAY, SECOND, Duration
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
 from gatepost.core.ring import Ring
-from gatepost.core.run import CallStatus, Run, Status, Step
+from gatepost.core.run import Run, Status, Step
 from gatepost.errors import Lost
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import agents, calls, items, minds, runs, steps
@@ -45,6 +46,8 @@ from gatepost.tables import agents, calls, items, minds, runs, steps
 LENGTH: Final = 30 * SECOND
 #: the kind of errand that is a tool to be used
 ERRAND: Final = "tool"
+#: how often a model may refuse to go on with what was begun
+_REFUSALS: Final = 5
 #: items looked at for a preview, and those of them that are critical
 _LOOKED_AT: Final = 50
 #: how long somebody outside may take to answer a call
@@ -71,10 +74,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What a built-in tool came to, and where the agent is now."""
+    """What a built-in tool came to, where the agent is now and, if that was asked, what has come meanwhile."""
 
     result: Result
     active: str | None
+    waiting: list[Item] | None = None
 
 
 def stirring(reader: Reader, name: str, *, looking: bool = False) -> bool:
@@ -95,7 +99,7 @@ def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Ta
         return None
     run = runs.open_of(work, me.number)
     journal = tuple(steps.of_run(work, run.number)) if run is not None else ()
-    if run is None and (begun := _begun(work, resident)) is not None:
+    if run is None and (begun := _begun(work, me, resident)) is not None:
         run, journal = begun[0], (begun[1],)
     if run is None:
         leases.release(work, lease)
@@ -103,12 +107,12 @@ def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Ta
     return Taken(held=Held(lease=lease, length=length, run=run, resident=resident), steps=journal)
 
 
-def _begun(work: Work, resident: Resident) -> tuple[Run, Step] | None:
+def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, Step] | None:
     id = work.id("run")
     loop = resident.config.loop
     taken = inbox.claim(
         work,
-        resident.name,
+        me,
         owner=id,
         kind="run",
         cap=resident.cap or batch.RESIDENT_CAP,
@@ -116,7 +120,7 @@ def _begun(work: Work, resident: Resident) -> tuple[Run, Step] | None:
     )
     if taken.claim is None:
         return None
-    carried, _ = minds.read(work, resident.number)
+    shown = _shown(taken)
     run = Run(
         number=0,
         id=id,
@@ -130,12 +134,11 @@ def _begun(work: Work, resident: Resident) -> tuple[Run, Step] | None:
         hops=_hops(taken.items),
         version=resident.version,
         model=resident.config.model.name,
-        carried=carried,
         started_at=work.now,
     )
-    run = replace(run, number=runs.insert(work, run, resident.number))
-    shown = _shown(taken)
-    _write(work, run, 1, shown)
+    run = runs.insert(work, run, resident.number, tokens=rules.weigh(shown))
+    steps.insert(work, run.number, 1, shown)
+    work.after_commit(_stepped(run))
     return run, Step(number=1, turn=shown, at=work.now)
 
 
@@ -151,9 +154,17 @@ def replied(work: Work, held: Held, number: int, reply: Reply) -> None:
 
 
 def act(
-    work: Work, held: Held, number: int, call: Call, key: str, arguments: Mapping[str, Any], active: str | None
+    work: Work,
+    held: Held,
+    number: int,
+    call: Call,
+    key: str,
+    arguments: Mapping[str, Any],
+    active: str | None,
+    *,
+    look: bool = False,
 ) -> Acted:
-    """Let a built-in tool do what it does, and write down what it came to."""
+    """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
     renew(work, held)
     me = directory.find_live(work, held.run.agent)
     run = runs.read(work, held.run.id)
@@ -170,7 +181,7 @@ def act(
         events=len(desk.taken),
         hops=_hops(desk.taken),
     )
-    return Acted(result, desk.active)
+    return Acted(result, desk.active, waiting(work, me.number) if look else None)
 
 
 def record(work: Work, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:
@@ -206,15 +217,15 @@ def kept(work: Work, held: Held, number: int, reply: Reply, text: str) -> Prompt
     return prompt
 
 
-def waiting(reader: Reader, name: str) -> list[Item]:
+def waiting(reader: Reader, agent: int) -> list[Item]:
     """What has come meanwhile, most urgent first."""
-    return inbox.peek(reader, name, limit=_LOOKED_AT)
+    return items.peek(reader, agent, _LOOKED_AT)
 
 
 def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     """Take what is critical into the cycle, in full."""
     renew(work, held)
-    critical = [item for item in waiting(work, held.run.agent) if item.event.priority is Priority.CRITICAL]
+    critical = [item for item in waiting(work, held.resident.number) if item.event.priority is Priority.CRITICAL]
     if not critical:
         return None
     room = max(batch.LEAST_BUDGET, held.resident.config.loop.max_tokens)
@@ -233,8 +244,8 @@ def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, r
     """
     renew(work, held)
     _write_reply(work, held, number, reply)
-    _end(work, held, _ended_as(work, held), summary=summary)
-    _remember(work, held, room)
+    weight = _end(work, held, Status.COMPLETED, summary=summary)
+    _remember(work, held, weight, room)
     return _slept(work, held)
 
 
@@ -242,8 +253,8 @@ def stop(work: Work, held: Held, number: int, text: str, *, room: int | None = N
     """End a cycle that has gone as far as it may, with a note of the agent to itself."""
     renew(work, held)
     _write(work, held.run, number, Prompt(text))
-    _end(work, held, _ended_as(work, held), summary=text)
-    _remember(work, held, room)
+    weight = _end(work, held, Status.COMPLETED, summary=text)
+    _remember(work, held, weight, room)
     return _slept(work, held)
 
 
@@ -285,12 +296,16 @@ def stumble(work: Work, held: Held, pause: Duration) -> None:
     _rest(work, held, pause, held.resident.cap)
 
 
-def give_up(work: Work, held: Held, error: str) -> bool:
+def refuse(work: Work, held: Held, error: str, pause: Duration) -> bool | None:
     """
-    The model will not go on with what was begun: what was done stays done, the events count as delivered, and the
-    owner is told.
+    The model will not go on with what was begun: it is asked again later, and after some times no more. Then what was
+    done stays done, the events count as delivered, the owner is told, and it is returned whether there is more to think
+    about. Only refusals count: an outage is nobody's fault.
     """
     renew(work, held)
+    if runs.refused(work, held.run.number) < _REFUSALS:
+        _rest(work, held, pause, held.resident.cap)
+        return None
     _end(work, held, Status.FAILED, error=error)
     _alert(work, held, f"the run {held.run.id} of {held.run.agent!r} could not be ended: {error}", about=held.run.id)
     agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
@@ -332,30 +347,31 @@ def _write(work: Work, run: Run, number: int, turn: Turn, *, key: str | None = N
     steps.insert(work, run.number, number, turn, key)
     if not runs.count(work, run.number, tokens=rules.weigh(turn), **counts):
         raise Lost(f"the run {run.id!r} has ended")
-    work.after_commit(Ring(f"run:{run.id}", "step"))
+    work.after_commit(_stepped(run))
 
 
-def _ended_as(work: Work, held: Held) -> Status:
-    pending = any(call.status is CallStatus.PENDING for call in calls.of_run(work, held.run.number))
-    return Status.WAITING_TOOL if pending else Status.COMPLETED
+def _stepped(run: Run) -> Ring:
+    return Ring(f"run:{run.id}", "step")
 
 
-def _end(work: Work, held: Held, status: Status, *, summary: str = "", error: str | None = None) -> None:
+def _end(work: Work, held: Held, status: Status, *, summary: str = "", error: str | None = None) -> int:
+    """End a run and its claim; return what it weighs."""
     run = held.run
-    if not runs.end(work, run.number, status, summary=summary, error=error):
+    weight = runs.end(work, run.number, status, summary=summary, error=error)
+    if weight is None:
         raise Lost(f"the run {run.id!r} has ended")
     inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
     work.after_commit(Ring(f"run:{run.id}", "end"))
+    return weight
 
 
-def _remember(work: Work, held: Held, room: int | None) -> None:
+def _remember(work: Work, held: Held, weight: int, room: int | None) -> None:
     """Add a cycle to the mind; when that outgrows its limit, old cycles are replaced by their summaries."""
     resident = held.resident
     if resident.config.model.name == CODE:  # it has no mind
         agents.completed(work, resident.number, cycles=resident.cycles + 1, tokens=0)
         return
-    [weight] = runs.weights(work, resident.number, held.run.number - 1)[-1:]
-    tokens = resident.tokens + weight.tokens
+    tokens = resident.tokens + weight
     limits = resident.config.mind
     if room is not None and room < limits.max_tokens:
         limits = replace(limits, max_tokens=room)

@@ -70,15 +70,17 @@ def register(work: Work, who: Newcomer) -> Entity:
     return replace(find(work, name), aliases=tuple(sorted(aliases)))
 
 
-def find(reader: Reader, name: str) -> Entity:
-    """The entity with that name or alias, live or retired."""
+def find(reader: Reader, name: str | Entity) -> Entity:
+    """The entity with that name or alias, live or retired; one that this transaction has found already is not read."""
+    if isinstance(name, Entity):
+        return name
     found = entities.by_name(reader, address.single(name))
     if found is None:
         raise unknown(reader, name)
     return found
 
 
-def find_live(reader: Reader, name: str) -> Entity:
+def find_live(reader: Reader, name: str | Entity) -> Entity:
     found = find(reader, name)
     if not found.live:
         raise Refused(f"{found.name!r} is retired")
@@ -137,12 +139,15 @@ def _give_aliases(work: Work, entity: Entity, aliases: Sequence[str]) -> None:
 
 
 def retire(work: Work, name: str) -> Entity:
-    """Let an entity receive nothing from now on; what it has stays."""
+    """Let an entity receive nothing from now on; what it has stays, and what cannot go on without it ends."""
+    from gatepost.actions import endings  # it tells people, whom it finds here
+
     found = find(work, name)
     if found.name == ADMINISTRATOR:
         raise Refused(f"{ADMINISTRATOR!r} cannot be retired: alerts that nobody owns go there")
     if not entities.retire(work, found.number):
         raise Conflict(f"{found.name!r} is retired already")
+    endings.orphan(work, found)
     work.after_commit(Ring(key.TOPIC, "retire"))
     return show(work, name)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gatepost.actions import directory
 from gatepost.core import goal as rules
 from gatepost.core import ids
+from gatepost.core.entity import Entity
 from gatepost.core.goal import Goal, GoalWish, Status
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports.store import Reader, Work
@@ -29,7 +30,7 @@ def set(work: Work, name: str, wishes: Sequence[GoalWish]) -> list[Goal]:
     return wished
 
 
-def page(reader: Reader, name: str, *, status: Status | None = None, limit: int = rules.MOST) -> list[Goal]:
+def page(reader: Reader, name: str | Entity, *, status: Status | None = None, limit: int = rules.MOST) -> list[Goal]:
     """The goals of an agent, the most important first."""
     return goals.page(reader, directory.find(reader, name).number, status=status, most=limit)
 

@@ -17,7 +17,7 @@ next one. Why nothing is lost and nothing is given out twice at once:
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NoReturn, TypedDict, Unpack
 
 from gatepost.actions import directory, intake
@@ -97,9 +97,31 @@ def missing(event: str) -> NotFound:
     return NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms a batch is claimed."""
+
+    owner: str
+    kind: str = "drain"
+    cap: int = rules.GUEST_CAP
+    budget: int = rules.GUEST_BUDGET
+    hold: Duration | None = None
+
+    def check(self) -> None:
+        claim_rules.owner(self.owner)
+        if self.kind not in ("drain", "run"):
+            raise Invalid(f"{self.kind!r} is not a kind of claim", hint="use drain or run")
+        if self.hold is not None and not 0 < self.hold <= LONGEST:
+            raise Invalid(f"a claim cannot be held for {self.hold} microseconds")
+        if not 1 <= self.cap <= 1_000:
+            raise Invalid(f"{self.cap} is not a size of a batch", hint="use 1 to 1000")
+        if self.budget < rules.LEAST_BUDGET:
+            raise Invalid(f"{self.budget} characters are too few for a batch", hint=f"use {rules.LEAST_BUDGET} or more")
+
+
 def claim(
     work: Work,
-    name: str,
+    name: str | Entity,
     *,
     owner: str,
     kind: str = "drain",
@@ -108,42 +130,70 @@ def claim(
     hold: Duration | None = None,
 ) -> Batch:
     """Take the next batch of an inbox for a while."""
-    claim_rules.owner(owner)
-    if kind not in ("drain", "run"):
-        raise Invalid(f"{kind!r} is not a kind of claim", hint="use drain or run")
-    if hold is not None and not 0 < hold <= LONGEST:
-        raise Invalid(f"a claim cannot be held for {hold} microseconds")
-    if not 1 <= cap <= 1_000:
-        raise Invalid(f"{cap} is not a size of a batch", hint="use 1 to 1000")
-    if budget < rules.LEAST_BUDGET:
-        raise Invalid(f"{budget} characters are too few for a batch", hint=f"use {rules.LEAST_BUDGET} or more")
+    terms = Terms(owner=owner, kind=kind, cap=cap, budget=budget, hold=hold)
+    reader, fence = enter(work, name, terms)
+    found = candidates(work, reader.number, terms)
+    chosen = rules.choose(found, cap=cap, budget=budget)
+    # Fewer than `candidates` ever asks for are all there are.
+    all_of_them = len(found) < min(rules.DEPTH * cap, rules.most_that_fit(budget))
+    return take(work, reader, fence, chosen, terms, waiting=len(found) if all_of_them else None)
+
+
+def enter(work: Work, name: str | Entity, terms: Terms) -> tuple[Entity, int]:
+    """Lock an inbox to claim from it, and bring it up to date; return whose it is, and the fence of the claim."""
+    terms.check()
     reader = directory.find_live(work, name)
     if reader.kind is Kind.HUMAN:
         raise Refused(
             f"{reader.name!r} is a person: their items wait until they are done", hint="use `gatepost inbox done EVENT`"
         )
     fence, cursor = claims.lock(work, reader.number)
-    if kind == "drain" and (run := claims.open_run(work, reader.number)):
+    run, lapsed, last = claims.standing(work, reader.number)
+    if terms.kind == "drain" and run is not None:
         raise Conflict(f"{reader.name!r} is thinking: its run {run!r} has the inbox")
-    _take_back(work, reader.number)
-    _take_broadcasts(work, reader, cursor)
-    chosen = _choose(work, reader.number, cap, budget)
+    if lapsed:
+        _take_back(work, reader.number)
+    _take_broadcasts(work, reader, cursor, last)
+    return reader, fence
+
+
+def candidates(work: Work, recipient: int, terms: Terms) -> list[Candidate]:
+    """What waits, as far as a batch on these terms could be chosen from it."""
+    most = rules.DEPTH * terms.cap
+    found = items.candidates(work, recipient, most)
+    if len(found) == most and found[-1].priority == Priority.CRITICAL:
+        found = items.candidates(work, recipient, rules.most_that_fit(terms.budget))
+    elif len(found) == most:
+        found += _others(work, recipient, found, terms.cap)
+    return found
+
+
+def take(
+    work: Work, reader: Entity, fence: int, chosen: Sequence[Chosen], terms: Terms, *, waiting: int | None = None
+) -> Batch:
+    """Claim what was chosen of so many `waiting`, if that is known."""
     if not chosen:
         return Batch(claim=None, at=work.now)
-    taken = Claim(
-        id=work.id("clm"),
-        recipient=reader.name,
-        kind=kind,
-        owner=owner,
-        fence=fence,
-        taken_at=work.now,
-        deadline=work.now + (hold or work.limits.hold) if kind == "drain" else None,
-    )
-    batch = _taken(work, replace(taken, number=claims.insert(work, taken, reader.number)), reader.number, chosen)
+    taken = claimed(work, reader, fence, terms)
+    batch = _taken(work, taken, reader.number, chosen, waiting)
     if not batch.items:
-        claims.end(work, taken.id, owner, fence, "released")
+        claims.end(work, taken.id, terms.owner, fence, "released")
         return replace(batch, claim=None)
     return batch
+
+
+def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
+    """A new claim, with nothing under it yet."""
+    made = Claim(
+        id=work.id("clm"),
+        recipient=reader.name,
+        kind=terms.kind,
+        owner=terms.owner,
+        fence=fence,
+        taken_at=work.now,
+        deadline=work.now + (terms.hold or work.limits.hold) if terms.kind == "drain" else None,
+    )
+    return replace(made, number=claims.insert(work, made, reader.number))
 
 
 def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None, budget: int | None = None) -> Batch:
@@ -157,7 +207,7 @@ def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None, b
     _, cursor = claims.lock(work, reader.number)
     if not claims.hold(work, held.id, held.owner, held.fence):
         raise _not_held(work, held.id)
-    _take_broadcasts(work, reader, cursor)
+    _take_broadcasts(work, reader, cursor, broadcasts.last(work))
     if budget is not None:
         chosen = rules.choose(items.candidates(work, reader.number, count), cap=count, budget=budget)
     else:
@@ -169,8 +219,8 @@ def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -
     """Say that the items of a claim (`of` this inbox) were read; return how many. A stale owner is refused."""
     _check_holder(id, owner, fence)
     ended = claims.end(work, id, owner, fence, "acked")
-    found = claims.read(work, id)
-    if ended is None or found is None or of not in (None, found.recipient):
+    found = claims.read(work, id) if of is not None else None
+    if ended is None or (found is not None and found.recipient != of):
         raise _not_held(work, id)
     return items.deliver(work, ended[0])
 
@@ -197,20 +247,23 @@ def done(work: Work, name: str, event: str) -> Item:
     [(_, item)] = _found(work, event, person)
     if (standing := _standing(item, work.now)) is not State.PENDING:
         raise Conflict(f"{event!r} is {standing} for {person.name!r}, not pending")
-    receipt = Claim(
-        id=work.id("clm"),
-        recipient=person.name,
-        kind="person",
-        owner=person.name,
-        fence=fence,
-        taken_at=work.now,
-        deadline=None,
-    )
-    number = claims.insert(work, receipt, person.number)
-    claims.end(work, receipt.id, receipt.owner, receipt.fence, "acked")
-    if not items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now):
+    if not _sign(work, person, fence, item, person.name):
         raise Conflict(f"{event!r} is not pending for {person.name!r} any more")
     return _found(work, event, person)[0][1]
+
+
+def put_away(work: Work, recipients: Sequence[Entity], key: str, *, by: Entity | None) -> None:
+    """
+    What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits.
+    Their inboxes are not locked for it, because many may be asked in many places: each item decides for itself.
+    """
+    for one in recipients:
+        event = items.keyed(work, one.number, key)
+        for _, item in items.of_event(work, event, one.number) if event is not None else ():
+            if item.state is State.PENDING and one.kind is Kind.HUMAN:
+                _sign(work, one, 0, item, by.name if by is not None else "gatepost")
+            elif item.state is State.PENDING:
+                items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
 
 
 def seen(work: Work, name: str, events: Sequence[str]) -> int:
@@ -226,7 +279,7 @@ def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     recipient = directory.find(work, name) if name is not None else None
     if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
         _, cursor = claims.lock(work, recipient.number)
-        _take_broadcasts(work, recipient, cursor)
+        _take_broadcasts(work, recipient, cursor, broadcasts.last(work))
     found = _found(work, event, recipient)
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
@@ -254,7 +307,7 @@ def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
                 if items.move(work, number, item, State.PENDING):
                     event_again = replace(item.event, expires_at=None)
                     again.append(Item(event=event_again, recipient=item.recipient, seen_at=item.seen_at))
-                    work.after_commit(Ring(item.recipient, "replay", item.event))
+                    work.after_commit(Ring(item.recipient, "replay", event_again))
             case State.DELIVERED:
                 pushed = intake.repeat(work, _repeated(item), everybody[item.recipient])
                 again += [copy for _, copy in items.of_event(work, pushed.event)]
@@ -265,25 +318,31 @@ def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
     )
 
 
+def _sign(work: Work, person: Entity, fence: int, item: Item, owner: str) -> bool:
+    """Deliver a person's item, with a receipt of whoever saw to it; say whether it still was in the state it had."""
+    receipt = Claim(
+        id=work.id("clm"),
+        recipient=person.name,
+        kind="person",
+        owner=owner,
+        fence=fence,
+        taken_at=work.now,
+        deadline=None,
+    )
+    number = claims.insert(work, receipt, person.number)
+    claims.end(work, receipt.id, receipt.owner, receipt.fence, "acked")
+    return items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now)
+
+
 def _take_back(work: Work, recipient: int) -> None:
     """Items of drains that took too long are pending again."""
     for number, _ in claims.lapse(work, recipient, _MOST_LAPSED):
         items.release(work, number)
 
 
-def _take_broadcasts(work: Work, reader: Entity, cursor: int) -> None:
-    if reader.kind is Kind.AGENT and (made := broadcasts.materialise(work, reader.number, cursor)):
+def _take_broadcasts(work: Work, reader: Entity, cursor: int, last: int) -> None:
+    if reader.kind is Kind.AGENT and (made := broadcasts.materialise(work, reader.number, cursor, last)):
         work.count(reader.number, "accepted", made)
-
-
-def _choose(work: Work, recipient: int, cap: int, budget: int) -> list[Chosen]:
-    most = rules.DEPTH * cap
-    found = items.candidates(work, recipient, most)
-    if len(found) == most and found[-1].priority == Priority.CRITICAL:
-        found = items.candidates(work, recipient, rules.most_that_fit(budget))
-    elif len(found) == most:
-        found += _others(work, recipient, found, cap)
-    return rules.choose(found, cap=cap, budget=budget)
 
 
 def _others(work: Work, recipient: int, first: Sequence[Candidate], cap: int) -> list[Candidate]:
@@ -297,7 +356,7 @@ def _others(work: Work, recipient: int, first: Sequence[Candidate], cap: int) ->
     return others
 
 
-def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -> Batch:
+def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen], waiting: int | None = None) -> Batch:
     """Put the chosen under the claim. One that another verb got hold of meanwhile is left out."""
     got = items.take(work, recipient, [one.arrival for one in chosen], claim.number)
     rooms = {one.arrival: one.room for one in chosen}
@@ -306,7 +365,7 @@ def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen]) -
         claim=claim,
         items=tuple(shown),
         rooms=tuple(rooms[item.event.arrival] for item in shown),
-        held=items.waiting(work, recipient, rules.COUNTED),
+        held=items.waiting(work, recipient, rules.COUNTED) if waiting is None else waiting - len(chosen),
         at=work.now,
     )
 

@@ -25,7 +25,7 @@ from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
 from gatepost.ports.store import Again, Work, batched
-from gatepost.tables import broadcasts, events, items
+from gatepost.tables import broadcasts, events, items, sessions
 
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
 _DEEPEST: Final = 128
@@ -67,9 +67,10 @@ def push(work: Work, wish: Push) -> Pushed:
     return outcome
 
 
-def fan_out(work: Work, wish: Push, recipients: Sequence[Entity]) -> Pushed:
-    """Accept one wish for these recipients, whatever its address says: one event, an item each."""
-    known = directory.resolve(work, _senders([wish]))
+def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[Entity]) -> Pushed:
+    """Accept one wish of this sender, None for the house, for these recipients: one event, an item each."""
+    known: dict[Address, list[Entity]] = {Named(sender.name): [sender]} if sender is not None else {}
+    [wish] = _chained(work, [wish], known)
     [arrival] = events.take_arrivals(work, 1)
     draft = _draft(work, wish, arrival, known)
     draft.recipients = [one for one in recipients if one.live and one != draft.sender]
@@ -102,6 +103,7 @@ def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | Gatep
     addresses = [_parsed(wish.to) for wish in wishes]
     good = [one for one in addresses if not isinstance(one, GatepostError)]
     known = directory.resolve(work, [*good, *_senders(wishes)])
+    wishes = _chained(work, wishes, known)
     arrivals = events.take_arrivals(work, len(wishes))
     drafts: list[_Draft | Pushed | GatepostError] = []
     for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
@@ -129,6 +131,17 @@ def _parsed(text: str) -> Address | GatepostError:
 def _senders(wishes: Sequence[Push]) -> list[Address]:
     senders = {wish.sender for wish in wishes if wish.sender}
     return [one for one in map(_parsed, senders) if isinstance(one, Named)]
+
+
+def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[Entity]]) -> Sequence[Push]:
+    """What a guest pushes goes on with the chain that it was told of last, in whichever of its sessions."""
+    senders = {wish.sender: known.get(Named(wish.sender), ()) for wish in wishes if wish.sender and not wish.hops}
+    guests = {name: one.number for name, found in senders.items() for one in found if one.kind is Kind.AGENT}
+    hops = sessions.hops(work, [*guests.values()]) if guests else {}
+    if not any(hops.values()):
+        return wishes
+    chains = {name: hops.get(number, 0) for name, number in guests.items()}
+    return [replace(wish, hops=wish.hops or chains.get(wish.sender or "", 0)) for wish in wishes]
 
 
 def _draft(

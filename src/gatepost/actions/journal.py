@@ -76,9 +76,9 @@ def mind(reader: Reader, name: str) -> Mind:
     return _recalled(reader, resident.number, carried)
 
 
-def mind_before(reader: Reader, run: Run) -> Mind:
+def mind_before(reader: Reader, run: Run, agent: int) -> Mind:
     """What an agent had in mind when a run of its began."""
-    return _recalled(reader, directory.find(reader, run.agent).number, minds.of_run(reader, run.carried), run.number)
+    return _recalled(reader, agent, minds.of_run(reader, run.carried), run.number)
 
 
 def _recalled(reader: Reader, agent: int, carried: Carried, before: int = 2**62) -> Mind:
@@ -89,7 +89,7 @@ def _recalled(reader: Reader, agent: int, carried: Carried, before: int = 2**62)
 def cancel(work: Work, id: str) -> Run:
     """Stop a run. What it has done stays done, and what it was shown counts as delivered."""
     run = show(work, id)
-    if run.status is not Status.RUNNING or not runs.end(work, run.number, Status.CANCELLED):
+    if run.status is not Status.RUNNING or runs.end(work, run.number, Status.CANCELLED) is None:
         raise Conflict(f"{id!r} is {show(work, id).status}, not running")
     inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
     leases.drop(work, name_of(run.agent))

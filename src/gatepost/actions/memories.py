@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gatepost.actions import directory
 from gatepost.core import memory as rules
+from gatepost.core.entity import Entity
 from gatepost.core.memory import Memory
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader, Work
@@ -24,7 +25,9 @@ def set(work: Work, name: str, wishes: Mapping[str, str]) -> int:
     return len(checked)
 
 
-def page(reader: Reader, name: str, *, keys: Iterable[str] | None = None, limit: int = rules.MOST) -> list[Memory]:
+def page(
+    reader: Reader, name: str | Entity, *, keys: Iterable[str] | None = None, limit: int = rules.MOST
+) -> list[Memory]:
     """The memories of an agent, the newest first: all, or those under these keys."""
     whose = directory.find(reader, name).number
     if keys is None:

@@ -2,7 +2,7 @@
 Storing what was exported elsewhere, a chunk in one transaction.
 
 Entities are merged by name, events by id, items by event and recipient (and what surrounds them as
-`actions/resettle.py` says). So an import that was cut off is simply run
+`actions/resettle.py` and `actions/reopen.py` say). So an import that was cut off is simply run
 again, and importing twice is importing once:
 
 - *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
@@ -23,12 +23,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final, assert_never
 
-from gatepost.actions import directory, intake, resettle
+from gatepost.actions import directory, intake, reopen, resettle
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.transfer import Line
 from gatepost.core import address, line
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Event, Receipt, Sender, State
+from gatepost.core.gate import Gate
+from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
 from gatepost.core.record import (
     AccountRecord,
@@ -50,6 +52,8 @@ from gatepost.tables import broadcasts, claims, entities, events, records, talli
 
 _ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
 _LONGEST_KEY: Final = 512
+#: what is stored after events: gates wait for those that came later than they did
+_AFTERWARDS: Final = (Gate, DecisionRecord, Plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Taken:
     entities: int = 0
     spaces: int = 0
     messages: int = 0
+    gates: int = 0
+    decisions: int = 0
     plans: int = 0
     triggers: int = 0
     keys: int = 0
@@ -87,14 +93,13 @@ def take(work: Work, chunk: Sequence[Line]) -> Taken:
     """Store a chunk. Whatever is wrong with a line of it, nothing of the chunk is stored."""
     broadcasts.number(work, by=0)  # imports and registrations take turns
     taken = Taken()
-    for number, record in chunk:
-        with _of_line(number):
-            taken += _take_one(work, record)
+    taken += _take_alone(work, [one for one in chunk if not isinstance(one[1], _AFTERWARDS)])
     taken += _take_items(
         work,
         [(number, record) for number, record in chunk if isinstance(record, EventRecord)],
         [(number, record) for number, record in chunk if isinstance(record, ItemRecord)],
     )
+    taken += _take_alone(work, [one for one in chunk if isinstance(one[1], _AFTERWARDS)])
     totals: dict[str, AccountRecord] = {}
     for number, record in chunk:
         if isinstance(record, AccountRecord):
@@ -102,6 +107,14 @@ def take(work: Work, chunk: Sequence[Line]) -> Taken:
                 totals[directory.find(work, record.name).name] = record
     for record in totals.values():
         _take_account(work, record)
+    return taken
+
+
+def _take_alone(work: Work, chunk: Sequence[Line]) -> Taken:
+    taken = Taken()
+    for number, record in chunk:
+        with _of_line(number):
+            taken += _take_one(work, record)
     return taken
 
 
@@ -116,6 +129,10 @@ def _take_one(work: Work, record: Record) -> Taken:
             return Taken(messages=resettle.take_message(work, record))
         case MemberRecord():
             resettle.take_member(work, record)
+        case Gate():
+            return Taken(gates=reopen.take_gate(work, record))
+        case DecisionRecord():
+            return Taken(decisions=reopen.take_decision(work, record))
         case Plan():
             return Taken(plans=resettle.take_plan(work, record))
         case TriggerRecord():

@@ -9,6 +9,10 @@ Any number of gateways tick, and nobody leads. Why each slot fires exactly once 
 - Should a slot come up again after all (a plan set back to a time that has fired), its event has the same dedup key,
   `plan:{id}:{slot}`, and is a repeat.
 
+A plan that waits for a gate has no slot until that gate is resolved. The transaction that resolves it makes the slot,
+so it fires once like any other; a gate that ends otherwise takes the plan with it. Whoever sets such a plan takes the
+gate's row, so that no gate ends between the look at it and the commit.
+
 Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
 there.
 """
@@ -21,13 +25,15 @@ from gatepost.actions import directory, intake
 from gatepost.core import ids
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
+from gatepost.core.entity import Entity
 from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.gate import Ending, Gate
 from gatepost.core.instants import Instant, rfc3339
-from gatepost.core.plan import After, At, CatchUp, Firing, Plan, PlanWish, Schedule, Status
+from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
 from gatepost.core.ring import Ring
-from gatepost.errors import GatepostError, Invalid, NotFound
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import plans
+from gatepost.tables import gates, plans
 
 #: how many events one firing makes before it leaves the rest to the next
 _MOST_EVENTS: Final = 1_000
@@ -55,7 +61,7 @@ def set(work: Work, owner: str | None, wish: PlanWish) -> Plan:
 
 
 def page(
-    reader: Reader, owner: str | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
+    reader: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
     whose = directory.find(reader, owner).number if owner is not None else None
@@ -89,6 +95,21 @@ def next_due(reader: Reader) -> Instant | None:
     return plans.next_due(reader)
 
 
+def gate_ended(work: Work, gate: Gate, ending: Ending) -> None:
+    """What waited for a gate that has just ended is due now or, if it was not resolved, cancelled, and that is told."""
+    waiting = plans.of_gate(work, gate.number)
+    if not waiting:
+        return
+    if ending is Ending.RESOLVED:
+        plans.advance(work, [replace(plan, next_at=work.now) for plan in waiting])
+        work.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
+    else:
+        over = [replace(plan, status=Status.CANCELLED, ended_at=work.now) for plan in waiting]
+        plans.advance(work, over)
+        reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {ending}")
+        intake.alert(work, [_alert(plan, reason) for plan in over])
+
+
 def _made(work: Work, owner: str | None, wish: PlanWish) -> Plan:
     if owner is None:
         raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
@@ -108,22 +129,43 @@ def _made(work: Work, owner: str | None, wish: PlanWish) -> Plan:
         fired=0,
         created_at=work.now,
     )
-    plan = _checked(work, _caught_up(_scheduled(plan, schedule, work.now), wish))
-    return replace(plan, number=plans.insert(work, plan, who.number))
+    gate = _awaited(work, who.name, schedule)
+    plan = _checked(work, _caught_up(_scheduled(plan, schedule, gate, work.now), wish))
+    return replace(plan, number=plans.insert(work, plan, who.number, gate.number if gate else None))
 
 
 def _changed(work: Work, owner: str | None, id: str, wish: PlanWish) -> Plan:
-    plan = _owned(work, id, owner, plans.lock(work, ids.check("plan", id)))
-    directory.find_live(work, plan.owner)
+    found = _owned(work, id, owner, plans.read(work, ids.check("plan", id)))
+    # The gate's row first: so does whoever ends a gate.
+    gate = _awaited(work, directory.find_live(work, found.owner).name, wish.schedule)
+    plan = _owned(work, id, owner, plans.lock(work, id))
+    number = _gate_number(work, plan.gate)
     if wish.name is not None:
         plan = replace(plan, name=rules.named(wish.name))
     if wish.instruction is not None:
         plan = replace(plan, instruction=wish.instruction)
     if wish.schedule is not None and not _has(plan, wish.schedule):
-        plan = _scheduled(plan, wish.schedule, work.now)
+        plan, number = _scheduled(plan, wish.schedule, gate, work.now), gate.number if gate else None
     plan = _checked(work, _caught_up(plan, wish))
-    plans.change(work, plan)
+    plans.change(work, plan, number)
     return plan
+
+
+def _awaited(work: Work, owner: str, schedule: Schedule | None) -> Gate | None:
+    """Take the gate that a plan is to wait for: one that its owner may see, and that is, or may yet be, resolved."""
+    if not isinstance(schedule, OnGate):
+        return None
+    gate = gates.lock(work, schedule.gate)
+    if gate is None or not gate.concerns(owner):
+        raise NotFound(f"there is no gate {schedule.gate!r}", hint=f"it must be one that concerns {owner!r}")
+    if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
+        raise Conflict(f"the gate {gate.id!r} was {gate.resolution.ending} already: it will not be resolved any more")
+    return gate
+
+
+def _gate_number(work: Work, id: str | None) -> int | None:
+    gate = gates.read(work, id) if id is not None else None
+    return gate.number if gate is not None else None
 
 
 def _owned(reader: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
@@ -137,12 +179,15 @@ def _has(plan: Plan, schedule: Schedule) -> bool:
         case Cron():
             return plan.status is Status.PENDING and plan.recurring == schedule
         case At(at):
-            return plan.scheduled_at == at
+            return plan.scheduled_at == at and plan.gate is None
+        case OnGate(gate):
+            return plan.gate == gate
         case After():
             return False
 
 
-def _scheduled(plan: Plan, schedule: Schedule, now: Instant) -> Plan:
+def _scheduled(plan: Plan, schedule: Schedule, gate: Gate | None, now: Instant) -> Plan:
+    """The plan, due by a schedule: at once, if that is a gate which is resolved already."""
     cron = schedule if isinstance(schedule, Cron) else None
     return replace(
         plan,
@@ -150,8 +195,9 @@ def _scheduled(plan: Plan, schedule: Schedule, now: Instant) -> Plan:
         zone=cron.zone if cron else None,
         catch_up=plan.catch_up if cron else CatchUp.ONCE,
         status=Status.PENDING,
-        next_at=rules.first(schedule, now),
+        next_at=now if gate is not None and not gate.pending else rules.first(schedule, now),
         ended_at=None,
+        gate=gate.id if gate is not None else None,
     )
 
 

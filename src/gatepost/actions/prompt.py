@@ -10,7 +10,7 @@ from gatepost.core.plan import Status as PlanStatus
 from gatepost.core.prompt import Companion, Facts, Place
 from gatepost.core.space import Space
 from gatepost.ports.store import Reader
-from gatepost.tables import spaces
+from gatepost.tables import spaces as rooms
 
 _PLACES: Final = 50
 _MEMBERS: Final = 20
@@ -21,9 +21,14 @@ _PLANS: Final = 50
 T = TypeVar("T")
 
 
-def facts(reader: Reader, resident: Resident) -> Facts:
-    """Of each kind, the first few; one more than those is read, to know whether there are others."""
+def facts(reader: Reader, resident: Resident, spaces: Sequence[Space] | None = None) -> Facts:
+    """
+    Of each kind, the first few; one more than those is read, to know whether there are others. Its spaces need not be
+    read where they are known.
+    """
     me = directory.find(reader, resident.name)
+    if spaces is None:
+        spaces = rooms.page(reader, entity=me.number, after=0, most=_PLACES + 1)
     more: set[str] = set()
 
     def few(section: str, most: int, given: Sequence[T]) -> tuple[T, ...]:
@@ -31,7 +36,6 @@ def facts(reader: Reader, resident: Resident) -> Facts:
             more.add(section)
         return tuple(given[:most])
 
-    places = few("places", _PLACES, spaces.page(reader, entity=me.number, after=0, most=_PLACES + 1))
     return Facts(
         name=me.name,
         display=me.display,
@@ -39,16 +43,16 @@ def facts(reader: Reader, resident: Resident) -> Facts:
         role=me.role,
         description=resident.config.description,
         instructions=resident.config.instructions,
-        places=tuple(_place(reader, space) for space in places),
-        goals=few("goals", _GOALS, goals.page(reader, me.name, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
-        memories=few("memories", _MEMORIES, memories.page(reader, me.name, limit=_MEMORIES + 1)),
-        plans=few("plans", _PLANS, plans.page(reader, me.name, status=PlanStatus.PENDING, limit=_PLANS + 1)),
+        places=tuple(_place(reader, space) for space in few("places", _PLACES, spaces)),
+        goals=few("goals", _GOALS, goals.page(reader, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
+        memories=few("memories", _MEMORIES, memories.page(reader, me, limit=_MEMORIES + 1)),
+        plans=few("plans", _PLANS, plans.page(reader, me, status=PlanStatus.PENDING, limit=_PLANS + 1)),
         more=frozenset(more),
     )
 
 
 def _place(reader: Reader, space: Space) -> Place:
-    members = spaces.some_members(reader, space.number, _MEMBERS + 1)
+    members = rooms.some_members(reader, space.number, _MEMBERS + 1)
     return Place(
         id=space.id,
         name=space.name,

@@ -8,7 +8,8 @@ As with entities and events, what is here stays as it is, and so importing twice
   others join as of when they joined there, with what they had read. Nothing of it is told anybody: what agents had
   heard of a message is among the items.
 - *A plan* is known by its id, and what was over longer ago than is remembered is not stored. A slot that passed
-  meanwhile is caught up with as its plan says; if both installations go on, both fire.
+  meanwhile is caught up with as its plan says; if both installations go on, both fire. One that waits for a gate that
+  has ended here is due, or cancelled.
 - *A trigger* is known by its name. Exported without its secret it is closed here, and cannot be opened.
 - *A key* is known by its hash, and opens here what it opened there.
 """
@@ -17,6 +18,7 @@ from dataclasses import replace
 
 from gatepost.actions import directory, intake, triggers
 from gatepost.actions import keys as doors
+from gatepost.actions import plans as timetable
 from gatepost.core import address, cron
 from gatepost.core import key as keys
 from gatepost.core import plan as plans
@@ -28,7 +30,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
 from gatepost.ports.store import Work
-from gatepost.tables import messages, records
+from gatepost.tables import gates, messages, records
 from gatepost.tables import spaces as stored
 
 _LONGEST_SECRET = 4_000
@@ -84,8 +86,14 @@ def take_plan(work: Work, plan: Plan) -> bool:
     intake.checked(Push(to="", source="plan", content=plan.instruction), work.limits)
     if plan.ended_at is not None and plan.ended_at <= work.now - work.limits.remember:
         return False
-    if not records.restore_plan(work, replace(plan, name=plans.named(plan.name)), owner.number):
+    gate = gates.read(work, plan.gate) if plan.gate is not None else None
+    if gate is None and plan.gate is not None and plan.next_at is None and plan.ended_at is None:
+        raise Invalid(f"the gate {plan.gate!r} does not stand before the plan that waits for it")
+    plan = replace(plan, name=plans.named(plan.name))
+    if not records.restore_plan(work, plan, owner.number, gate.number if gate is not None else None):
         return False
+    if gate is not None and gate.resolution is not None:
+        timetable.gate_ended(work, gate, gate.resolution.ending)
     work.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
     return True
 

@@ -46,7 +46,7 @@ def create(work: Work, *, name: str, id: str | None = None, members: Iterable[st
     return made
 
 
-def show(reader: Reader, id: str, *, as_: str | None = None) -> Space:
+def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     """A space, as one of its members or (None) as the administrator."""
     found = spaces.read(reader, rules.check(id))
     if found is None:
@@ -56,7 +56,7 @@ def show(reader: Reader, id: str, *, as_: str | None = None) -> Space:
     return found
 
 
-def page(reader: Reader, *, as_: str | None = None, after: int = 0, limit: int = 100) -> list[Space]:
+def page(reader: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """The spaces of a member, or all; `after` is the number of the last one seen."""
     entity = directory.find_live(reader, as_).number if as_ is not None else None
     return spaces.page(reader, entity=entity, after=after, most=limit)
@@ -104,7 +104,7 @@ def post(
     work: Work,
     id: str,
     *,
-    sender: str,
+    sender: str | Entity,
     content: str,
     data: Json = None,
     hops: int = 0,
@@ -131,7 +131,9 @@ def post(
     messages.insert(work, message, space=found.number, sender=speaker.number, data=stored)
     # Who had read everything has read this too: it is their own.
     spaces.advance(work, found.number, speaker.number, message.seq, least=message.seq - 1)
-    intake.fan_out(work, wish, entities.in_space(work, found.number))
+    others = [one for one in entities.in_space(work, found.number) if one.number != speaker.number]
+    if others:
+        intake.fan_out(work, wish, speaker, others)
     work.after_commit(_ring(found, Type.SPACE_MESSAGE))
     return message
 
@@ -140,7 +142,7 @@ def read(
     reader: Reader,
     id: str,
     *,
-    as_: str | None = None,
+    as_: str | Entity | None = None,
     after_seq: int | None = None,
     before_seq: int | None = None,
     limit: int = 50,
@@ -153,10 +155,19 @@ def read(
     return messages.after(reader, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
 
 
+def enter(work: Work, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Message]]:
+    """A space and the last messages in it, oldest first, which its member has read with that."""
+    found = show(work, id, as_=member)
+    said = messages.before(work, found, before=found.last_seq + 1, most=limit)
+    if said:
+        spaces.advance(work, found.number, member.number, said[-1].seq)
+    return found, said
+
+
 def mark_read(work: Work, id: str, entity: str, seq: int) -> Member:
     """Note that a member has read up to a message; it never goes back."""
     member = directory.find_live(work, entity)
-    found = show(work, id, as_=member.name)
+    found = show(work, id, as_=member)
     if not 0 <= seq <= found.last_seq:
         raise Invalid(f"the space {found.id!r} has no message {seq}", hint=f"its last one is {found.last_seq}")
     spaces.advance(work, found.number, member.number, seq)

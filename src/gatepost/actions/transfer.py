@@ -6,8 +6,10 @@ Everything there is, on its way from one store to another: read out here, cut in
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from gatepost.actions import directory, plans, spaces, triggers
+from gatepost.actions import decisions, directory, gates, plans, spaces, triggers
 from gatepost.core.entity import Entity
+from gatepost.core.gate import GateKind
+from gatepost.core.kept import DecisionRecord
 from gatepost.core.record import (
     FORMAT,
     AccountRecord,
@@ -60,13 +62,15 @@ def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
         yield from found
         last = found[-1].number
     yield from _spaces(reader)
-    yield from _plans(reader)
     yield from _triggers(reader, secrets)
     yield from _keys(reader, secrets)
     arrival = 0
     while page := stored.events(reader, arrival, _PAGE):
         yield from _with_items(reader, page)
         arrival = page[-1][0]
+    yield from _gates(reader)
+    yield from _decisions(reader)
+    yield from _plans(reader)
     for account in tallies.accounts(reader):
         if account.delivered or account.expired or account.discarded:
             yield AccountRecord(
@@ -96,6 +100,22 @@ def _spaces(reader: Reader) -> Iterator[Record]:
                     )
                 seq = said[-1].seq
             yield from stored.members(reader, space)
+        last = found[-1].number
+
+
+def _gates(reader: Reader) -> Iterator[Record]:
+    """Every gate but those of decisions."""
+    last = 0
+    while found := gates.page(reader, after=last, limit=_PAGE):
+        yield from (gate for gate in found if gate.kind is not GateKind.DECISION)
+        last = found[-1].number
+
+
+def _decisions(reader: Reader) -> Iterator[Record]:
+    last = 0
+    while found := decisions.page(reader, after=last, limit=_PAGE):
+        for each in found:
+            yield DecisionRecord(each, gates.show(reader, each.gate))
         last = found[-1].number
 
 

@@ -8,7 +8,7 @@ from gatepost.core.account import Account
 from gatepost.core.instants import Duration
 from gatepost.core.ring import Ring
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, errands, events, items, plans, replies, tallies
+from gatepost.tables import broadcasts, claims, errands, events, gates, items, plans, replies, tallies
 
 BATCH = 500
 
@@ -37,7 +37,7 @@ def reap(work: Work, *, limit: int = BATCH) -> int:
     orphans = {arrival for _, arrival, _ in gone}.union(cast)
     if orphans:
         events.reap(work, sorted(orphans))
-    others = [reap(work, before, limit) for reap in (claims.reap, errands.reap, plans.reap, replies.reap)]
+    others = [reap(work, before, limit) for reap in (claims.reap, errands.reap, plans.reap, gates.reap, replies.reap)]
     return len(gone) + len(cast) + sum(others)
 
 

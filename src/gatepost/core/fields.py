@@ -64,6 +64,15 @@ class Fields:
             raise Invalid(f"{name!r} must be an object, not {value!r:.60}")
         return Fields(value) if value is not None else None
 
+    def inners(self, name: str) -> "list[Fields]":
+        value = self.value(name)
+        if not isinstance(value, list):
+            raise Invalid(f"{name!r} must be a list, not {value!r:.60}")
+        for each in value:
+            if not isinstance(each, dict):
+                raise Invalid(f"{name!r} must be a list of objects, not of {each!r:.60}")
+        return [Fields(each) for each in value]
+
     def one_of(self, name: str, *choices: str) -> str:
         value = self.text(name)
         if value not in choices:

@@ -7,7 +7,7 @@ from gatepost.core.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    #: whose readers it is for: `space:ID`, `agent:NAME` or `run:ID`
+    #: whose readers it is for: `space:ID`, `inbox:NAME` or `run:ID`
     topic: str
     #: the name of the event as readers see it, such as `agent.active`
     event: str

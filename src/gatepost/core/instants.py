@@ -7,6 +7,7 @@ The grammar of durations is strict, because guessing loses data: a number and a 
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from gatepost.errors import Invalid
@@ -56,6 +57,7 @@ def short(length: Duration) -> str:
     return f"{length // 1000}ms"
 
 
+@lru_cache(maxsize=4_096)  # the same few times are written again and again, wherever history is shown
 def rfc3339(instant: Instant) -> str:
     """Write an instant as `2026-02-18T15:07:00Z`, with a fraction only where there is one."""
     moment = _EPOCH + timedelta(microseconds=instant)

@@ -21,3 +21,7 @@ class Limits:
     content: int = 256 * 1024
     #: bytes of data, as JSON
     data: int = 1024 * 1024
+    #: whether gates may run commands
+    commands: bool = False
+    #: whether a command waits for the answers to decisions
+    on_answer: bool = False

@@ -49,13 +49,14 @@ _OURS: Final = re.compile(r"(?:mail|system|(?:decision|gate)\s.*)", re.IGNORECAS
 _TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
 
 
-def line(event: Event, room: int | None = None) -> str:
-    """Write an event as one line; with `room`, in at most that many characters, saying how to read the rest."""
+def line(event: Event, room: int | None = None, *, rest: str | None = None) -> str:
+    """Write an event as one line; with `room`, in at most that many characters, saying how to read the `rest`."""
     full = _line(event)
     if room is None or len(full) <= room:
         return full
     trust = f"{event.trust}, " if event.trust is not Trust.MEMBER else ""
-    tail = f" ... ({trust}cut, {len(full)} characters in all; the rest: gatepost inbox show {event.id})"
+    where = rest or f"gatepost inbox show {event.id}"
+    tail = f" ... ({trust}cut, {len(full)} characters in all; the rest: {where})"
     return _unbroken(full[: max(0, room - len(tail))]) + tail
 
 

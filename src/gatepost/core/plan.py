@@ -1,9 +1,9 @@
 """
 A plan: something an agent has told itself, or was told, to do later, once or again and again.
 
-A plan says when in one of three ways: `runAfter` (a duration from now), `scheduledAt` (a time) or `cron`. Each instant
-at which it is due is a slot, and a slot fires once. What becomes of slots that passed while nobody was there to fire
-them is a pure function, so that the rule can be read, and proved, alone:
+A plan says when in one of four ways: `runAfter` (a duration from now), `scheduledAt` (a time), `cron`, or `onGate`
+(when that gate is resolved). Each instant at which it is due is a slot, and a slot fires once. What becomes of slots
+that passed while nobody was there to fire them is a pure function, so that the rule can be read, and proved, alone:
 
     once only      fires, however late
     recurring      on time (at most a minute late): fires
@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from gatepost.core import cron as crons
+from gatepost.core import ids
 from gatepost.core.cron import Cron
 from gatepost.core.event import Json
 from gatepost.core.instants import LAST, MINUTE, Duration, Instant, duration, instant
@@ -31,8 +32,10 @@ GRACE: Final = MINUTE
 MOST: Final = 100
 
 _LONGEST_NAME: Final = 200
-_FIELDS: Final = ("id", "name", "instruction", "runAfter", "scheduledAt", "cron", "timeZone", "catchUp")
-_ONE_OF: Final = "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z) and cron (0 9 * * 1)"
+_FIELDS: Final = ("id", "name", "instruction", "runAfter", "scheduledAt", "cron", "timeZone", "onGate", "catchUp")
+_ONE_OF: Final = (
+    "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z), cron (0 9 * * 1) and onGate (gate_...)"
+)
 
 
 class CatchUp(StrEnum):
@@ -52,7 +55,7 @@ class Status(StrEnum):
     PENDING = "pending"
     #: it was to fire once, and has
     COMPLETED = "completed"
-    #: it came due and could not fire, because its owner is retired or its event was refused
+    #: it could not fire: its owner is retired, its event was refused, or its gate ended without being resolved
     CANCELLED = "cancelled"
 
     @staticmethod
@@ -75,7 +78,14 @@ class At:
     instant: Instant
 
 
-Schedule = After | At | Cron
+@dataclass(frozen=True, slots=True)
+class OnGate:
+    """When that gate is resolved."""
+
+    gate: str
+
+
+Schedule = After | At | Cron | OnGate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +100,7 @@ class Plan:
     zone: str | None
     catch_up: CatchUp
     status: Status
-    #: the slot that fires next; None when it is over
+    #: the slot that fires next; None when it is over, or waits for its gate
     next_at: Instant | None
     #: the slot that fired last, which is not when it fired
     last_at: Instant | None
@@ -98,6 +108,8 @@ class Plan:
     fired: int
     created_at: Instant
     ended_at: Instant | None = None
+    #: the id of the gate that it waits for, or waited
+    gate: str | None = None
     number: int = 0
 
     @property
@@ -130,7 +142,7 @@ class Firing:
 
 
 def read(fields: Mapping[str, Json]) -> PlanWish:
-    """Read a wish as programs write it: a name, perhaps an instruction, and one of the three ways to say when."""
+    """Read a wish as programs write it: a name, perhaps an instruction, and one of the ways to say when."""
     for field, value in fields.items():
         if field not in _FIELDS:
             raise Invalid(f"{field!r:.60} is not a field of a plan", hint=f"use {', '.join(_FIELDS)}")
@@ -146,16 +158,22 @@ def read(fields: Mapping[str, Json]) -> PlanWish:
             scheduled_at=fields.get("scheduledAt"),
             cron=fields.get("cron"),
             zone=fields.get("timeZone"),
+            on_gate=fields.get("onGate"),
         ),
         catch_up=CatchUp.parse(catch_up) if catch_up is not None else None,
     )
 
 
 def schedule(
-    *, run_after: str | None = None, scheduled_at: str | None = None, cron: str | None = None, zone: str | None = None
+    *,
+    run_after: str | None = None,
+    scheduled_at: str | None = None,
+    cron: str | None = None,
+    zone: str | None = None,
+    on_gate: str | None = None,
 ) -> Schedule | None:
     """Read when a plan is due: None when nothing is said, an error when it is said twice."""
-    given = [text for text in (run_after, scheduled_at, cron) if text is not None]
+    given = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
     if len(given) > 1:
         raise Invalid(f"a plan is due in one way, not in {len(given)}", hint=_ONE_OF)
     if zone is not None and cron is None:
@@ -164,6 +182,8 @@ def schedule(
         return crons.parse(cron, zone if zone is not None else "UTC")
     if run_after is not None:
         return After(duration(run_after))
+    if on_gate is not None:
+        return OnGate(ids.check("gate", on_gate))
     return At(_time(scheduled_at)) if scheduled_at is not None else None
 
 
@@ -186,7 +206,7 @@ def named(text: str) -> str:
 
 
 def first(when: Schedule, now: Instant) -> Instant | None:
-    """The slot that fires first, seen from now."""
+    """The slot that fires first, seen from now; None as long as a gate has to say so."""
     match when:
         case After(length):
             return now + length
@@ -194,6 +214,8 @@ def first(when: Schedule, now: Instant) -> Instant | None:
             return at
         case Cron():
             return when.next(now)
+        case OnGate():
+            return None
         case _:
             assert_never(when)
 

@@ -6,11 +6,13 @@ What is exported, a line of JSON each:
     {"record": "space", ...}                    each followed by
     {"record": "message", ...}                  what was said in it, in order, and
     {"record": "member", ...}                   who is in it, and how far they have read
-    {"record": "plan", ...}
     {"record": "trigger", ...}                  its secret only where it was asked for
     {"record": "key", ...}                      its hash; the administrator's only where secrets were asked for
     {"record": "event", ...}                    each followed by
     {"record": "item", ...}                     what it is to each recipient
+    {"record": "gate", ...}                     with who waits for it, and how it ended
+    {"record": "decision", ...}                 with its gate, and what was answered
+    {"record": "plan", ...}
     {"record": "account", ...}                  what has ended in each inbox, what is no longer there included
     {"record": "end", "lines": N}               last, so that a file that was cut short is recognised
 
@@ -23,11 +25,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never, cast
 
-from gatepost.core import ids, wire
+from gatepost.core import ids, kept, wire
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Json, Priority, Push, Receipt, Ref, Route, State, Trust, Type
 from gatepost.core.fields import Fields
+from gatepost.core.gate import Gate
 from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
 from gatepost.core.key import Kind as KeyKind
 from gatepost.core.plan import CatchUp, Plan, Status
@@ -127,6 +131,8 @@ Record = (
     | Space
     | MessageRecord
     | MemberRecord
+    | Gate
+    | DecisionRecord
     | Plan
     | TriggerRecord
     | KeyRecord
@@ -163,6 +169,8 @@ def _document(record: Record) -> dict[str, Any]:
             return {"record": "entity"} | wire.entity(record)
         case Space() | MessageRecord() | MemberRecord():
             return _space_document(record)
+        case Gate() | DecisionRecord():
+            return kept.document(record)
         case Plan():
             return {"record": "plan"} | wire.plan(record)
         case TriggerRecord():
@@ -316,8 +324,10 @@ def _plan(fields: Fields) -> Plan:
         fired=fields.whole("fired"),
         created_at=fields.time("createdAt"),
         ended_at=fields.time_or_none("endedAt"),
+        gate=fields.text_or_none("onGate") if "onGate" in fields.document else None,
     )
-    if (plan.status is Status.PENDING) is (plan.next_at is None) or (plan.next_at is None) is (plan.ended_at is None):
+    due = plan.next_at is not None or (plan.gate is not None and plan.status is Status.PENDING)
+    if (plan.status is Status.PENDING) is not due or due is (plan.ended_at is not None):
         raise Invalid(
             f"a plan that is {plan.status} needs {'nextRunAt' if plan.ended_at is None else 'endedAt'!r}, alone"
         )
@@ -422,6 +432,8 @@ _READ: Final[Mapping[str, Callable[[Fields], Record]]] = {
     "space": _space,
     "message": _message,
     "member": _member,
+    "gate": kept.gate,
+    "decision": kept.decision,
     "plan": _plan,
     "trigger": _trigger,
     "key": _key,

@@ -4,12 +4,15 @@ and whoever hears it looks into the store.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gatepost.core.event import Event
+if TYPE_CHECKING:
+    from gatepost.core.event import Event
 
 #: the cause of a ring by another program (`wakeup:{agent}` on Redis), which may have left something to be collected
 WAKEUP: Final = "wakeup"
+#: the cause of a ring for whoever something waits for, made again and again until nothing does
+JANITOR: Final = "janitor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,6 @@ class Ring:
     #: why: an event's type, or the verb that made something pending again
     cause: str
     #: the event, where there is one: transports that feed couriers carry it whole
-    event: Event | None = None
+    event: "Event | None" = None
     #: whether a sleeper should wake for it (an fyi, or a chain that is too long, should not)
     wakes: bool = True

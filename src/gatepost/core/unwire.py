@@ -9,6 +9,7 @@ from gatepost.core import config
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Claim
+from gatepost.core.decision import Answer, Decision, Option, Outcome
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import (
     Delivery,
@@ -25,8 +26,10 @@ from gatepost.core.event import (
     Trust,
     Type,
 )
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.goal import Status as GoalStatus
+from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant, instant
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
@@ -110,6 +113,18 @@ def entity(document: Document) -> Entity:
         aliases=tuple(document["aliases"]),
         created_at=instant(document["createdAt"]),
         retired_at=_instant(document["retiredAt"]),
+    )
+
+
+def session(document: Document) -> GuestSession:
+    return GuestSession(
+        session=document["id"],
+        agent=document["agent"],
+        host=document["host"],
+        doing=document["state"],
+        hops=document["hops"],
+        started_at=instant(document["startedAt"]),
+        seen_at=instant(document["seenAt"]),
     )
 
 
@@ -272,6 +287,72 @@ def plan(document: Document) -> Plan:
         fired=document["fired"],
         created_at=instant(document["createdAt"]),
         ended_at=_instant(document["endedAt"]),
+        gate=document["onGate"],
+    )
+
+
+def gate(document: Document) -> Gate:
+    ended = document["resolution"]
+    return Gate(
+        id=document["id"],
+        name=document["name"],
+        kind=GateKind(document["kind"]),
+        owner=document["owner"],
+        made_by=document["madeBy"],
+        awaits=document["awaits"],
+        instruction=document["instruction"],
+        waiters=tuple(document["waiters"]),
+        deadline=_instant(document["deadline"]),
+        at_deadline=AtDeadline(document["atDeadline"]),
+        fail=Fail(document["fail"]),
+        trouble=document["trouble"],
+        escalated_at=_instant(document["escalatedAt"]),
+        created_at=instant(document["createdAt"]),
+        resolution=resolution(ended) if ended else None,
+    )
+
+
+def resolution(document: Document) -> Resolution:
+    return Resolution(
+        ending=Ending(document["ending"]),
+        reason=document["reason"],
+        by=document["by"],
+        at=instant(document["at"]),
+    )
+
+
+def decision(document: Document) -> Decision:
+    ref = document["ref"]
+    return Decision(
+        id=document["id"],
+        gate=document["gate"],
+        asker=document["asker"],
+        asked=tuple(document["asked"]),
+        question=document["question"],
+        options=tuple(Option(**each) for each in document["options"]),
+        free_text=document["freeText"],
+        urgency=Priority(document["urgency"]),
+        default=document["default"],
+        deadline=_instant(document["deadline"]),
+        context=document["context"],
+        context_hash=document["contextHash"],
+        ref=Ref(ref["type"], ref["id"]) if ref else None,
+        session=document["session"],
+        iteration=document["iteration"],
+        guidance=document["guidance"],
+        created_at=instant(document["createdAt"]),
+        answers=tuple(answer(each) for each in document["answers"]),
+    )
+
+
+def answer(document: Document) -> Answer:
+    return Answer(
+        outcome=Outcome(document["outcome"]),
+        option=document["option"],
+        text=document["text"],
+        by=document["by"],
+        at=instant(document["at"]),
+        iteration=document["iteration"],
     )
 
 

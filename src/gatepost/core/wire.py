@@ -14,9 +14,12 @@ from gatepost.core import config
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
+from gatepost.core.decision import Answer, Decision
 from gatepost.core.entity import Entity
 from gatepost.core.event import Called, Due, Event, Item, Json, Posted, Pushed, Receipt, State, body
+from gatepost.core.gate import Gate, Resolution
 from gatepost.core.goal import Goal
+from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
@@ -92,6 +95,18 @@ def entity(entity: Entity) -> Document:
         "aliases": list(entity.aliases),
         "createdAt": rfc3339(entity.created_at),
         "retiredAt": _time(entity.retired_at),
+    }
+
+
+def session(session: GuestSession) -> Document:
+    return {
+        "id": session.session,
+        "agent": session.agent,
+        "host": session.host,
+        "state": session.doing,
+        "hops": session.hops,
+        "startedAt": rfc3339(session.started_at),
+        "seenAt": rfc3339(session.seen_at),
     }
 
 
@@ -295,12 +310,86 @@ def plan(plan: Plan) -> Document:
         "catchUp": plan.catch_up.value,
         "isRecurring": plan.cron is not None,
         "scheduledAt": _time(plan.scheduled_at),
+        "onGate": plan.gate,
         "nextRunAt": _time(plan.next_at),
         "lastRunAt": _time(plan.last_at),
         "status": plan.status.value,
         "fired": plan.fired,
         "createdAt": rfc3339(plan.created_at),
         "endedAt": _time(plan.ended_at),
+    }
+
+
+def gate(gate: Gate, now: Instant) -> Document:
+    """A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed."""
+    return {
+        "id": gate.id,
+        "name": gate.name,
+        "kind": gate.kind.value,
+        "owner": gate.owner,
+        "madeBy": gate.made_by,
+        "awaits": gate.awaits,
+        "instruction": gate.instruction,
+        "waiters": list(gate.waiters),
+        "deadline": _time(gate.deadline),
+        "atDeadline": gate.at_deadline.value,
+        "fail": gate.fail.value,
+        "trouble": gate.trouble,
+        "escalatedAt": _time(gate.escalated_at),
+        "createdAt": rfc3339(gate.created_at),
+        "status": gate.resolution.ending.value if gate.resolution else "pending",
+        "holds": gate.holds(now),
+        "overdue": gate.overdue(now),
+        "resolution": resolution(gate.resolution),
+    }
+
+
+def resolution(resolution: Resolution | None) -> Document | None:
+    if resolution is None:
+        return None
+    return {
+        "ending": resolution.ending.value,
+        "reason": resolution.reason,
+        "by": resolution.by,
+        "at": rfc3339(resolution.at),
+    }
+
+
+def decision(decision: Decision, now: Instant) -> Document:
+    """A decision with the answers of all its rounds; `answer` is the one that counts, if there is one."""
+    return {
+        "id": decision.id,
+        "gate": decision.gate,
+        "asker": decision.asker,
+        "asked": list(decision.asked),
+        "question": decision.question,
+        "options": [{"id": each.id, "label": each.label, "description": each.description} for each in decision.options],
+        "freeText": decision.free_text,
+        "urgency": decision.urgency.value,
+        "default": decision.default,
+        "deadline": _time(decision.deadline),
+        "context": decision.context,
+        "contextHash": decision.context_hash,
+        "ref": {"type": decision.ref.type, "id": decision.ref.id} if decision.ref else None,
+        "session": decision.session,
+        "iteration": decision.iteration,
+        "guidance": decision.guidance,
+        "createdAt": rfc3339(decision.created_at),
+        "status": decision.status.value,
+        "overdue": decision.overdue(now),
+        "answer": answer(decision.last) if decision.last and not decision.open else None,
+        "answers": [answer(each) for each in decision.answers],
+    }
+
+
+def answer(answer: Answer) -> Document:
+    return {
+        "outcome": answer.outcome.value,
+        "option": answer.option,
+        "text": answer.text,
+        "by": answer.by,
+        "at": rfc3339(answer.at),
+        "iteration": answer.iteration,
     }
 
 

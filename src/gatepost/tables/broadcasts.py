@@ -38,11 +38,14 @@ def keyed(work: Work, key: str) -> tuple[int, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def materialise(work: Work, recipient: int, cursor: int) -> int:
-    """Make items of what an agent has not taken yet; return how many are new."""
-    row = work.one("broadcasts/last")
+def last(reader: Reader) -> int:
+    row = reader.one("broadcasts/last")
     assert row is not None
-    last = int(row[0])
+    return int(row[0])
+
+
+def materialise(work: Work, recipient: int, cursor: int, last: int) -> int:
+    """Make items of what an agent has not taken yet, up to the last; return how many are new."""
     if last <= cursor:
         return 0
     made = work.run("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=work.now)

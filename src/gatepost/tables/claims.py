@@ -69,10 +69,11 @@ def read(reader: Reader, id: str) -> Claim | None:
     )
 
 
-def open_run(reader: Reader, recipient: int) -> str | None:
-    """The run that has a claim open on this inbox."""
-    row = reader.one("claims/open_run", recipient=recipient)
-    return row[0] if row else None
+def standing(reader: Reader, recipient: int) -> tuple[str | None, bool, int]:
+    """The run that has a claim open on this inbox, whether a drain is past its deadline, and the last broadcast."""
+    row = reader.one("claims/standing", recipient=recipient, now=reader.now)
+    assert row is not None
+    return row[0], bool(row[1]), row[2]
 
 
 def awaiting(reader: Reader, after: int, most: int) -> list[tuple[int, str, bool]]:

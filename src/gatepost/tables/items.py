@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from gatepost.core.batch import Candidate
+from gatepost.core.carried import Known
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import (
     Event,
@@ -45,6 +46,23 @@ def keyed(reader: Reader, recipient: int, key: str) -> str | None:
 def candidates(reader: Reader, recipient: int, most: int) -> list[Candidate]:
     rows = reader.all("items/candidates", recipient=recipient, now=reader.now, most=most)
     return [_candidate(row) for row in rows]
+
+
+def candidates_at(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
+    """Those of these items that are pending, whether they are past their time or not."""
+    rows = reader.all("items/candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
+    return [_candidate(row) for row in rows]
+
+
+def known(reader: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, Known]:
+    """How items stand, by their keys and by the ids of their events."""
+    found: dict[str, Known] = {}
+    rows = reader.all("items/known", recipient=recipient, keys=list(keys), events=list(events))
+    for key, event, arrival, state, expires_at in rows:
+        overdue = state == "pending" and expires_at is not None and expires_at <= reader.now
+        standing = Known(arrival, State.EXPIRED if overdue else State(state))
+        found |= {event: standing} | ({key: standing} if key is not None else {})
+    return found
 
 
 def heads(

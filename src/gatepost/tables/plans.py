@@ -10,7 +10,7 @@ from gatepost.tables.events import zip_columns
 _ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at")
 
 
-def insert(work: Work, plan: Plan, owner: int) -> int:
+def insert(work: Work, plan: Plan, owner: int, gate: int | None) -> int:
     row = work.one(
         "plans/insert",
         id=plan.id,
@@ -21,6 +21,7 @@ def insert(work: Work, plan: Plan, owner: int) -> int:
         zone=plan.zone,
         catch_up=plan.catch_up,
         next_at=plan.next_at,
+        gate=gate,
         now=plan.created_at,
     )
     assert row is not None
@@ -42,7 +43,7 @@ def page(reader: Reader, *, owner: int | None, status: Status | None, after: int
     return [_plan(row) for row in reader.all("plans/list", owner=owner, status=status, after=after, most=most)]
 
 
-def change(work: Work, plan: Plan) -> None:
+def change(work: Work, plan: Plan, gate: int | None) -> None:
     """Write what may be wished of a plan; what it has fired stays."""
     work.run(
         "plans/change",
@@ -54,6 +55,7 @@ def change(work: Work, plan: Plan) -> None:
         catch_up=plan.catch_up,
         status=plan.status,
         next_at=plan.next_at,
+        gate=gate,
         ended_at=plan.ended_at,
     )
 
@@ -74,6 +76,11 @@ def advance(work: Work, plans: Sequence[Plan]) -> None:
         for plan in sorted(plans, key=lambda plan: plan.number)
     ]
     work.many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
+
+
+def of_gate(work: Work, gate: int) -> list[Plan]:
+    """Take the plans that wait for a gate."""
+    return [_plan(row) for row in work.all("plans/of_gate", gate=gate)]
 
 
 def next_due(reader: Reader) -> Instant | None:
@@ -104,6 +111,7 @@ def _plan(row: Row) -> Plan:
         fired,
         created_at,
         ended_at,
+        gate,
     ) = row
     return Plan(
         id=id,
@@ -119,5 +127,6 @@ def _plan(row: Row) -> Plan:
         fired=fired,
         created_at=created_at,
         ended_at=ended_at,
+        gate=gate,
         number=number,
     )

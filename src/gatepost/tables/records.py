@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from gatepost.core.event import Priority, Push, Receipt, Ref, Route, State, Trust, Type
+from gatepost.core.gate import Gate
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.plan import Plan
@@ -101,7 +102,28 @@ def join(work: Work, space: int, entity: int, joined_at: Instant, read_seq: int)
     work.many("members/insert", row)
 
 
-def restore_plan(work: Work, plan: Plan, owner: int) -> bool:
+def last_until(reader: Reader, at: Instant) -> int:
+    """The arrival of the last event that was made no later."""
+    row = reader.one("events/last_until", at=at)
+    assert row is not None
+    return int(row[0])
+
+
+def date_gate(work: Work, number: int, gate: Gate, by: int | None) -> None:
+    """Say what has become of a gate that was made elsewhere, and by whom it was ended."""
+    ended = gate.resolution
+    work.run(
+        "gates/date",
+        number=number,
+        trouble=gate.trouble,
+        escalated_at=gate.escalated_at,
+        ended_at=ended.at if ended else None,
+    )
+    if ended is not None:
+        work.run("resolutions/insert", gate=number, ending=ended.ending, reason=ended.reason, ended_by=by, now=ended.at)
+
+
+def restore_plan(work: Work, plan: Plan, owner: int, gate: int | None) -> bool:
     """Say whether it is new."""
     stored = work.run(
         "plans/restore",
@@ -114,6 +136,7 @@ def restore_plan(work: Work, plan: Plan, owner: int) -> bool:
         catch_up=plan.catch_up,
         status=plan.status,
         next_at=plan.next_at,
+        gate=gate,
         last_at=plan.last_at,
         fired=plan.fired,
         created_at=plan.created_at,

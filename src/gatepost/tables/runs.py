@@ -1,11 +1,15 @@
 """Runs at rest."""
 
+from dataclasses import replace
+
+from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
 from gatepost.core.run import Run, Status
 from gatepost.ports.store import Reader, Row, Work
 
 
-def insert(work: Work, run: Run, agent: int) -> int:
+def insert(work: Work, run: Run, agent: int, *, tokens: int) -> Run:
+    """Begin a run whose first step weighs so much; return it with its number, and with what its agent carries."""
     row = work.one(
         "runs/insert",
         id=run.id,
@@ -18,11 +22,11 @@ def insert(work: Work, run: Run, agent: int) -> int:
         hops=run.hops,
         version=run.version,
         model=run.model,
-        mind=run.carried,
+        tokens=tokens,
         now=run.started_at,
     )
     assert row is not None
-    return int(row[0])
+    return replace(run, number=row[0], carried=row[1])
 
 
 def open_of(reader: Reader, agent: int) -> Run | None:
@@ -74,9 +78,20 @@ def count(
     )
 
 
-def end(work: Work, run: int, status: Status, *, summary: str = "", error: str | None = None) -> bool:
-    """End a run; say whether it was running."""
-    return work.run("runs/end", number=run, status=status, summary=summary, error=error, now=work.now) == 1
+def end(work: Work, run: int, status: Status, *, summary: str = "", error: str | None = None) -> int | None:
+    """
+    End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
+    outside has yet to answer a call of its waits for that.
+    """
+    row = work.one("runs/end", number=run, status=status, summary=summary, error=error, now=work.now)
+    return int(row[0]) if row else None
+
+
+def refused(work: Work, run: int) -> int:
+    """Count that the model would not go on with a run; return how often it would not."""
+    row = work.one("runs/refused", number=run)
+    assert row is not None
+    return int(row[0])
 
 
 def answered(work: Work, run: int) -> bool:
@@ -87,6 +102,12 @@ def answered(work: Work, run: int) -> bool:
 def weights(reader: Reader, agent: int, after: int) -> list[Weight]:
     """The cycles in a mind after a run, oldest first."""
     return [Weight(*row) for row in reader.all("runs/weights", agent=agent, after=after)]
+
+
+def last_end(reader: Reader, agent: int) -> Instant | None:
+    """When the last cycle of an agent's mind ended."""
+    row = reader.one("runs/last_end", agent=agent)
+    return row[0] if row else None
 
 
 def abandoned(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:

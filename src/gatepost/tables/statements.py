@@ -3,11 +3,11 @@ Every statement has a name and a file: `items/insert` is `sql/items/insert.sql`,
 `sql/postgres/items/insert.sql` where the dialects differ. Parameters are written `:name`.
 """
 
-import pkgutil
 import re
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+_LOADER: Final[Any] = __spec__.loader
 PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -16,10 +16,9 @@ def statement(dialect: str, name: str) -> str:
     """Return the text of a statement in that dialect, without its comments."""
     for path in (f"sql/{dialect}/{name}.sql", f"sql/{name}.sql"):
         try:
-            text = pkgutil.get_data("gatepost.tables", path)
+            text = _read(path)
         except FileNotFoundError:
             continue
-        assert text is not None
         return re.sub(r"--[^\n]*", "", text.decode()).strip()
     raise LookupError(f"there is no statement {name!r} for {dialect}")
 
@@ -28,11 +27,9 @@ def statement(dialect: str, name: str) -> str:
 def migration(dialect: str, number: int) -> str | None:
     """Return the text of a migration, or None when there is none of that number."""
     try:
-        text = pkgutil.get_data("gatepost.tables", f"migrations/{dialect}/{number:04}.sql")
+        return _read(f"migrations/{dialect}/{number:04}.sql").decode()
     except FileNotFoundError:
         return None
-    assert text is not None
-    return text.decode()
 
 
 @cache
@@ -49,3 +46,9 @@ def oldest(text: str) -> int:
     found = re.match(r"-- oldest: (\d+)\n", text)
     assert found, "a migration begins with '-- oldest: N'"
     return int(found[1])
+
+
+def _read(path: str) -> bytes:
+    """A file of this folder, wherever the package was loaded from; `pkgutil` can do no more, and is not light."""
+    text: bytes = _LOADER.get_data(f"{__file__.removesuffix('statements.py')}{path}")
+    return text

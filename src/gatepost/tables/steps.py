@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import assert_never
+from typing import Final, assert_never
 
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
 from gatepost.core.run import Step
 from gatepost.ports.store import Reader, Row, Work
+
+_encode: Final = json.JSONEncoder(default=lambda noun: {name: getattr(noun, name) for name in noun.__slots__}).encode
 
 
 def insert(work: Work, run: int, number: int, turn: Turn, call: str | None = None) -> None:
@@ -21,7 +22,7 @@ def insert(work: Work, run: int, number: int, turn: Turn, call: str | None = Non
             kind = "result"
         case other:
             assert_never(other)
-    work.run("steps/insert", run=run, number=number, kind=kind, call=call, body=json.dumps(asdict(turn)), now=work.now)
+    work.run("steps/insert", run=run, number=number, kind=kind, call=call, body=_encode(turn), now=work.now)
 
 
 def of_run(reader: Reader, run: int) -> list[Step]:

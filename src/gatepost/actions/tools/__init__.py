@@ -7,6 +7,7 @@ The tools that every resident has, as plain functions over a `Desk`.
     aiming        set_goals delete_goals
     planning      set_plans get_plans delete_plans
     writing       send_mail post_note
+    asking        ask_decision answer_decision set_gate resolve_gate
 
 A tool acts as the agent whose desk it is, and goes through the same verbs as everybody else: what its agent may not
 read or change through any other door it may not here either.
@@ -15,7 +16,7 @@ read or change through any other door it may not here either.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatepost.actions.tools import aiming, noticing, planning, remembering, speaking, writing
+from gatepost.actions.tools import aiming, asking, noticing, planning, remembering, speaking, writing
 from gatepost.actions.tools.desk import BuiltIn, Desk
 from gatepost.core.event import Json
 from gatepost.errors import NotFound
@@ -38,6 +39,10 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
     "delete_plans": BuiltIn(planning.delete_plans, effect=True),
     "send_mail": BuiltIn(writing.send_mail, effect=True),
     "post_note": BuiltIn(writing.post_note, effect=True),
+    "ask_decision": BuiltIn(asking.ask_decision, effect=True),
+    "answer_decision": BuiltIn(asking.answer_decision, effect=True),
+    "set_gate": BuiltIn(asking.set_gate, effect=True),
+    "resolve_gate": BuiltIn(asking.resolve_gate, effect=True),
 }
 
 

@@ -15,6 +15,8 @@ ROOM: Final = 64_000
 
 T = TypeVar("T")
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+
 
 @dataclass(slots=True, kw_only=True)
 class Desk:
@@ -48,11 +50,13 @@ class BuiltIn:
 
 def fitting(given: Iterable[T], shown: Callable[[T], Json]) -> list[Json]:
     """As many as there is room for, as JSON, from the first on; the first always."""
+    whole = [shown(one) for one in given]
+    if len(_encode(whole)) <= ROOM:
+        return whole
     room = ROOM
     fit: list[Json] = []
-    for one in given:
-        written = shown(one)
-        room -= len(json.dumps(written, ensure_ascii=False))
+    for written in whole:
+        room -= len(_encode(written))
         if fit and room < 0:
             break
         fit.append(written)

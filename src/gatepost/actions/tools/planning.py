@@ -24,6 +24,7 @@ _FIELDS: Final = (
     "cron",
     "timeZone",
     "scheduledAt",
+    "onGate",
     "nextRunAt",
     "status",
     "isRecurring",
@@ -49,6 +50,9 @@ class Intention:
     time_zone: str | None = field(
         default=None, metadata={"description": "of cron, such as Europe/Berlin; UTC if you do not say"}
     )
+    on_gate: str | None = field(
+        default=None, metadata={"description": "when a gate is resolved: its id, one that you have, made or wait for"}
+    )
     catch_up: CatchUp | None = field(
         default=None, metadata={"description": "of cron: what becomes of times that were missed"}
     )
@@ -57,7 +61,7 @@ class Intention:
 def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or to change, at most {_AT_ONCE}"]) -> Json:
     """
     Plan to do something later: when a plan is due, an event in your inbox tells you. Give exactly one of runAfter,
-    scheduledAt and cron.
+    scheduledAt, cron and onGate.
     """
     _few(plans)
     wishes = [_wish(each) for each in plans]
@@ -91,7 +95,11 @@ def _wish(given: Intention) -> PlanWish:
         name=given.name,
         instruction=given.instruction,
         schedule=rules.schedule(
-            run_after=given.run_after, scheduled_at=given.scheduled_at, cron=given.cron, zone=given.time_zone
+            run_after=given.run_after,
+            scheduled_at=given.scheduled_at,
+            cron=given.cron,
+            zone=given.time_zone,
+            on_gate=given.on_gate,
         ),
         catch_up=given.catch_up,
     )

@@ -7,7 +7,7 @@ from gatepost.actions.tools.desk import ROOM, Desk, fitting
 from gatepost.core import text as texts
 from gatepost.core.event import Json
 from gatepost.core.instants import rfc3339
-from gatepost.core.space import Message, Space
+from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid
 
 _MOST: Final = 200
@@ -22,10 +22,7 @@ def enter_space(
     Enter one of your spaces: from now on send_message speaks there. Returns the last messages said in it, oldest
     first. You begin every cycle outside of all spaces.
     """
-    found = spaces.show(desk.work, space_id, as_=desk.me.name)
-    said = _last(desk, found, limit)
-    if said:
-        spaces.mark_read(desk.work, found.id, desk.me.name, said[-1].seq)
+    found, said = spaces.enter(desk.work, space_id, desk.me, limit=_most(limit))
     desk.active = found.id
     return {
         "success": True,
@@ -43,7 +40,7 @@ def send_message(desk: Desk, text: Annotated[str, "what to say, as everybody in 
     if not text.strip():
         raise Invalid("there is nothing in the text", hint="to say nothing, do not call this tool")
     data = {"streamId": desk.call, "runId": desk.run.id}
-    message = spaces.post(desk.work, desk.active, sender=desk.me.name, content=text, data=data, hops=desk.hops)
+    message = spaces.post(desk.work, desk.active, sender=desk.me, content=text, data=data, hops=desk.hops)
     return {"success": True, "messageId": message.id, "status": "delivered"}
 
 
@@ -59,16 +56,17 @@ def read_messages(
         raise Invalid("no space: name one, or enter one first")
     if offset < 0:
         raise Invalid(f"{offset} messages cannot be left out", hint="use 0 or more")
-    found = spaces.show(desk.work, wanted, as_=desk.me.name)
-    return {"messages": _written(_last(desk, found, limit, offset)), "total": found.last_seq}
+    found = spaces.show(desk.work, wanted, as_=desk.me)
+    # Numbers have no gaps, so the newest can be counted off.
+    before = found.last_seq - offset + 1
+    said = spaces.read(desk.work, found.id, as_=desk.me, before_seq=before, limit=_most(limit))
+    return {"messages": _written(said), "total": found.last_seq}
 
 
-def _last(desk: Desk, space: Space, limit: int, offset: int = 0) -> list[Message]:
-    """The last messages but for the newest, oldest first. Their numbers have no gaps, so these can be counted off."""
+def _most(limit: int) -> int:
     if limit < 1:
         raise Invalid(f"{limit} is not a number of messages", hint=f"use 1 to {_MOST}")
-    before = space.last_seq - offset + 1
-    return spaces.read(desk.work, space.id, as_=desk.me.name, before_seq=before, limit=min(limit, _MOST))
+    return min(limit, _MOST)
 
 
 def _written(said: list[Message]) -> list[Json]:

@@ -1,5 +1,6 @@
 -- Whether a resident has something to think about: a run to go on with, or something that should wake it. `looking` is
--- true when it was told to look: then whatever waits is enough.
+-- true when it was told to look: then whatever waits is enough. Every priority is over -1; saying so makes SQLite go by
+-- the index of what is pending, however much was delivered.
 SELECT 1
 FROM agents a
 JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
@@ -11,7 +12,7 @@ WHERE a.entity = :entity
         OR EXISTS (
             SELECT 1
             FROM items i
-            WHERE i.recipient = a.entity AND i.state = 'pending'
+            WHERE i.recipient = a.entity AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (:looking OR i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before

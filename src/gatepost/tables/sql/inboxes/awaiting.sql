@@ -1,5 +1,6 @@
 -- Whose inbox holds something that should wake them and that nobody is at work on, from a number on: recipients are
--- stepped through by the index, so that the cost goes with those who have something, not with those who sleep.
+-- stepped through by the index, so that the cost goes with those who have something, not with those who sleep. Every
+-- priority is over -1; saying so makes SQLite go by that index also then, however much was delivered.
 WITH RECURSIVE step (recipient, steps) AS (
     SELECT (SELECT min(recipient) FROM items WHERE state = 'pending' AND recipient > :after), 1
     UNION ALL
@@ -17,7 +18,7 @@ SELECT
         AND EXISTS (
             SELECT 1
             FROM items i
-            WHERE i.recipient = e.number AND i.state = 'pending'
+            WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before

@@ -1,7 +1,8 @@
 SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at
+    p.fired, p.created_at, p.ended_at, g.id
 FROM plans p
 JOIN entities o ON o.number = p.owner
+LEFT JOIN gates g ON g.number = p.gate
 WHERE p.number > :after
     AND (CAST(:owner AS BIGINT) IS NULL OR p.owner = CAST(:owner AS BIGINT))
     AND (CAST(:status AS TEXT) IS NULL OR p.status = CAST(:status AS TEXT))

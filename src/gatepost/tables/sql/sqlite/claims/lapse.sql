@@ -2,7 +2,7 @@
 UPDATE claims SET ended_at = :now, outcome = 'lapsed'
 WHERE ended_at IS NULL AND number IN (
     SELECT number
-    FROM claims
+    FROM claims INDEXED BY claims_open
     WHERE ended_at IS NULL AND deadline <= :now
         AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
     ORDER BY number

@@ -1,0 +1,71 @@
+"""How a guest reads what reached it by two roads: its session's spool, and its inbox here (`core/carried.py`)."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from gatepost.actions import inbox
+from gatepost.actions.inbox import Terms
+from gatepost.core import batch as rules
+from gatepost.core import carried
+from gatepost.core.carried import Known, Reading
+from gatepost.core.entity import Entity
+from gatepost.core.entry import Entry
+from gatepost.core.event import State
+from gatepost.core.instants import Duration
+from gatepost.core.text import storable
+from gatepost.errors import Invalid
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import claims, items
+
+
+def gather(
+    work: Work,
+    name: str,
+    lines: Sequence[Entry],
+    *,
+    owner: str,
+    shown: Collection[str] = (),
+    reconcile: bool = True,
+    cap: int = rules.GUEST_CAP,
+    budget: int = rules.GUEST_BUDGET,
+    hold: Duration | None = None,
+) -> Reading:
+    """
+    Take the next batch of an inbox and a spool together: what of it is here is claimed. Without `reconcile` only those
+    items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered.
+    """
+    terms = Terms(owner=owner, cap=cap, budget=budget, hold=hold)
+    reader, fence = inbox.enter(work, name, terms)
+    keys = [entry.dedup_key for entry in lines if entry.dedup_key]
+    known = _known(work, reader.number, [*keys, *shown], [*(entry.id for entry in lines), *shown])
+    _deliver(work, reader, fence, [known[key] for key in shown if key in known], terms)
+    found = carried.sort_out(lines, now=work.now, shown=shown, known=known)
+    here = inbox.candidates(work, reader.number, terms) if reconcile else []
+    here += items.candidates_at(work, reader.number, sorted(found.stored))
+    chosen = rules.choose([*here, *carried.candidates(found.fresh)], cap=cap, budget=budget)
+    batch = inbox.take(work, reader, fence, [one for one in chosen if one.arrival < carried.BEHIND], terms)
+    held = items.waiting(work, reader.number, rules.COUNTED)
+    return carried.reading(found, chosen, at=work.now, claim=batch.claim, items=batch.items, held=held)
+
+
+def _deliver(work: Work, reader: Entity, fence: int, known: Iterable[Known], terms: Terms) -> None:
+    """Mark what was shown by the other road, while this store was out of reach or had not heard of it yet."""
+    pending = sorted({item.arrival for item in known if item.state is State.PENDING})
+    if pending:
+        receipt = inbox.claimed(work, reader, fence, terms)
+        items.take(work, reader.number, pending, receipt.number)
+        claims.end(work, receipt.id, terms.owner, fence, "acked")
+        items.deliver(work, receipt.number)
+
+
+def _known(reader: Reader, recipient: int, keys: Iterable[str], names: Iterable[str]) -> dict[str, Known]:
+    """What is known here of these keys and ids of events, by each of them."""
+    whole = sorted({key for key in keys if _storable(key)})
+    events = sorted({name for name in names if carried.ours(name)})
+    return items.known(reader, recipient, whole, events) if whole or events else {}
+
+
+def _storable(key: str) -> bool:
+    try:
+        return bool(storable("key", key))
+    except Invalid:
+        return False

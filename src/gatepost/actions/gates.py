@@ -1,0 +1,357 @@
+"""
+Gates: making them, seeing whom they hold, and ending them.
+
+A gate ends once. Whoever ends it takes its row first (`gates.lock`) and writes the resolution, whose key is the gate:
+of two who would end it the second finds how it ended and is told so. In the same transaction everybody is told whom it
+concerns (`gate:{id}`), and plans that wait for it become due, or are cancelled; so a gate that has ended is never one
+that nobody heard of.
+
+Whom a gate concerns may see it: its owner and whoever owns that one, who made it, who is to resolve it, who waits for
+it. Who may do what:
+
+    make        whom it holds, and whoever owns that one; what runs a command, only an administrator
+    resolve     a human gate: who is to; any other: who made it, and whoever owns the one it holds
+    withdraw    who made it, and whoever owns the one it holds
+
+`by` is who does it; None is the house, and may do everything, as the administrator may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gatepost.actions import directory, inbox, intake, plans
+from gatepost.core import gate as rules
+from gatepost.core import ids
+from gatepost.core.entity import Entity
+from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
+from gatepost.core.instants import Duration, Instant, rfc3339
+from gatepost.core.ring import Ring
+from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import entities, events, gates, runs
+
+_LONGEST_REASON: Final = 1_000
+#: waiters of one gate
+_MOST_WAITERS: Final = 100
+
+
+def add(work: Work, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
+    """Make a gate, and tell whoever is to resolve it."""
+    wish = rules.checked(wish)
+    maker = directory.find_live(work, by) if by is not None else None
+    owner = directory.find(work, wish.owner) if wish.owner is not None else maker
+    if owner is None:
+        raise Invalid("a gate needs an owner", hint="name whom it keeps from stopping")
+    if not _may(maker, owner.name, owner.owner):
+        raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
+    if wish.kind is GateKind.COMMAND:
+        _check_commands(work, maker)
+    awaited = _awaited(work, wish, owner)
+    waiters = [directory.find_live(work, name) for name in dict.fromkeys(wish.waiters)]
+    stay(work, [owner, *([awaited] if awaited else ())])
+    gate = Gate(
+        id=work.id("gate"),
+        name=wish.name,
+        kind=wish.kind,
+        owner=owner.name,
+        made_by=maker.name if maker else None,
+        awaits=awaited.name if awaited else wish.awaits,
+        instruction=wish.instruction,
+        waiters=(),
+        deadline=rules.until(work.now, wish.deadline, wish.within),
+        at_deadline=wish.at_deadline,
+        fail=wish.fail,
+        trouble=None,
+        escalated_at=None,
+        created_at=work.now,
+        resolution=None,
+    )
+    gate = opened(work, gate, owner, maker, awaited)
+    for waiter in waiters:
+        _wait(work, gate, waiter)
+    if gate.kind is GateKind.HUMAN and awaited is not None:
+        notice = _event(gate, "opened", gate.instruction or gate.name, maker, hops)
+        intake.fan_out(work, replace(notice, key=_notice(gate)), maker, [awaited])
+    return _read(work, gate)
+
+
+def show(reader: Reader, id: str, *, as_: str | None = None) -> Gate:
+    """A gate, as somebody whom it concerns or (None) as the administrator."""
+    found = gates.read(reader, ids.check("gate", id))
+    if found is None or (as_ is not None and not _concerns(reader, found, directory.find(reader, as_))):
+        raise _unknown(id)
+    return found
+
+
+def page(
+    reader: Reader,
+    *,
+    owner: str | None = None,
+    waiter: str | None = None,
+    concerning: str | None = None,
+    kind: GateKind | None = None,
+    pending: bool | None = None,
+    after: int = 0,
+    limit: int = 100,
+) -> list[Gate]:
+    """Gates in the order they were made; `after` is the number of the last one seen."""
+    return gates.page(
+        reader,
+        owner=_number(reader, owner),
+        waiter=_number(reader, waiter),
+        concerned=_number(reader, concerning),
+        kind=kind,
+        pending=pending,
+        after=after,
+        most=limit,
+    )
+
+
+def blocking(reader: Reader, name: str | Entity) -> list[Gate]:
+    """The gates that keep somebody from stopping now; nothing changes by asking."""
+    owner = directory.find(reader, name)
+    return [gate for gate in gates.pending(reader, owner.number) if gate.holds(reader.now)]
+
+
+def keeping(reader: Reader, name: str) -> str | None:
+    """
+    What a resident is told that wants to end its cycle, None when it may. A gate that it has slept over once does not
+    hold it again: there was nothing to do but to wait, and the end of the gate will wake it.
+    """
+    agent = directory.find(reader, name)
+    holding = blocking(reader, agent)
+    if not holding:
+        return None
+    slept = runs.last_end(reader, agent.number)
+    fresh = [gate for gate in holding if slept is None or gate.created_at > slept]
+    return rules.instruction(fresh) if fresh else None
+
+
+def resolve(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+    """Say that what a gate waits for has come."""
+    gate, who = _taken(work, id, by)
+    if gate.kind is GateKind.DECISION:
+        raise Conflict(
+            f"the gate {id!r} is that of a decision", hint=f"answer that: gatepost decision answer {gate.awaits}"
+        )
+    owner = directory.find(work, gate.owner)
+    allowed = (gate.awaits,) if gate.kind is GateKind.HUMAN else (gate.made_by, owner.owner)
+    if not _may(who, *allowed):
+        names = " or ".join(repr(name) for name in dict.fromkeys(allowed) if name)
+        raise Refused(f"{by!r} cannot resolve the gate {id!r}", hint=f"{names} can" if names else None)
+    return end(work, gate, Ending.RESOLVED, reason, who, hops=hops)
+
+
+def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+    """Say that a gate is not needed any more."""
+    gate, who = _taken(work, id, by)
+    if gate.kind is GateKind.DECISION:
+        raise Conflict(
+            f"the gate {id!r} is that of a decision", hint=f"withdraw that: gatepost decision withdraw {gate.awaits}"
+        )
+    if not _may(who, gate.made_by, directory.find(work, gate.owner).owner):
+        raise Refused(f"{by!r} cannot withdraw the gate {id!r}", hint="who made it can")
+    return end(work, gate, Ending.WITHDRAWN, reason, who, hops=hops)
+
+
+def add_waiter(work: Work, id: str, name: str, *, by: str | None) -> Gate:
+    """Let somebody be told when a gate ends; whoever is already stays so."""
+    gate, _ = _taken(work, id, by)
+    if not gate.pending:
+        raise over(gate)
+    if len(gate.waiters) >= _MOST_WAITERS:
+        raise Conflict(f"the gate {id!r} has {_MOST_WAITERS} waiters already")
+    _wait(work, gate, directory.find_live(work, name))
+    return _read(work, gate)
+
+
+def take(work: Work, *, hold: Duration, limit: int) -> list[Gate]:
+    """Take gates that somebody has to look at; unless they say within `hold` what they saw, another may look too."""
+    taken = gates.take(work, work.now + hold, limit)
+    return [gate for gate in (gates.read(work, id) for id in taken) if gate is not None]
+
+
+def next_look(reader: Reader) -> Instant | None:
+    """When somebody has to look at a gate next."""
+    return gates.next_look(reader)
+
+
+def looked(work: Work, id: str, sight: Sight, *, again_in: Duration) -> Gate:
+    """Say what a look at a gate has shown. If it has ended meanwhile, that counts for nothing."""
+    gate, _ = _taken(work, id, None)
+    if not gate.pending:
+        return gate
+    match sight:
+        case Met(reason):
+            return end(work, gate, Ending.RESOLVED, reason[:_LONGEST_REASON], None)
+        case Gone(reason):
+            return end(work, gate, Ending.ORPHANED, reason[:_LONGEST_REASON], None)
+        case NotYet():
+            gates.looked(work, gate.number, trouble=None, look_at=work.now + again_in)
+        case Troubled(reason):
+            gates.looked(work, gate.number, trouble=reason[:_LONGEST_REASON], look_at=work.now + again_in)
+            if gate.trouble is None:
+                _alert(work, gate, gate.owner, f"nobody can look at the gate {gate.name!r} ({id}): {reason}", "trouble")
+    return _read(work, gate)
+
+
+def escalate(work: Work, gate: Gate) -> None:
+    """Tell whoever owns the one whom a gate holds that its deadline has passed; once."""
+    gates.escalate(work, gate.number)
+    owner = directory.find(work, gate.owner)
+    assert gate.deadline is not None
+    words = f"the gate {gate.name!r} ({gate.id}) has kept {owner.name!r} past {rfc3339(gate.deadline)}"
+    _alert(work, gate, owner.owner or directory.ADMINISTRATOR, words, "deadline")
+
+
+def opened(work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None = None) -> Gate:
+    """Store a gate; those whom it concerns are for the caller to tell."""
+    kind, source = None, None
+    if gate.kind is GateKind.MAIL:
+        kind = Type.MAIL
+    elif gate.kind is GateKind.EVENT and gate.awaits is not None:
+        kind, source = rules.awaited_event(gate.awaits)
+    number = gates.insert(
+        work,
+        gate,
+        owner=owner.number,
+        made_by=maker.number if maker else None,
+        awaited=awaited.number if awaited else None,
+        event_type=kind,
+        event_source=source,
+        since=events.take_arrivals(work, 1)[0] if kind is not None else None,
+        look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+    )
+    work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
+    return replace(gate, number=number)
+
+
+def end(
+    work: Work, gate: Gate, ending: Ending, reason: str, who: Entity | None, *, hops: int = 0, tell: bool = True
+) -> Gate:
+    """End a gate that was taken, and tell everybody but `who` ends it; or raise how it ended before."""
+    if len(reason) > _LONGEST_REASON:
+        raise Invalid(f"the reason has {len(reason)} characters, over the limit of {_LONGEST_REASON}")
+    rules.short("reason", reason)
+    if not gates.end(work, gate.number, ending, reason, who.number if who else None):
+        raise over(_read(work, gate))
+    if tell:
+        concerned = entities.by_names(work, [gate.owner, *gate.waiters])
+        words = (f"{gate.name}: {reason}" if reason else gate.name)[: work.limits.content // 4]
+        told = sorted(concerned.values(), key=lambda one: one.number)
+        intake.fan_out(work, _event(gate, ending, words, who, hops), who, told)
+        if gate.kind is GateKind.HUMAN and gate.awaits is not None:
+            inbox.put_away(work, [directory.find(work, gate.awaits)], _notice(gate), by=who)
+    plans.gate_ended(work, gate, ending)
+    work.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
+    return _read(work, gate)
+
+
+def stay(work: Work, needed: Sequence[Entity]) -> None:
+    """Make sure that those without whom a gate makes no sense are there, and do not leave before this is committed."""
+    for one in sorted({one.number: one for one in needed}.values(), key=lambda one: one.number):
+        entities.lock(work, one.number)
+        directory.find_live(work, one.name)
+
+
+def over(gate: Gate) -> Late:
+    """Say how a gate ended, to whoever came late."""
+    found = gate.resolution
+    assert found is not None
+    by = f" by {found.by!r}" if found.by else ""
+    reason = f": {found.reason!r}" if found.reason else ""
+    winner = {
+        "gateId": gate.id,
+        "outcome": found.ending.value,
+        "reason": found.reason,
+        "by": found.by,
+        "at": rfc3339(found.at),
+    }
+    return Late(f"the gate {gate.id!r} was {found.ending} already{by}{reason}", winner=winner)
+
+
+def _may(who: Entity | None, *names: str | None) -> bool:
+    return who is None or who.name in (directory.ADMINISTRATOR, *names)
+
+
+def _taken(work: Work, id: str, by: str | None) -> tuple[Gate, Entity | None]:
+    """Take a gate until the commit, for somebody whom it concerns."""
+    who = directory.find_live(work, by) if by is not None else None
+    gate = gates.lock(work, ids.check("gate", id))
+    if gate is None or not _concerns(work, gate, who):
+        raise _unknown(id)
+    return gate, who
+
+
+def _concerns(reader: Reader, gate: Gate, who: Entity | None) -> bool:
+    return who is None or gate.concerns(who.name) or _may(who, directory.find(reader, gate.owner).owner)
+
+
+def _check_commands(work: Work, maker: Entity | None) -> None:
+    if not work.limits.commands:
+        raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
+    if not _may(maker):
+        raise Refused("only an administrator can make a gate that runs a command")
+
+
+def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:
+    """Who has to do something about it."""
+    if wish.kind not in (GateKind.HUMAN, GateKind.MAIL):
+        return None
+    found = directory.find_live(work, wish.awaits or owner.owner or directory.ADMINISTRATOR)
+    if found.number == owner.number:
+        raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
+    return found
+
+
+def _wait(work: Work, gate: Gate, waiter: Entity) -> None:
+    gates.wait(work, gate.number, waiter.number)
+
+
+def _event(gate: Gate, outcome: str, words: str, who: Entity | None, hops: int) -> Push:
+    return Push(
+        to=gate.owner,
+        type=Type.GATE,
+        source="gate",
+        sender=who.name if who else None,
+        content=words,
+        data={"gateId": gate.id, "name": gate.name, "kind": gate.kind.value, "outcome": str(outcome)},
+        key=f"gate:{gate.id}",
+        ref=Ref("gate", gate.id),
+        hops=hops,
+    )
+
+
+def _notice(gate: Gate) -> str:
+    """The key of what was told to whoever is to resolve a gate."""
+    return f"gate:{gate.id}:opened"
+
+
+def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
+    alert = Push(
+        to=to,
+        type=Type.ALERT,
+        source="gate",
+        content=words,
+        priority=Priority.HIGH,
+        key=f"alert:gate:{gate.id}:{what}",
+        ref=Ref("gate", gate.id),
+        trust=Trust.OWNER,
+    )
+    intake.alert(work, [alert])
+
+
+def _number(reader: Reader, name: str | None) -> int | None:
+    return directory.find(reader, name).number if name is not None else None
+
+
+def _read(work: Work, gate: Gate) -> Gate:
+    found = gates.read(work, gate.id)
+    assert found is not None
+    return found
+
+
+def _unknown(id: str) -> NotFound:
+    return NotFound(f"there is no gate {id!r}", hint="`gatepost gate list --durable` shows which there are")

@@ -1,0 +1,112 @@
+"""
+Storing gates and decisions that were exported elsewhere.
+
+Both are known by their ids, and what is here stays as it is. A gate that ended longer ago than is remembered is not
+stored; a decision is, however old, and its gate with it. Nobody is told anything: what they had heard is among the
+items. What waits for an event waits for one that came after it was made, there or here. Whoever has left here in the
+meantime orphans what cannot go on without them.
+"""
+
+from gatepost.actions import directory, endings, intake
+from gatepost.core import decision as rules
+from gatepost.core import gate as gate_rules
+from gatepost.core.decision import MOST_ROUNDS, Decision, Question
+from gatepost.core.entity import Entity
+from gatepost.core.event import Push, Type
+from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.core.kept import DecisionRecord
+from gatepost.core.ring import Ring
+from gatepost.errors import Invalid
+from gatepost.ports.store import Work
+from gatepost.tables import decisions, gates, records
+
+
+def take_gate(work: Work, gate: Gate) -> bool:
+    """Say whether it is new."""
+    gate_rules.checked(GateWish(name=gate.name, kind=gate.kind, awaits=gate.awaits, deadline=gate.deadline))
+    ended = gate.resolution
+    if gates.read(work, gate.id) or (ended is not None and ended.at <= work.now - work.limits.remember):
+        return False
+    _, needed = _hung(work, gate)
+    _look_after(work, gate, needed)
+    return True
+
+
+def take_decision(work: Work, record: DecisionRecord) -> bool:
+    """Say whether it is new."""
+    decision = record.decision
+    _check(work, decision)
+    if decisions.read(work, decision.id) is not None:
+        return False
+    if gates.read(work, record.gate.id) is not None:
+        raise Invalid(f"the gate {record.gate.id!r} of this decision is here without it")
+    number, needed = _hung(work, record.gate)
+    asked = [directory.find(work, name) for name in decision.asked]
+    stored = decisions.insert(work, decision, gate=number, asker=directory.find(work, decision.asker).number)
+    for one in asked:
+        decisions.ask(work, stored, one.number)
+    for given in decision.answers:
+        decisions.answer(work, stored, given, directory.find(work, given.by).number if given.by is not None else None)
+    _look_after(work, record.gate, [*needed, *asked])
+    return True
+
+
+def _hung(work: Work, gate: Gate) -> tuple[int, list[Entity]]:
+    """Store a gate as it was; return its number, and who it cannot be without."""
+    gate_rules.named(gate.name)
+    for what, text in (("instruction", gate.instruction), ("trouble", gate.trouble), ("awaited thing", gate.awaits)):
+        gate_rules.short(what, text or "")
+    owner = directory.find(work, gate.owner)
+    awaited = None
+    if gate.kind in (GateKind.HUMAN, GateKind.MAIL) and gate.awaits is not None:
+        awaited = directory.find(work, gate.awaits)
+    kind: Type | None = Type.MAIL if gate.kind is GateKind.MAIL else None
+    source: str | None = None
+    if gate.kind is GateKind.EVENT and gate.awaits is not None:
+        kind, source = gate_rules.awaited_event(gate.awaits)
+    number = gates.insert(
+        work,
+        gate,
+        owner=owner.number,
+        made_by=directory.find(work, gate.made_by).number if gate.made_by is not None else None,
+        awaited=awaited.number if awaited else None,
+        event_type=kind,
+        event_source=source,
+        since=records.last_until(work, gate.created_at) if kind is not None else None,
+        look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+    )
+    for name in gate.waiters:
+        gates.wait(work, number, directory.find(work, name).number)
+    by = gate.resolution.by if gate.resolution else None
+    records.date_gate(work, number, gate, directory.find(work, by).number if by is not None else None)
+    work.after_commit(Ring(f"gate:{gate.id}", "import", wakes=False))
+    return number, [owner, *([awaited] if awaited else [])]
+
+
+def _look_after(work: Work, gate: Gate, needed: list[Entity]) -> None:
+    """End what cannot go on, because somebody has left here."""
+    for one in needed if gate.pending else ():
+        if not one.live:
+            endings.orphan(work, one)
+
+
+def _check(work: Work, decision: Decision) -> None:
+    rules.checked(
+        Question(
+            question=decision.question,
+            options=decision.options,
+            free_text=decision.free_text,
+            default=decision.default,
+            deadline=decision.deadline,
+            context=decision.context,
+            ref=decision.ref,
+            session=decision.session,
+        )
+    )
+    known = rules.digest(decision.question, decision.options, decision.ref, decision.context)
+    if decision.context_hash != known:
+        raise Invalid(f"{decision.context_hash!r:.80} is not the hash of this question")
+    if not 1 <= decision.iteration <= MOST_ROUNDS or len(decision.answers) > MOST_ROUNDS + 1:
+        raise Invalid(f"a decision has at most {MOST_ROUNDS} rounds")
+    for text in (decision.guidance, *(given.text for given in decision.answers)):
+        intake.checked(Push(to="", source="decision", content=text or "-"), work.limits)

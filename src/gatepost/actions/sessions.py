@@ -1,0 +1,109 @@
+"""
+The sessions of guests: whose a session is, what it is doing, and what its hooks ask of the store.
+
+A session begins when its program says so, and whoever is in it becomes an agent if it was none. How long the chain of
+events is that it was told of last is kept, so that whatever it pushes carries that on (I13); a person who speaks begins
+a new chain.
+
+What most hooks need is light; the rest is imported late, because a guest waits while a hook starts.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from gatepost.core.guest import ENDED, IDLE, GuestSession
+from gatepost.core.instants import DAY, HOUR, Instant
+from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import sessions
+
+if TYPE_CHECKING:
+    from gatepost.core.entity import Entity
+
+_LONGEST_ID: Final = 1_000
+_LONGEST_CHAIN: Final = 10_000
+#: how long a session is remembered of which nothing is heard, and how many are forgotten at once
+_REMEMBERED: Final = 30 * DAY
+_REAPED: Final = 20
+
+
+def begin(work: Work, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
+    """Note that an agent, registered if nobody is called that, is in a session."""
+    sessions.begin(work, _checked(id), entity=_guest(work, agent).number, host=host, doing=doing)
+    sessions.reap(work, work.now - _REMEMBERED, _REAPED)
+    return find(work, id)
+
+
+def find(reader: Reader, id: str, *, agent: str | None = None) -> GuestSession:
+    """A session, of this agent or (None) of whomever."""
+    found = sessions.read(reader, _checked(id))
+    if found is None or agent not in (None, found.agent):
+        raise NotFound(f"there is no session {id!r:.80}", hint="the hooks of its program make it known")
+    return found
+
+
+def note(work: Work, id: str, doing: str, *, fresh: bool = False) -> Instant:
+    """Note what a session is doing, and with `fresh` that a person has spoken; return what time it is."""
+    sessions.note(work, id, doing)
+    if fresh:
+        sessions.chain(work, id, 0)
+    return work.now
+
+
+def told(work: Work, id: str, hops: int) -> None:
+    """Note how long the chain is that the session was told of just now: what it pushes is the next link."""
+    sessions.chain(work, id, min(hops + 1, _LONGEST_CHAIN))
+
+
+def end(work: Work, id: str) -> None:
+    """Note that a session is over; it may come back."""
+    sessions.note(work, id, ENDED)
+
+
+def held(reader: Reader, agent: str) -> bool:
+    """Whether there is any gate that may keep a guest from stopping; `gates.blocking` says which do."""
+    return sessions.held(reader, agent)
+
+
+def worked(reader: Reader, agent: str, since: Instant) -> bool:
+    """Whether a guest has said since then, by a note or an event about a work item, what it did."""
+    return sessions.worked(reader, agent, f"evt_{since // 1_000:012x}")
+
+
+def alert(work: Work, id: str, agent: str, what: str) -> None:
+    """Tell the owner of a guest that its session needs looking at; at most once an hour."""
+    from gatepost.actions import directory, intake
+    from gatepost.core.event import Priority, Push, Ref, Trust, Type
+    from gatepost.core.session import filename
+
+    owner = directory.find(work, agent).owner or directory.ADMINISTRATOR
+    wish = Push(
+        to=owner,
+        type=Type.ALERT,
+        source="hooks",
+        content=f"the agent {agent!r} was let go in its session {id!r:.120}: {what}",
+        priority=Priority.HIGH,
+        key=f"alert:hooks:{filename(id)}:{work.now // HOUR}",
+        ref=Ref("agent", agent),
+        trust=Trust.OWNER,
+    )
+    intake.alert(work, [wish])
+
+
+def _guest(work: Work, name: str) -> "Entity":
+    from gatepost.actions import directory
+    from gatepost.actions.directory import Newcomer
+    from gatepost.core.entity import Kind
+
+    try:
+        found = directory.find_live(work, name)
+    except UnknownAddress:
+        return directory.register(work, Newcomer(name=name, kind=Kind.AGENT))
+    if found.kind is not Kind.AGENT:
+        raise Refused(f"{found.name!r} is a {found.kind}, not an agent", hint="set GATEPOST_AGENT to an agent's name")
+    return found
+
+
+def _checked(id: str) -> str:
+    if not id or len(id) > _LONGEST_ID or "\x00" in id:
+        raise Invalid(f"{id[:60]!r} is not the id of a session")
+    return id

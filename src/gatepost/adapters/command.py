@@ -1,0 +1,82 @@
+"""Commands as processes of this machine."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from gatepost.ports.command import NOT_FOUND, Ran
+
+#: bytes kept of what a command writes; the rest is read and forgotten
+_KEPT: Final = 64 * 1024
+_PIECE: Final = 64 * 1024
+
+
+class ShellCommands:
+    """Runs commands in a folder, each in a process group of its own."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+        argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        try:
+            process = await _started(argv, self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return Ran(code=NOT_FOUND, stderr=f"{argv[0]} is not here")
+        except OSError as error:
+            return Ran(code=126, stderr=f"{argv[0]} cannot be run: {error.strerror}")
+        try:
+            async with asyncio.timeout(limit):
+                return await _ended(process, stdin.encode())
+        except TimeoutError:
+            return Ran(code=None)
+        finally:
+            await _finish(process)
+
+
+async def _started(argv: Sequence[str], folder: Path | None) -> Process:
+    """Start a command. Cancelled meanwhile, it is ended as a whole: asyncio would end its first process alone."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder, start_new_session=True)
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _finish(await starting)
+        raise
+
+
+async def _ended(process: Process, given: bytes) -> Ran:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    _, out, err = await asyncio.gather(_write(process.stdin, given), _read(process.stdout), _read(process.stderr))
+    return Ran(code=await process.wait(), stdout=out, stderr=err)
+
+
+async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
+    with suppress(ConnectionError):  # it does not want to read all of it
+        stream.write(given)
+        await stream.drain()
+        stream.close()
+        await stream.wait_closed()
+
+
+async def _read(stream: asyncio.StreamReader) -> str:
+    kept = b""
+    while piece := await stream.read(_PIECE):
+        kept += piece[: _KEPT - len(kept)]
+    return kept.decode(errors="replace")
+
+
+async def _finish(process: Process) -> None:
+    """End whatever is left of it: what it started in the background too, which could write for ever."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

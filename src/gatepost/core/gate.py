@@ -1,0 +1,302 @@
+"""
+A gate: a named condition that keeps somebody from stopping until it has ended.
+
+    pending --+-- resolved    what it waits for has come
+              +-- expired     its deadline came first
+              +-- orphaned    what it waits for is gone, or whom it holds
+              `-- withdrawn   it is not needed any more
+
+What a gate waits for depends on its kind, and `awaits` says which:
+
+    human      that somebody resolves it: a name; by default whoever owns the one it holds
+    decision   the answer to a decision: its id; asking makes such a gate
+    timer      its own deadline, which resolves it
+    event      an event of its owner's that comes later: TYPE or TYPE:SOURCE
+    mail       mail to its owner from a sender: a name
+    command    a command that ends with 0 (1 says not yet): the command line
+    ci         a run or a pull request on GitHub: run:ID or pr:NUMBER, with @OWNER/NAME where it is not clear
+
+Whether a pending gate holds now is a pure function of what is stored and of the time (`Gate.holds`): a deadline counts
+though nobody may be alive to write down that it has passed.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from gatepost.core import line, text
+from gatepost.core.event import Type
+from gatepost.core.instants import LAST, LONGEST, Duration, Instant, rfc3339
+from gatepost.errors import Invalid
+
+#: how it begins what somebody is told who wants to stop and may not
+CLOSED: Final = "You cannot stop yet:"
+
+_LONGEST_NAME: Final = 200
+_LONGEST_TEXT: Final = 4_000
+_CI: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
+
+
+class GateKind(StrEnum):
+    HUMAN = "human"
+    DECISION = "decision"
+    TIMER = "timer"
+    EVENT = "event"
+    MAIL = "mail"
+    COMMAND = "command"
+    CI = "ci"
+
+    @staticmethod
+    def parse(text: str) -> "GateKind":
+        try:
+            return GateKind(text)
+        except ValueError:
+            raise Invalid(f"{text!r:.60} is not a kind of gate", hint=f"use one of {', '.join(GateKind)}") from None
+
+
+class Ending(StrEnum):
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+    ORPHANED = "orphaned"
+    WITHDRAWN = "withdrawn"
+
+
+class AtDeadline(StrEnum):
+    #: it ends as expired and lets go
+    OPEN = "open"
+    #: whoever owns the one it holds is alerted, once, and it stays
+    ESCALATE = "escalate"
+
+    @staticmethod
+    def parse(text: str) -> "AtDeadline":
+        try:
+            return AtDeadline(text)
+        except ValueError:
+            raise Invalid(
+                f"{text!r:.60} is nothing to do at a deadline", hint=f"use one of {', '.join(AtDeadline)}"
+            ) from None
+
+
+class Fail(StrEnum):
+    """Whether a gate holds that nobody can look at: its command is broken, its store out of reach."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+    @staticmethod
+    def parse(text: str) -> "Fail":
+        try:
+            return Fail(text)
+        except ValueError:
+            raise Invalid(f"{text!r:.60} is not a way to fail", hint=f"use one of {', '.join(Fail)}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How a gate ended. There is one, and the first counts."""
+
+    ending: Ending
+    reason: str
+    #: who ended it; None when it ended by itself
+    by: str | None
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    id: str
+    name: str
+    kind: GateKind
+    #: whom it keeps from stopping
+    owner: str
+    #: None for the house
+    made_by: str | None
+    awaits: str | None
+    #: what its owner is told
+    instruction: str
+    #: who else is told when it ends
+    waiters: tuple[str, ...]
+    deadline: Instant | None
+    at_deadline: AtDeadline
+    fail: Fail
+    #: why the last look at it failed; None when it did not
+    trouble: str | None
+    escalated_at: Instant | None
+    created_at: Instant
+    resolution: Resolution | None
+    number: int = 0
+
+    @property
+    def pending(self) -> bool:
+        return self.resolution is None
+
+    def overdue(self, now: Instant) -> bool:
+        """Whether its deadline has passed and nobody has written down yet what becomes of it."""
+        return self.pending and self.deadline is not None and self.deadline <= now
+
+    def holds(self, now: Instant) -> bool:
+        """Whether its owner may not stop now."""
+        if not self.pending or (self.trouble is not None and self.fail is Fail.OPEN):
+            return False
+        return not self.overdue(now) or (self.at_deadline is AtDeadline.ESCALATE and self.kind is not GateKind.TIMER)
+
+    @property
+    def concerned(self) -> frozenset[str]:
+        """Who may see it: whom it holds, who made it, who resolves it, who waits for it."""
+        awaited = self.awaits if self.kind is GateKind.HUMAN else None
+        return frozenset(name for name in (self.owner, self.made_by, awaited, *self.waiters) if name is not None)
+
+    def concerns(self, name: str) -> bool:
+        return name in self.concerned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateWish:
+    """A gate to make. A deadline is said as an instant or as how long from now."""
+
+    name: str
+    kind: GateKind = GateKind.HUMAN
+    #: by default whoever makes it
+    owner: str | None = None
+    awaits: str | None = None
+    instruction: str = ""
+    waiters: tuple[str, ...] = ()
+    deadline: Instant | None = None
+    within: Duration | None = None
+    at_deadline: AtDeadline = AtDeadline.OPEN
+    fail: Fail = Fail.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a gate waits for has come."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What a gate waits for will not come any more."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """It could not be seen."""
+
+    reason: str
+
+
+#: what a look at a gate has shown
+Sight = Met | Gone | NotYet | Troubled
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A run (`run`) or a pull request (`pr`) on GitHub."""
+
+    what: str
+    id: str
+    #: OWNER/NAME; None for the one that belongs to the folder
+    repository: str | None
+
+
+def checked(wish: GateWish) -> GateWish:
+    """Return the wish if such a gate can be, whoever it is about."""
+    named(wish.name)
+    short("instruction", wish.instruction)
+    if wish.kind is GateKind.DECISION:
+        raise Invalid("a gate of the kind 'decision' is made by asking", hint="use `gatepost decision ask`")
+    if wish.kind is GateKind.TIMER and wish.deadline is None and wish.within is None:
+        raise Invalid("a timer needs a deadline", hint="say within (10m) or deadline (2026-02-20T10:00:00Z)")
+    match wish.kind, wish.awaits:
+        case GateKind.TIMER, str() as awaits:
+            raise Invalid(f"a timer awaits its deadline, not {awaits!r:.60}")
+        case GateKind.EVENT, str() as awaits:
+            awaited_event(awaits)
+        case GateKind.CI, str() as awaits:
+            awaited_check(awaits)
+        case GateKind.COMMAND, str() as awaits:
+            if not short("command", awaits).strip():
+                raise Invalid("the command is empty")
+        case ((GateKind.EVENT | GateKind.MAIL | GateKind.COMMAND | GateKind.CI), None):
+            raise Invalid(f"a gate of the kind {wish.kind.value!r} must say what it awaits", hint=_AWAITS[wish.kind])
+        case _:
+            pass
+    return wish
+
+
+_AWAITS: Final = {
+    GateKind.EVENT: "TYPE or TYPE:SOURCE, such as service:jira-webhook",
+    GateKind.MAIL: "the name of a sender",
+    GateKind.COMMAND: "a command line",
+    GateKind.CI: "run:ID or pr:NUMBER, with @OWNER/NAME if need be",
+}
+
+
+def named(name: str) -> str:
+    """Return the text if it can be the name of a gate."""
+    if len(name) > _LONGEST_NAME or not name.strip() or not name.isprintable():
+        raise Invalid(
+            f"{name!r:.60} is not a name of a gate", hint=f"use up to {_LONGEST_NAME} printable characters on one line"
+        )
+    return name
+
+
+def short(what: str, given: str) -> str:
+    """Return the text if it can be stored beside a gate."""
+    if len(given) > _LONGEST_TEXT:
+        raise Invalid(f"the {what} has {len(given)} characters, over the limit of {_LONGEST_TEXT}")
+    return text.storable(what, given)
+
+
+def until(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
+    """When a deadline is that may be said in either way."""
+    if deadline is not None and within is not None:
+        raise Invalid("a deadline is said in one way, not in two", hint="give deadline or within")
+    if within is not None:
+        if not 0 < within <= LONGEST:
+            raise Invalid(f"{within} is no time to wait", hint="it must be over zero and at most a hundred years")
+        return now + within
+    if deadline is not None and not now < deadline <= LAST:
+        raise Invalid(f"the deadline {_moment(deadline)} has passed", hint="name a time to come")
+    return deadline
+
+
+def awaited_event(awaits: str) -> tuple[Type, str | None]:
+    """The type of event that a gate waits for, and the source if only one counts."""
+    kind, colon, source = awaits.partition(":")
+    if colon and not source:
+        raise Invalid(f"{awaits!r:.60} names no source", hint=_AWAITS[GateKind.EVENT])
+    return Type.parse(kind), short("source", source) if colon else None
+
+
+def awaited_check(awaits: str) -> Check:
+    found = _CI.fullmatch(awaits)
+    if found is None:
+        raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS[GateKind.CI])
+    return Check(found[1], found[2], found[3])
+
+
+def instruction(gates: Sequence[Gate]) -> str:
+    """What somebody is told who wants to stop and may not: a line for each gate that holds."""
+    head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
+    return "\n".join([f"{CLOSED} {head} still closed.", *map(_told, gates)])
+
+
+def _told(gate: Gate) -> str:
+    notes = [gate.id] + ([f"until {_moment(gate.deadline)}"] if gate.deadline is not None else [])
+    words = f": {line.quote(gate.instruction)}" if gate.instruction else ""
+    return f"- {line.title(gate.name)}{words} ({', '.join(notes)})"
+
+
+def _moment(at: Instant) -> str:
+    return rfc3339(at - at % 1_000_000) if 0 <= at <= LAST else str(at)

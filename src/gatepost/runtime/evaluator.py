@@ -1,0 +1,131 @@
+"""
+The evaluator: looks at the world outside for gates that wait for something there.
+
+    command   exit 0: resolved    1: not yet    127: orphaned, it is gone    anything else, or too long: trouble
+    ci        by `gh`: success or merged: resolved    failed, closed, not found: orphaned    running: not yet
+
+A gate is taken by row for as long as a look may take, so that two processes do not look at once; if whoever looks is
+stopped, another one looks after that. Deadlines do not wait for it (`keeper`). A look that could not be had is trouble:
+the gate says so, its owner is alerted once, and `fail` decides whether it holds meanwhile.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gatepost.actions import gates
+from gatepost.core import gate as rules
+from gatepost.core.gate import Check, Gate, GateKind, Gone, Met, NotYet, Sight, Troubled
+from gatepost.core.instants import SECOND, Duration
+from gatepost.core.ring import Ring
+from gatepost.ports.command import NOT_FOUND, Commands, Ran
+from gatepost.ports.store import Reader, Store
+from gatepost.ports.transport import Signal
+
+#: gates looked at side by side
+_AT_ONCE: Final = 8
+#: how a run on GitHub ends that has done what it should
+_GOOD: Final = ("success", "skipped", "neutral")
+#: what `gh` says of something that is not there
+_MISSING: Final = ("404", "not found", "could not resolve to a")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluator:
+    store: Store
+    commands: Commands
+    #: whether commands of users may be run
+    allowed: bool
+    #: between looks at one gate
+    interval: Duration
+    #: how long one look may take
+    limit: Duration
+
+    async def look(self) -> float | None:
+        """Look at what is due; return in how many seconds there is more."""
+        hold = self.limit + 30 * SECOND
+        while taken := await self.store.run(gates.take, hold=hold, limit=_AT_ONCE, lane="gates"):
+            sights = await asyncio.gather(*map(self._see, taken))
+            for gate, sight in zip(taken, sights, strict=True):
+                await self.store.run(gates.looked, gate.id, sight, again_in=self.interval, lane="gates")
+        return await self.store.read(_wait)
+
+    async def _see(self, gate: Gate) -> Sight:
+        assert gate.awaits is not None
+        if gate.kind is GateKind.CI:
+            check = rules.awaited_check(gate.awaits)
+            return _checked(check, await self._run(_asking(check)))
+        if not self.allowed:
+            return Troubled("commands are not run here: gates.commands is not set")
+        return _commanded(await self._run(gate.awaits))
+
+    async def _run(self, command: str | Sequence[str]) -> Ran:
+        return await self.commands.run(command, limit=self.limit / SECOND)
+
+
+def wakes(signal: Signal) -> bool:
+    """Whether a signal says that there is a new gate."""
+    return isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "opened"
+
+
+def _commanded(ran: Ran) -> Sight:
+    match ran.code:
+        case 0:
+            return Met(ran.said)
+        case 1:
+            return NotYet()
+        case None:
+            return Troubled("the command took too long")
+        case 127:
+            return Gone(ran.said or "the command is not there")
+        case code:
+            return Troubled(f"the command ended with {code}" + (f": {ran.said}" if ran.said else ""))
+
+
+def _asking(check: Check) -> list[str]:
+    fields = "status,conclusion" if check.what == "run" else "state"
+    where = ["--repo", check.repository] if check.repository is not None else []
+    return ["gh", check.what, "view", check.id, *where, "--json", fields]
+
+
+def _checked(check: Check, ran: Ran) -> Sight:
+    if ran.code == NOT_FOUND:
+        return Troubled("`gh` is not here, which says how things stand on GitHub")
+    if ran.code is None:
+        return Troubled("`gh` took too long")
+    if ran.code != 0:
+        reason = ran.said or f"`gh` ended with {ran.code}"
+        gone = any(word in (ran.stdout + ran.stderr).lower() for word in _MISSING)
+        return Gone(f"{check.what} {check.id} is not there: {reason}") if gone else Troubled(reason)
+    try:
+        found = json.loads(ran.stdout)
+    except ValueError:
+        return Troubled(f"`gh` answered what cannot be read: {ran.said:.200}")
+    if not isinstance(found, dict):
+        return Troubled(f"`gh` answered what cannot be read: {ran.said:.200}")
+    return _of_run(check, found) if check.what == "run" else _of_request(check, found)
+
+
+def _of_run(check: Check, found: dict[str, Any]) -> Sight:
+    if str(found.get("status", "")).lower() != "completed":
+        return NotYet()
+    conclusion = str(found.get("conclusion", "")).lower()
+    words = f"the run {check.id} has ended: {conclusion}"
+    return Met(words) if conclusion in _GOOD else Gone(words)
+
+
+def _of_request(check: Check, found: dict[str, Any]) -> Sight:
+    match str(found.get("state", "")).lower():
+        case "merged":
+            return Met(f"the pull request {check.id} is merged")
+        case "closed":
+            return Gone(f"the pull request {check.id} was closed without being merged")
+        case _:
+            return NotYet()
+
+
+def _wait(reader: Reader) -> float | None:
+    due = gates.next_look(reader)
+    return max(0.0, (due - reader.now) / SECOND) if due is not None else None

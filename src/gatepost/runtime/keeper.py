@@ -1,0 +1,55 @@
+"""
+The keeper: ends gates and decisions that have run out of time, or for which what they wait for has come.
+
+It looks when the next deadline is and says so, at most a few seconds ahead. Any number keep side by side on one store,
+without a leader (`actions/endings.py`), so that no deadline depends on one process: if one is stopped, another one ends
+what is due. It writes only when something is due.
+"""
+
+from typing import Final
+
+from gatepost.actions import endings
+from gatepost.core.instants import SECOND
+from gatepost.core.ring import Ring
+from gatepost.ports.store import Reader, Store
+from gatepost.ports.transport import Signal
+
+#: seconds to sleep at most
+LONGEST: Final = 5.0
+#: seconds to leave to another keeper that has in hand what is due
+_SHORTEST: Final = 0.1
+
+
+class Keeper:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: whose inbox something is waited for in, as of the last look
+        self._watched: frozenset[str] = frozenset()
+
+    async def look(self) -> float:
+        """End what is over; return in how many seconds to look again."""
+        while True:
+            wait, watched = await self._store.read(_seen)
+            if not watched <= self._watched:
+                # What came to one of these since that look rang in vain: look once more, now that it would not.
+                self._watched = watched
+                continue
+            self._watched = watched
+            if wait > 0:
+                return wait
+            if not await self._store.run(endings.settle, lane="gates"):
+                return _SHORTEST
+
+    def wakes(self, signal: Signal) -> bool:
+        """Whether a signal says that there may be something to end before the next look."""
+        if not isinstance(signal, Ring):
+            return False
+        return signal.recipient.startswith("gate:") or signal.recipient in self._watched
+
+
+def _seen(reader: Reader) -> tuple[float, frozenset[str]]:
+    due = endings.next_due(reader)
+    watched = endings.watching(reader)
+    if watched and endings.came(reader):
+        return 0.0, watched
+    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND), watched

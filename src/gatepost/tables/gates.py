@@ -1,0 +1,176 @@
+"""Gates, who waits for them, and how they ended."""
+
+from collections.abc import Sequence
+
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
+from gatepost.core.instants import Instant
+from gatepost.ports.store import Reader, Row, Work
+
+
+def insert(
+    work: Work,
+    gate: Gate,
+    *,
+    owner: int,
+    made_by: int | None,
+    awaited: int | None = None,
+    event_type: str | None = None,
+    event_source: str | None = None,
+    since: int | None = None,
+    look_at: Instant | None = None,
+) -> int:
+    row = work.one(
+        "gates/insert",
+        id=gate.id,
+        name=gate.name,
+        kind=gate.kind,
+        owner=owner,
+        made_by=made_by,
+        awaits=gate.awaits,
+        awaited=awaited,
+        event_type=event_type,
+        event_source=event_source,
+        since=since,
+        instruction=gate.instruction,
+        deadline=gate.deadline,
+        at_deadline=gate.at_deadline,
+        fail=gate.fail,
+        look_at=look_at,
+        now=gate.created_at,
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def lock(work: Work, id: str) -> Gate | None:
+    """Read a gate that nobody else ends, or changes, until the commit."""
+    return read(work, id) if work.one("gates/lock", id=id) else None
+
+
+def read(reader: Reader, id: str) -> Gate | None:
+    row = reader.one("gates/read", id=id)
+    return _gates(reader, [row])[0] if row else None
+
+
+def page(
+    reader: Reader,
+    *,
+    owner: int | None,
+    waiter: int | None,
+    concerned: int | None,
+    kind: GateKind | None,
+    pending: bool | None,
+    after: int,
+    most: int,
+) -> list[Gate]:
+    """Gates in the order they were made."""
+    rows = reader.all(
+        "gates/list",
+        owner=owner,
+        waiter=waiter,
+        concerned=concerned,
+        kind=kind,
+        pending=pending,
+        after=after,
+        most=most,
+    )
+    return _gates(reader, rows)
+
+
+def pending(reader: Reader, owner: int) -> list[Gate]:
+    return _gates(reader, reader.all("gates/pending", owner=owner))
+
+
+def wait(work: Work, gate: int, entity: int) -> None:
+    """Let somebody be told when a gate ends; whoever is already stays so."""
+    work.run("waiters/insert", gate=gate, entity=entity)
+
+
+def end(work: Work, gate: int, ending: Ending, reason: str, by: int | None) -> bool:
+    """Write down how a gate ended; say whether that is how."""
+    if work.run("resolutions/insert", gate=gate, ending=ending, reason=reason, ended_by=by, now=work.now) == 0:
+        return False
+    work.run("gates/end", number=gate, now=work.now)
+    return True
+
+
+def postpone(work: Work, gate: int, deadline: Instant | None) -> None:
+    work.run("gates/postpone", number=gate, deadline=deadline)
+
+
+def due(work: Work, most: int) -> list[str]:
+    """Take gates whose deadline has come, the longest due first, but for those that somebody else has in hand."""
+    return [row[0] for row in work.all("gates/due", now=work.now, most=most)]
+
+
+def next_due(reader: Reader) -> Instant | None:
+    row = reader.one("gates/next_due")
+    return row[0] if row else None
+
+
+def matched(reader: Reader, most: int) -> list[tuple[str, str]]:
+    """Gates for which the event has come that they wait for, and that event."""
+    return [(row[0], row[1]) for row in reader.all("gates/matched", most=most)]
+
+
+def watching(reader: Reader) -> list[str]:
+    """Who has a gate that waits for something to come to them."""
+    return [row[0] for row in reader.all("gates/watching")]
+
+
+def left_behind(reader: Reader, entity: int) -> list[str]:
+    return [row[0] for row in reader.all("gates/left_behind", entity=entity)]
+
+
+def escalate(work: Work, gate: int) -> None:
+    work.run("gates/escalate", number=gate, now=work.now)
+
+
+def take(work: Work, until: Instant, most: int) -> list[str]:
+    """Take gates that somebody has to look at; unless they say what they saw, another may look from then on."""
+    return [row[0] for row in work.all("gates/take", until=until, now=work.now, most=most)]
+
+
+def next_look(reader: Reader) -> Instant | None:
+    row = reader.one("gates/next_look")
+    return row[0] if row else None
+
+
+def looked(work: Work, gate: int, *, trouble: str | None, look_at: Instant) -> None:
+    work.run("gates/looked", number=gate, trouble=trouble, look_at=look_at)
+
+
+def reap(work: Work, before: Instant, most: int) -> int:
+    """Delete those that ended before then, but for those of decisions and those that plans still name."""
+    return work.run("gates/reap", before=before, most=most)
+
+
+def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
+    waiters: dict[int, tuple[str, ...]] = {}
+    if rows:
+        for gate, name in reader.all("waiters/of_gates", gates=[row[0] for row in rows]):
+            waiters[gate] = (*waiters.get(gate, ()), name)
+    return [_gate(row, waiters.get(row[0], ())) for row in rows]
+
+
+def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
+    number, id, name, kind, owner, made_by, awaits, instruction, deadline = row[:9]
+    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at = row[9:]
+    return Gate(
+        id=id,
+        name=name,
+        kind=GateKind(kind),
+        owner=owner,
+        made_by=made_by,
+        awaits=awaits,
+        instruction=instruction,
+        waiters=waiters,
+        deadline=deadline,
+        at_deadline=AtDeadline(at_deadline),
+        fail=Fail(fail),
+        trouble=trouble,
+        escalated_at=escalated_at,
+        created_at=created_at,
+        resolution=Resolution(ending=Ending(ending), reason=reason, by=by, at=ended_at) if ending else None,
+        number=number,
+    )

@@ -1,0 +1,1 @@
+SELECT q.* FROM questions q WHERE q.gate = :gate

@@ -1,0 +1,1 @@
+SELECT * FROM questions WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT coalesce(max(arrival), 0) FROM events WHERE created_at <= :at

@@ -1,0 +1,1 @@
+UPDATE gates SET ended_at = :now WHERE number = :number

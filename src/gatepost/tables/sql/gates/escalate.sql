@@ -1,0 +1,1 @@
+UPDATE gates SET escalated_at = :now WHERE number = :number

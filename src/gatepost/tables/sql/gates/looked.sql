@@ -1,0 +1,1 @@
+UPDATE gates SET trouble = :trouble, look_at = :look_at WHERE number = :number

@@ -1,0 +1,5 @@
+SELECT h.*
+FROM gates g
+JOIN gatehouse h ON h.number = g.number
+WHERE g.owner = :owner AND g.ended_at IS NULL
+ORDER BY g.number

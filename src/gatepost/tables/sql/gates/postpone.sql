@@ -1,0 +1,1 @@
+UPDATE gates SET deadline = :deadline WHERE number = :number

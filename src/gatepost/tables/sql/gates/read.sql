@@ -1,0 +1,1 @@
+SELECT * FROM gatehouse WHERE id = :id

@@ -1,0 +1,1 @@
+UPDATE runs SET refusals = refusals + 1 WHERE number = :number RETURNING refusals

@@ -1,0 +1,1 @@
+UPDATE sessions SET hops = :hops, seen_at = :now WHERE id = :id

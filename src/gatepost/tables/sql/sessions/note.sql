@@ -1,0 +1,1 @@
+UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT number FROM gates WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT version, oldest FROM schema_version

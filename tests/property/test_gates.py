@@ -1,0 +1,154 @@
+"""
+The rules of gates and decisions, for any gate and any reply; and both stores against a model of them, step by step:
+whoever does what in whatever order, a gate ends once, a round has one answer, and everybody has heard what they should.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.core import decision as decisions
+from gatepost.core import gate as gates
+from gatepost.core.decision import Decision, Option, Outcome, Reply
+from gatepost.core.event import Priority, Ref
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
+from gatepost.errors import Conflict, Invalid
+from tests.property.gatehouse import GateMachine
+from tests.property.machines import run_on_postgres, run_on_sqlite
+from tests.property.texts import texts
+
+NOW = 1_000_000_000
+
+ended = st.builds(
+    Resolution, ending=st.sampled_from(Ending), reason=texts, by=st.sampled_from([None, "bob"]), at=st.just(NOW)
+)
+any_gate = st.builds(
+    Gate,
+    id=st.just("gate_" + "0" * 32),
+    name=texts,
+    kind=st.sampled_from(GateKind),
+    owner=st.just("ann"),
+    made_by=st.none(),
+    awaits=st.none(),
+    instruction=texts,
+    waiters=st.just(()),
+    deadline=st.none() | st.integers(NOW - 2, NOW + 2),
+    at_deadline=st.sampled_from(AtDeadline),
+    fail=st.sampled_from(Fail),
+    trouble=st.sampled_from([None, "no gh"]),
+    escalated_at=st.sampled_from([None, NOW]),
+    created_at=st.just(0),
+    resolution=st.none() | ended,
+)
+options = st.lists(
+    st.builds(Option, id=st.sampled_from("abcd"), label=texts, description=texts),
+    unique_by=lambda one: one.id,
+    max_size=3,
+).map(tuple)
+any_decision = st.builds(
+    lambda options, iteration, free_text: Decision(
+        id="dec_" + "0" * 32,
+        gate="gate_" + "0" * 32,
+        asker="ann",
+        asked=("husam",),
+        question="Ship?",
+        options=options,
+        free_text=free_text,
+        urgency=Priority.NORMAL,
+        default=None,
+        deadline=None,
+        context=None,
+        context_hash=decisions.digest("Ship?", options, None, None),
+        ref=None,
+        session=None,
+        iteration=iteration,
+        guidance=None,
+        created_at=0,
+        answers=(),
+    ),
+    options,
+    st.integers(1, decisions.MOST_ROUNDS),
+    st.booleans(),
+)
+replies = st.builds(
+    Reply,
+    option=st.sampled_from([None, "a", "b", "z"]),
+    text=st.sampled_from([None, "", " ", "hm"]),
+    again=st.booleans(),
+    reject=st.booleans(),
+    context_hash=st.none() | st.just("0" * 64),
+)
+
+
+@given(any_gate)
+def test_what_has_ended_holds_nobody_and_what_has_not_says_why_it_does_not(gate: Gate) -> None:
+    open_at = gate.deadline is not None and (gate.at_deadline is AtDeadline.OPEN or gate.kind is GateKind.TIMER)
+    excused = (open_at and gate.overdue(NOW)) or (gate.trouble is not None and gate.fail is Fail.OPEN)
+    assert gate.holds(NOW) is (gate.pending and not excused)
+    if not gate.pending:
+        assert not gate.overdue(NOW)
+
+
+@given(any_gate, st.integers(0, 5))
+def test_a_gate_that_lets_go_in_time_does_not_hold_again_later(gate: Gate, later: int) -> None:
+    if not gate.holds(NOW):
+        assert not gate.holds(NOW + later)
+
+
+@given(st.lists(any_gate, min_size=1, max_size=5))
+def test_the_instruction_has_a_line_for_each_gate_whatever_is_in_it(found: list[Gate]) -> None:
+    lines = gates.instruction(found).splitlines()
+    assert len(lines) == len(found) + 1
+    assert all(line.startswith("- ") and "<" not in line for line in lines[1:])
+
+
+@given(any_decision, replies)
+def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision: Decision, reply: Reply) -> None:
+    said = bool(reply.text and reply.text.strip())
+    wishes = [reply.again, reply.reject, reply.option is not None]
+    try:
+        outcome = decisions.settle(decision, reply)
+    except Conflict:
+        assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MOST_ROUNDS)
+    except Invalid:
+        known = reply.option in {None, *(each.id for each in decision.options)}
+        alone = reply.option is None and not reply.reject
+        assert not known or sum(wishes) > 1 or (alone and not (said and decision.free_text))
+    else:
+        assert reply.context_hash is None
+        assert sum(wishes) <= 1
+        assert (outcome is Outcome.REJECTED) is reply.reject
+        assert (outcome is Outcome.AGAIN) is reply.again
+        assert reply.reject or reply.option in {each.id for each in decision.options} or (said and decision.free_text)
+
+
+words = st.sampled_from(["a", "b", "a:b", ":", "\ud800", '"', "[]"])
+some = st.lists(st.builds(Option, id=words, label=words, description=words), max_size=2).map(tuple)
+asked = st.tuples(words, some, st.none() | st.builds(Ref, words, words), st.none() | words)
+
+
+@given(asked, asked)
+def test_two_questions_have_one_hash_only_if_they_are_one(
+    one: tuple[str, tuple[Option, ...], Ref | None, str | None],
+    other: tuple[str, tuple[Option, ...], Ref | None, str | None],
+) -> None:
+    assert (decisions.digest(*one) == decisions.digest(*other)) is (one == other)
+    changed = (one[0], (*one[1], Option(id="x", label="y")), one[2], one[3])
+    assert decisions.digest(*one) != decisions.digest(*changed)
+
+
+@given(st.text(max_size=30))
+def test_what_is_awaited_is_read_or_refused(text: str) -> None:
+    for read in (gates.awaited_event, gates.awaited_check):
+        with suppress(Invalid):
+            read(text)
+
+
+def test_gates_and_decisions_on_sqlite(tmp_path: Path) -> None:
+    run_on_sqlite(GateMachine, tmp_path, examples=50, steps=40)
+
+
+def test_gates_and_decisions_on_postgres(swept_url: str) -> None:
+    run_on_postgres(GateMachine, swept_url, examples=10, steps=40)

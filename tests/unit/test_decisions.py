@@ -1,0 +1,407 @@
+"""Decisions: who is asked, whose answer counts, and what whoever asked hears of it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gatepost.actions import decisions, directory, endings, errands, gates, inbox, upkeep
+from gatepost.core.decision import Decision, DecisionStatus, Option, Outcome, Question, Reply
+from gatepost.core.entity import Kind
+from gatepost.core.event import Item, Priority, Ref, State, Type
+from gatepost.core.gate import Ending
+from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.limits import Limits
+from gatepost.core.line import line
+from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
+from gatepost.testing import Kit
+from tests.unit.conftest import House
+
+YES_OR_NO = (Option(id="yes", label="Ship it"), Option(id="no", label="Wait", description="until Monday"))
+
+
+def asked(house: House, by: str | None = "ann", **fields: Any) -> Decision:
+    return house.store.call(decisions.ask, question(**fields), by=by)
+
+
+def question(**fields: Any) -> Question:
+    return Question(**{"question": "Ship?", "options": YES_OR_NO, "of": ("husam",)} | fields)
+
+
+def answered(house: House, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
+    return house.store.call(decisions.answer, decision.id, Reply(**reply), by=by)
+
+
+def shown(house: House, decision: Decision) -> Decision:
+    return house.store.look(decisions.show, decision.id)
+
+
+def heard(house: House, name: str) -> list[Item]:
+    return house.store.look(inbox.page, name, type=Type.DECISION, limit=1_000)
+
+
+def settle(house: House) -> None:
+    while house.store.call(endings.settle):
+        pass
+
+
+class TestAsking:
+    def test_those_asked_are_told_and_whoever_asks_is_held(self, house: House) -> None:
+        made = asked(
+            house,
+            of=("husam", "team:red"),
+            context="all tests pass",
+            ref=Ref("task", "7"),
+            urgency=Priority.HIGH,
+            default="no",
+            within=2 * HOUR,
+            session="s-1",
+        )
+        assert (made.asker, made.asked, made.status, made.iteration) == ("ann", ("husam", "bob"), "pending", 1)
+        assert shown(house, made) == made
+        [gate] = house.store.look(gates.blocking, "ann")
+        assert (gate.id, gate.awaits, gate.deadline) == (made.gate, made.id, made.deadline)
+        [item] = heard(house, "husam")
+        assert item.event.key == f"decision:{made.id}:1"
+        assert (item.event.priority, item.event.data["contextHash"]) == (Priority.HIGH, made.context_hash)
+        assert [option["id"] for option in item.event.data["options"]] == ["yes", "no"]
+        assert line(item.event) == (
+            f'[Decision {made.id}] asked by ann: "Ship? Options: yes (Ship it); no (Wait), until Monday.'
+            ' Without an answer until 2026-02-18T11:00:00Z no counts." (context "all tests pass")'
+        )
+        assert (len(heard(house, "bob")), heard(house, "ann")) == (1, [])
+        assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.rings}
+        assert house.balanced()
+
+    def test_without_an_address_whoever_owns_the_asker_is_asked(self, house: House) -> None:
+        house.store.call(directory.update, "ann", owner="bob")
+        assert asked(house, of=()).asked == ("bob",)
+
+    @pytest.mark.parametrize(
+        ("by", "fields", "error"),
+        [
+            (None, {}, Invalid),
+            ("nobody", {}, UnknownAddress),
+            ("ann", {"question": " \n"}, Invalid),
+            ("ann", {"question": "x" * 10_001}, Invalid),
+            ("ann", {"question": "a\x00b"}, Invalid),
+            ("ann", {"context": "\ud800"}, Invalid),
+            ("ann", {"options": ()}, Invalid),
+            ("ann", {"options": (Option(id="a b", label="x"),)}, Invalid),
+            ("ann", {"options": (Option(id="a", label=" "),)}, Invalid),
+            ("ann", {"options": (*YES_OR_NO, Option(id="yes", label="x"))}, Invalid),
+            ("ann", {"options": tuple(Option(id=str(number), label="x") for number in range(21))}, Invalid),
+            ("ann", {"default": "maybe", "within": HOUR}, Invalid),
+            ("ann", {"default": "yes"}, Invalid),
+            ("ann", {"within": 0}, Invalid),
+            ("ann", {"deadline": 1}, Invalid),
+            ("ann", {"of": ("nobody",)}, UnknownAddress),
+            ("ann", {"of": ("team:blue",)}, UnknownAddress),
+            ("ann", {"of": ("*",)}, Invalid),
+            ("ann", {"of": ("ann",)}, Invalid),
+        ],
+    )
+    def test_what_nobody_could_answer_is_refused_and_nothing_is_stored(
+        self, house: House, by: str | None, fields: dict[str, Any], error: type[GatepostError]
+    ) -> None:
+        with pytest.raises(error):
+            asked(house, by, **fields)
+        assert (house.store.look(decisions.page), house.store.look(gates.page)) == ([], [])
+        assert house.bell.rings == []
+
+    def test_a_list_has_what_is_asked_for(self, house: House) -> None:
+        one = asked(house, session="s-1")
+        house.clock.advance(HOUR)
+        two = asked(house, "bob", of=("admin", "husam"))
+        answered(house, one, option="yes")
+
+        def ids(**wanted: Any) -> list[str]:
+            return [made.id for made in house.store.look(decisions.page, **wanted)]
+
+        assert ids() == ids(asked="husam") == ids(concerning="husam") == [one.id, two.id]
+        assert ids(asker="ann") == ids(session="s-1") == ids(pending=False) == ids(concerning="ann") == [one.id]
+        assert ids(pending=True) == ids(asked="admin") == ids(after=one.number) == [two.id]
+        assert ids(since=house.clock.now()) == [one.id]
+        house.clock.advance(1)
+        assert ids(since=house.clock.now()) == []
+        with pytest.raises(NotFound):
+            house.store.look(decisions.show, two.id, as_="ann")
+        assert house.store.look(decisions.show, two.id, as_="admin").id == two.id
+
+
+class TestAnswering:
+    def test_the_gate_is_resolved_and_whoever_asked_is_told(self, house: House) -> None:
+        made = asked(house)
+        house.clock.advance(MINUTE)
+        over = answered(house, made, option="yes", text="go", context_hash=made.context_hash)
+        assert (over.status, over.open) == (DecisionStatus.ANSWERED, False)
+        [answer] = over.answers
+        assert (answer.outcome, answer.option, answer.text, answer.by) == (Outcome.ANSWERED, "yes", "go", "husam")
+        assert house.store.look(gates.blocking, "ann") == []
+        resolution = house.store.look(gates.show, made.gate).resolution
+        assert resolution is not None
+        assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
+        [item] = heard(house, "ann")
+        assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
+        assert line(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
+        assert house.store.look(inbox.page, "ann", type=Type.GATE) == []
+        assert house.balanced()
+
+    @pytest.mark.parametrize(
+        ("fields", "reply", "error"),
+        [
+            ({}, {}, Invalid),
+            ({}, {"option": "maybe"}, Invalid),
+            ({}, {"text": "hm"}, Invalid),
+            ({}, {"text": "hm", "again": True}, Invalid),
+            ({"free_text": True}, {"text": " "}, Invalid),
+            ({"free_text": True}, {"again": True}, Invalid),
+            ({"free_text": True}, {"text": "a\x00b"}, Invalid),
+            ({"free_text": True}, {"text": "x" * 10_001}, Invalid),
+            ({}, {"option": "yes", "reject": True}, Invalid),
+            ({"free_text": True}, {"option": "yes", "text": "x", "again": True}, Invalid),
+            ({"free_text": True}, {"text": "x", "again": True, "reject": True}, Invalid),
+            ({}, {"option": "yes", "context_hash": "0" * 64}, Conflict),
+        ],
+    )
+    def test_what_is_no_answer_changes_nothing(
+        self, house: House, fields: dict[str, Any], reply: dict[str, Any], error: type[GatepostError]
+    ) -> None:
+        made = asked(house, **fields)
+        with pytest.raises(error):
+            answered(house, made, **reply)
+        assert shown(house, made) == made
+        assert heard(house, "ann") == []
+
+    @pytest.mark.parametrize(
+        ("by", "error"),
+        [("bob", NotFound), ("ann", Refused), ("nobody", UnknownAddress), ("admin", None), (None, None)],
+    )
+    def test_only_who_was_asked_may_answer_and_the_administrator(
+        self, house: House, by: str | None, error: type[GatepostError] | None
+    ) -> None:
+        made = asked(house)
+        if error is None:
+            assert answered(house, made, by, option="yes").status is DecisionStatus.ANSWERED
+            return
+        with pytest.raises(error):
+            answered(house, made, by, option="yes")
+        assert shown(house, made).open
+
+    def test_of_fifty_at_once_one_wins_and_the_others_are_told_which(self, house: House) -> None:
+        people = [f"person-{number}" for number in range(50)]
+        for name in people:
+            house.register(name, Kind.HUMAN)
+        made = asked(house, of=tuple(people), free_text=True)
+
+        async def answer(name: str) -> Decision | Late:
+            reply = Reply(option="yes" if name.endswith("1") else "no", text=f"says {name}")
+            try:
+                return await house.store.run(decisions.answer, made.id, reply, by=name, lane=name)
+            except Late as late:
+                return late
+
+        async def everybody() -> list[Decision | Late]:
+            return await asyncio.gather(*map(answer, people))
+
+        outcomes = asyncio.run(everybody())
+        [winner] = [outcome for outcome in outcomes if isinstance(outcome, Decision)]
+        losers = [outcome for outcome in outcomes if isinstance(outcome, Late)]
+        assert (winner.last, len(losers)) == (shown(house, made).last, 49)
+        assert winner.last is not None
+        assert people[outcomes.index(winner)] == winner.last.by
+        for late in losers:
+            assert (late.winner["by"], late.winner["option"]) == (winner.last.by, winner.last.option)
+            assert f"answered already by {winner.last.by!r}" in late.message
+            assert f"says {winner.last.by}" in late.message
+        [item] = heard(house, "ann")
+        assert item.event.data["by"] == winner.last.by
+        assert house.balanced()
+
+    def test_what_was_asked_is_put_away_for_everybody(self, house: House) -> None:
+        made = asked(house, of=("husam", "admin", "bob"))
+        house.register("cleo")
+        other = asked(house, of=("cleo",))
+        taken = house.take("cleo")
+        answered(house, made, option="yes")
+        answered(house, other, "admin", option="no")
+        [husam], [admin], [bob], [cleo] = (heard(house, name) for name in ("husam", "admin", "bob", "cleo"))
+        assert (husam.state, admin.state, bob.state) == (State.DELIVERED, State.DELIVERED, State.DISCARDED)
+        assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", State.CLAIMED)
+        assert (house.ack(taken), house.balanced()) == (1, True)
+
+    def test_a_waiter_hears_what_was_decided(self, house: House) -> None:
+        made = asked(house)
+        house.store.call(gates.add_waiter, made.gate, "bob", by="ann")
+        answered(house, made, option="no")
+        assert [item.event.content for item in heard(house, "bob")] == ["Wait"]
+
+    def test_its_gate_ends_with_it_and_not_by_itself(self, house: House) -> None:
+        made = asked(house)
+        for verb in (gates.resolve, gates.withdraw):
+            with pytest.raises(Conflict, match="decision"):
+                house.store.call(verb, made.gate, by="admin")
+        assert shown(house, made).open
+
+
+class TestEnding:
+    @pytest.mark.parametrize(
+        ("outcome", "ending", "words", "sent_back"),
+        [
+            (Outcome.REJECTED, Ending.WITHDRAWN, 'rejected by husam: "not mine"', False),
+            (Outcome.EXPIRED, Ending.EXPIRED, "expired", False),
+            (Outcome.EXPIRED, Ending.EXPIRED, "expired", True),
+            (Outcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', False),
+            (Outcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', True),
+            (Outcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', False),
+            (Outcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', True),
+        ],
+    )
+    def test_every_end_wakes_whoever_asked(
+        self, house: House, outcome: Outcome, ending: Ending, words: str, sent_back: bool
+    ) -> None:
+        made = asked(house, free_text=True, within=HOUR)
+        if sent_back:
+            answered(house, made, text="which?", again=True)
+        match outcome:
+            case Outcome.REJECTED:
+                answered(house, made, reject=True, text="not mine")
+            case Outcome.WITHDRAWN:
+                house.store.call(decisions.withdraw, made.id, by="admin", reason="not mine")
+            case Outcome.ORPHANED:
+                house.store.call(directory.retire, "husam")
+            case _:
+                house.clock.advance(HOUR)
+                settle(house)
+        over = shown(house, made)
+        assert (over.status.value, over.open) == (outcome.value, False)
+        resolution = house.store.look(gates.show, made.gate).resolution
+        assert resolution is not None
+        assert resolution.ending is ending
+        item = heard(house, "ann")[-1]
+        assert line(item.event) == f"[Decision {made.id}] {words}"
+        assert (item.event.wakes, item.event.priority) == (True, Priority.HIGH)
+        assert [item.state for item in heard(house, "husam")] in ([State.DELIVERED], [State.DELIVERED] * 2)
+        with pytest.raises((Late, Refused)):
+            answered(house, made, "admin", option="yes")
+        with pytest.raises(Late, match=f"was {outcome} already"):
+            house.store.call(decisions.withdraw, made.id, by="ann")
+        assert house.balanced()
+
+    def test_the_default_counts_at_the_deadline(self, house: House) -> None:
+        made = asked(house, default="no", within=HOUR)
+        house.clock.advance(HOUR)
+        assert shown(house, made).overdue(house.clock.now())
+        with pytest.raises(Late, match="ran out at 2026-02-18T10:00:00Z: 'no' counts"):
+            answered(house, made, option="yes")
+        settle(house)
+        over = shown(house, made)
+        assert over.last is not None
+        assert (over.status, over.last.outcome, over.last.option, over.last.by) == ("answered", "defaulted", "no", None)
+        assert [line(item.event) for item in heard(house, "ann")] == [f'[Decision {made.id}] defaulted: "Wait"']
+
+    def test_a_question_that_was_sent_back_has_no_default(self, house: House) -> None:
+        made = asked(house, default="no", within=HOUR, free_text=True)
+        answered(house, made, text="why?", again=True)
+        house.clock.advance(HOUR)
+        settle(house)
+        assert shown(house, made).status is DecisionStatus.EXPIRED
+
+    def test_it_goes_on_while_one_of_those_asked_is_there(self, house: House) -> None:
+        made = asked(house, of=("husam", "bob"))
+        house.store.call(directory.retire, "husam")
+        assert shown(house, made).open
+        house.store.call(directory.retire, "bob")
+        assert shown(house, made).status is DecisionStatus.ORPHANED
+
+    def test_one_whose_asker_has_left_is_over(self, house: House) -> None:
+        made = asked(house)
+        house.store.call(directory.retire, "ann")
+        assert shown(house, made).status is DecisionStatus.ORPHANED
+        assert [item.state for item in heard(house, "husam")] == [State.DELIVERED]
+        assert (heard(house, "ann"), house.balanced()) == ([], True)
+
+    def test_only_who_asked_withdraws(self, house: House) -> None:
+        made = asked(house)
+        with pytest.raises(Refused):
+            house.store.call(decisions.withdraw, made.id, by="husam")
+        assert house.store.call(decisions.withdraw, made.id, by="ann").status is DecisionStatus.WITHDRAWN
+        assert heard(house, "ann") == []  # it knows
+
+    def test_a_decision_is_kept_when_other_gates_are_forgotten(self, house: House) -> None:
+        made = asked(house)
+        over = answered(house, made, option="yes")
+        house.clock.advance(30 * DAY)
+        while house.store.call(upkeep.reap):
+            pass
+        assert shown(house, made) == over
+
+
+class TestRevising:
+    def test_words_send_it_back_and_it_is_asked_anew(self, house: House) -> None:
+        made = asked(house, free_text=True)
+        back = answered(house, made, text="what does it cost?", again=True)
+        assert (back.status, back.open) == (DecisionStatus.REVISING, True)
+        assert [gate.id for gate in house.store.look(gates.blocking, "ann")] == [made.gate]
+        [item] = heard(house, "ann")
+        assert line(item.event) == f'[Decision {made.id}] again by husam: "what does it cost?"'
+        with pytest.raises(Late, match="was sent back by 'husam'"):
+            answered(house, made, option="yes")
+        anew = house.store.call(decisions.revise, made.id, question(question="Ship for 5?"), by="ann")
+        assert (anew.iteration, anew.guidance, anew.status) == (2, "what does it cost?", DecisionStatus.PENDING)
+        assert (anew.asked, anew.context_hash == made.context_hash) == (("husam",), False)
+        assert [item.state for item in heard(house, "husam")] == [State.DELIVERED, State.PENDING]
+        with pytest.raises(Conflict, match="has changed"):
+            answered(house, made, option="yes", context_hash=made.context_hash)
+        over = answered(house, made, option="yes", context_hash=anew.context_hash)
+        assert [answer.outcome for answer in over.answers] == ["again", "answered"]
+        assert [item.event.key for item in heard(house, "ann")] == [f"decision:{made.id}:{each}" for each in (1, 2)]
+        assert house.balanced()
+
+    def test_a_question_may_be_put_right_before_anybody_answers(self, house: House) -> None:
+        made = asked(house, within=HOUR)
+        anew = house.store.call(decisions.revise, made.id, question(question="Ship now?", within=2 * HOUR), by="ann")
+        assert (anew.iteration, anew.guidance, anew.deadline) == (2, None, house.clock.now() + 2 * HOUR)
+        with pytest.raises(Conflict):
+            answered(house, made, option="yes", context_hash=made.context_hash)
+        house.clock.advance(HOUR)
+        settle(house)
+        assert answered(house, made, option="yes").status is DecisionStatus.ANSWERED
+
+    def test_three_rounds_are_the_most(self, house: House) -> None:
+        made = asked(house, free_text=True)
+        for _ in range(2):
+            answered(house, made, text="hm", again=True)
+            house.store.call(decisions.revise, made.id, question(free_text=True), by="ann")
+        with pytest.raises(Conflict, match="3 times"):
+            answered(house, made, text="hm", again=True)
+        with pytest.raises(Conflict, match="3 times"):
+            house.store.call(decisions.revise, made.id, question(), by="ann")
+        assert answered(house, made, text="yes").status is DecisionStatus.ANSWERED
+
+    @pytest.mark.parametrize(("by", "error"), [("husam", Refused), ("bob", NotFound)])
+    def test_only_who_asked_revises(self, house: House, by: str, error: type[GatepostError]) -> None:
+        made = asked(house)
+        with pytest.raises(error):
+            house.store.call(decisions.revise, made.id, question(), by=by)
+        assert shown(house, made) == made
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [({"option": "yes"}, "answered"), ({"reject": True}, "rejected"), ({"text": "hm", "again": True}, "again")],
+)
+def test_an_answer_leaves_an_errand_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
+    house = House(kit)
+    store = kit.open(limits=Limits(on_answer=True))
+    made = store.call(decisions.ask, question(free_text=True), by="ann")
+    store.call(decisions.answer, made.id, Reply(**reply), by="husam")
+    [errand] = store.call(errands.take, [decisions.ERRAND], "me")
+    assert (errand.payload["decisionId"], errand.payload["outcome"], errand.payload["by"]) == (
+        made.id,
+        outcome,
+        "husam",
+    )
+    other = asked(house)
+    answered(house, other, option="yes")
+    assert store.call(errands.take, [decisions.ERRAND], "me") == []

@@ -1,0 +1,442 @@
+"""Gates: whom they hold, who may end them, and who hears of it."""
+
+from typing import Any
+
+import pytest
+
+from gatepost.actions import directory, endings, gates, inbox, plans, upkeep
+from gatepost.core import gate as core
+from gatepost.core import plan as plan_rules
+from gatepost.core.entity import Kind
+from gatepost.core.event import Ended as EndedEvent
+from gatepost.core.event import Item, Priority, State, Type, body
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
+from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND
+from gatepost.core.limits import Limits
+from gatepost.core.plan import Plan, Status
+from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+from tests.unit.conftest import House
+
+
+def made(house: House, by: str | None = "ann", **fields: Any) -> Gate:
+    return house.store.call(gates.add, GateWish(**{"name": "review"} | fields), by=by)
+
+
+def shown(house: House, gate: Gate) -> Gate:
+    return house.store.look(gates.show, gate.id)
+
+
+def blocking(house: House, name: str = "ann") -> list[str]:
+    return [gate.name for gate in house.store.look(gates.blocking, name)]
+
+
+def settle(store: Store) -> None:
+    while store.call(endings.settle):
+        pass
+
+
+def told(house: House, name: str) -> list[tuple[str, str]]:
+    """What somebody has heard of gates: how they ended, and in which words."""
+    items = house.store.look(inbox.page, name, type=Type.GATE, limit=1_000)
+    events = [body(item.event) for item in items]
+    return [(event.outcome, event.text) for event in events if isinstance(event, EndedEvent)]
+
+
+def alerts(house: House, name: str) -> list[Item]:
+    return house.store.look(inbox.page, name, type=Type.ALERT)
+
+
+class TestMaking:
+    def test_a_gate_holds_its_owner_and_whoever_resolves_it_is_told(self, house: House) -> None:
+        house.store.call(directory.update, "ann", owner="husam")
+        gate = made(house, instruction="Look at the plan", waiters=("bob",), within=HOUR)
+        assert (gate.owner, gate.made_by, gate.awaits, gate.waiters) == ("ann", "ann", "husam", ("bob",))
+        assert gate.deadline == house.clock.now() + HOUR
+        assert shown(house, gate) == gate
+        assert blocking(house) == ["review"]
+        assert blocking(house, "bob") == []
+        assert told(house, "husam") == [("opened", "Look at the plan")]
+        assert told(house, "ann") == told(house, "bob") == []
+        assert "gate:" + gate.id in {ring.recipient for ring in house.bell.rings}
+        assert house.balanced()
+
+    @pytest.mark.parametrize(
+        ("by", "fields", "error"),
+        [
+            (None, {}, Invalid),
+            ("ann", {"name": " "}, Invalid),
+            ("ann", {"name": "two\nlines"}, Invalid),
+            ("ann", {"name": "x" * 201}, Invalid),
+            ("ann", {"instruction": "x" * 4_001}, Invalid),
+            ("ann", {"instruction": "a\x00b"}, Invalid),
+            ("ann", {"owner": "nobody"}, UnknownAddress),
+            ("ann", {"owner": "team:red"}, Invalid),
+            ("ann", {"owner": "bob"}, Refused),
+            ("ann", {"awaits": "ann"}, Invalid),
+            ("ann", {"awaits": "nobody"}, UnknownAddress),
+            ("ann", {"waiters": ("nobody",)}, UnknownAddress),
+            ("ann", {"kind": GateKind.DECISION, "awaits": "dec_1"}, Invalid),
+            ("ann", {"kind": GateKind.TIMER}, Invalid),
+            ("ann", {"kind": GateKind.TIMER, "within": HOUR, "awaits": "tea"}, Invalid),
+            ("ann", {"kind": GateKind.TIMER, "deadline": 0}, Invalid),
+            ("ann", {"kind": GateKind.TIMER, "deadline": 2**62}, Invalid),
+            ("ann", {"kind": GateKind.TIMER, "within": -HOUR}, Invalid),
+            ("ann", {"kind": GateKind.TIMER, "within": HOUR, "deadline": 2**50}, Invalid),
+            ("ann", {"kind": GateKind.EVENT}, Invalid),
+            ("ann", {"kind": GateKind.EVENT, "awaits": "tea"}, Invalid),
+            ("ann", {"kind": GateKind.EVENT, "awaits": "service:"}, Invalid),
+            ("ann", {"kind": GateKind.MAIL}, Invalid),
+            ("ann", {"kind": GateKind.MAIL, "awaits": "nobody"}, UnknownAddress),
+            ("ann", {"kind": GateKind.CI, "awaits": "run:latest"}, Invalid),
+            ("ann", {"kind": GateKind.CI, "awaits": "run:1@../../etc"}, Invalid),
+            ("ann", {"kind": GateKind.COMMAND, "awaits": "true"}, Refused),
+            ("admin", {"kind": GateKind.COMMAND, "awaits": "true", "owner": "ann"}, Refused),
+        ],
+    )
+    def test_what_cannot_be_is_refused_and_nothing_is_stored(
+        self, house: House, by: str | None, fields: dict[str, Any], error: type[GatepostError]
+    ) -> None:
+        with pytest.raises(error):
+            made(house, by, **fields)
+        assert house.store.look(gates.page) == []
+        assert house.bell.rings == []
+
+    def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
+        House(kit)
+        store = kit.open(limits=Limits(commands=True))
+        wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
+        with pytest.raises(Refused, match="administrator"):
+            store.call(gates.add, wish, by="ann")
+        assert store.call(gates.add, wish, by="admin").awaits == "make check"
+
+    def test_a_list_has_what_is_asked_for(self, house: House) -> None:
+        one = made(house, waiters=("bob",))
+        two = made(house, "bob", name="rest", kind=GateKind.TIMER, within=HOUR)
+        house.store.call(gates.resolve, one.id, by="admin")
+
+        def names(**wanted: Any) -> list[str]:
+            return [gate.name for gate in house.store.look(gates.page, **wanted)]
+
+        assert names() == ["review", "rest"]
+        assert names(owner="ann") == names(waiter="bob") == names(kind=GateKind.HUMAN) == names(pending=False)
+        assert names(pending=True) == names(owner="bob") == names(after=one.number) == ["rest"]
+        assert (names(concerning="bob"), names(concerning="ann")) == (["review", "rest"], ["review"])
+        assert (names(concerning="admin"), names(concerning="husam")) == (["review", "rest"], [])
+        assert names(limit=1) == ["review"]
+        house.store.call(directory.update, "bob", owner="husam")
+        assert names(concerning="husam") == ["rest"]
+        assert house.store.look(gates.show, two.id, as_="husam").name == "rest"
+        assert house.store.look(gates.show, two.id, as_="bob").name == "rest"
+        with pytest.raises(NotFound):
+            house.store.look(gates.show, two.id, as_="ann")
+
+
+class TestEnding:
+    def test_everybody_is_told_but_whoever_ended_it(self, house: House) -> None:
+        gate = made(house, awaits="husam", waiters=("bob", "husam"))
+        house.clock.advance(MINUTE)
+        ended = house.store.call(gates.resolve, gate.id, by="husam", reason="CI green")
+        assert ended.resolution is not None
+        assert (ended.resolution.ending, ended.resolution.reason, ended.resolution.by) == (
+            "resolved",
+            "CI green",
+            "husam",
+        )
+        assert ended.resolution.at == house.clock.now()
+        assert blocking(house) == []
+        assert told(house, "ann") == told(house, "bob") == [("resolved", "review: CI green")]
+        [notice] = house.store.look(inbox.page, "husam", type=Type.GATE)
+        assert (notice.state, notice.receipt and notice.receipt.owner) == (State.DELIVERED, "husam")
+        assert house.balanced()
+
+    @pytest.mark.parametrize("second", [gates.resolve, gates.withdraw])
+    def test_the_first_ending_counts_and_the_second_is_told_how(self, house: House, second: Any) -> None:
+        gate = made(house)
+        first = house.store.call(gates.withdraw, gate.id, by="ann", reason="not needed")
+        with pytest.raises(Late, match="withdrawn already by 'ann': 'not needed'") as late:
+            house.store.call(second, gate.id, by="admin", reason="done")
+        assert late.value.winner["outcome"] == "withdrawn"
+        assert (late.value.winner["by"], late.value.winner["reason"]) == ("ann", "not needed")
+        assert shown(house, gate) == first
+        with pytest.raises(Late):
+            house.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+
+    @pytest.mark.parametrize(
+        ("fields", "verb", "by", "error"),
+        [
+            ({}, gates.resolve, "ann", Refused),  # it would open its own gate
+            ({}, gates.resolve, "bob", NotFound),
+            ({}, gates.resolve, "admin", None),
+            ({}, gates.resolve, None, None),
+            ({}, gates.withdraw, "ann", None),
+            ({"awaits": "bob"}, gates.resolve, "bob", None),
+            ({"awaits": "bob"}, gates.withdraw, "bob", Refused),
+            ({"awaits": "bob"}, gates.resolve, "husam", NotFound),
+            ({"by": "admin", "owner": "ann"}, gates.withdraw, "ann", Refused),
+            ({"by": "admin", "owner": "ann", "kind": GateKind.EVENT, "awaits": "mail"}, gates.resolve, "ann", Refused),
+            ({"kind": GateKind.EVENT, "awaits": "mail"}, gates.resolve, "ann", None),
+            ({"kind": GateKind.EVENT, "awaits": "mail", "waiters": ("bob",)}, gates.resolve, "bob", Refused),
+        ],
+    )
+    def test_who_may_end_a_gate(
+        self, house: House, fields: dict[str, Any], verb: Any, by: str | None, error: type[GatepostError] | None
+    ) -> None:
+        gate = made(house, **fields)
+        if error is None:
+            assert not house.store.call(verb, gate.id, by=by).pending
+            return
+        with pytest.raises(error):
+            house.store.call(verb, gate.id, by=by)
+        assert shown(house, gate).pending
+
+    def test_a_waiter_may_come_later_and_is_told_once(self, house: House) -> None:
+        gate = made(house)
+        for _ in range(2):
+            assert house.store.call(gates.add_waiter, gate.id, "bob", by="ann").waiters == ("bob",)
+        with pytest.raises(NotFound):
+            house.store.call(gates.add_waiter, gate.id, "husam", by="husam")
+        house.store.call(gates.resolve, gate.id, by="admin")
+        assert told(house, "bob") == [("resolved", "review")]
+
+    @pytest.mark.parametrize("reason", ["x" * 1_001, "a\x00b", "\ud800"])
+    def test_a_reason_that_cannot_be_stored_is_refused(self, house: House, reason: str) -> None:
+        gate = made(house)
+        with pytest.raises(Invalid):
+            house.store.call(gates.resolve, gate.id, by="admin", reason=reason)
+        assert shown(house, gate).pending
+
+
+class TestDeadlines:
+    @pytest.mark.parametrize(
+        ("fields", "ending"),
+        [
+            ({"kind": GateKind.TIMER}, Ending.RESOLVED),
+            ({"kind": GateKind.TIMER, "at_deadline": AtDeadline.ESCALATE}, Ending.RESOLVED),
+            ({}, Ending.EXPIRED),
+            ({"kind": GateKind.MAIL, "awaits": "bob", "fail": Fail.CLOSED}, Ending.EXPIRED),
+        ],
+    )
+    def test_it_counts_at_once_and_is_written_down_later(
+        self, house: House, fields: dict[str, Any], ending: Ending
+    ) -> None:
+        gate = made(house, within=HOUR, waiters=("bob",), **fields)
+        house.clock.advance(HOUR - 1)
+        settle(house.store)
+        assert (blocking(house), gate.overdue(house.clock.now())) == (["review"], False)
+        house.clock.advance(1)
+        assert (blocking(house), shown(house, gate).overdue(house.clock.now())) == ([], True)
+        assert house.store.look(endings.next_due) == gate.deadline
+        settle(house.store)
+        found = shown(house, gate)
+        assert found.resolution is not None
+        assert (found.resolution.ending, found.resolution.by, found.overdue(house.clock.now())) == (ending, None, False)
+        assert [outcome for outcome, _ in told(house, "ann") + told(house, "bob")] == [ending, ending]
+        assert house.store.look(endings.next_due) is None
+
+    def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, house: House) -> None:
+        house.store.call(directory.update, "ann", owner="husam")
+        gate = made(house, within=HOUR, at_deadline=AtDeadline.ESCALATE)
+        for _ in range(3):
+            house.clock.advance(HOUR)
+            settle(house.store)
+        assert blocking(house) == ["review"]
+        assert shown(house, gate).escalated_at == house.clock.now() - 2 * HOUR
+        [alert] = alerts(house, "husam")
+        assert ("ann" in alert.event.content, alert.event.priority) == (True, Priority.HIGH)
+        house.store.call(gates.resolve, gate.id, by="husam")
+        assert blocking(house) == []
+
+
+class TestWatching:
+    def test_an_event_of_the_right_kind_that_comes_later_resolves_it(self, house: House) -> None:
+        house.tell("early", type=Type.SERVICE, source="jira")
+        gate = made(house, kind=GateKind.EVENT, awaits="service:jira")
+        for push in (
+            {"to": "bob", "type": Type.SERVICE, "source": "jira"},
+            {"type": Type.SERVICE, "source": "ci"},
+            {"type": Type.NOTE, "source": "jira"},
+        ):
+            house.tell(**push)
+        settle(house.store)
+        assert blocking(house) == ["review"]
+        assert house.store.look(endings.watching) == {"ann"}
+        event = house.tell("at last", type=Type.SERVICE, source="jira")
+        house.ack(house.take())
+        assert house.store.look(endings.came)
+        settle(house.store)
+        found = shown(house, gate)
+        assert found.resolution is not None
+        assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
+        assert (house.store.look(endings.came), house.store.look(endings.watching)) == (False, frozenset())
+
+    def test_mail_counts_from_the_sender_it_awaits(self, house: House) -> None:
+        made(house, kind=GateKind.MAIL, awaits="bob")
+        house.tell("no", type=Type.MAIL, sender="husam")
+        house.tell("no", type=Type.NOTE, sender="bob")
+        settle(house.store)
+        assert blocking(house) == ["review"]
+        house.tell("yes", type=Type.MAIL, sender="bob")
+        settle(house.store)
+        assert blocking(house) == []
+
+
+class TestLooking:
+    def gate(self, house: House, fail: Fail = Fail.OPEN) -> Gate:
+        return made(house, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
+
+    def looked(self, house: House, sight: Sight) -> Gate:
+        [gate] = house.store.call(gates.take, hold=MINUTE, limit=10)
+        return house.store.call(gates.looked, gate.id, sight, again_in=30 * SECOND)
+
+    @pytest.mark.parametrize(("sight", "ending"), [(Met("green"), Ending.RESOLVED), (Gone("404"), Ending.ORPHANED)])
+    def test_what_is_seen_ends_it(self, house: House, sight: Sight, ending: Ending) -> None:
+        self.gate(house)
+        found = self.looked(house, sight)
+        assert found.resolution is not None
+        assert found.resolution.ending is ending
+        assert [outcome for outcome, _ in told(house, "ann")] == [ending]
+        assert house.store.call(gates.looked, found.id, NotYet(), again_in=SECOND) == found
+
+    def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, house: House) -> None:
+        self.gate(house)
+        assert len(house.store.call(gates.take, hold=MINUTE, limit=10)) == 1
+        assert house.store.call(gates.take, hold=MINUTE, limit=10) == []
+        house.clock.advance(MINUTE)
+        assert self.looked(house, NotYet()).pending
+        assert house.store.look(gates.next_look) == house.clock.now() + 30 * SECOND
+
+    @pytest.mark.parametrize("fail", Fail)
+    def test_trouble_is_said_once_and_decides_as_it_was_told(self, house: House, fail: Fail) -> None:
+        self.gate(house, fail)
+        for reason in ("no gh", "no gh", "no network"):
+            assert self.looked(house, Troubled(reason)).trouble == reason
+            assert blocking(house) == ([] if fail is Fail.OPEN else ["review"])
+            house.clock.advance(MINUTE)
+        assert [item.event.content[-5:] for item in alerts(house, "ann")] == ["no gh"]
+        assert self.looked(house, NotYet()).trouble is None
+        assert blocking(house) == ["review"]
+
+
+class TestLeaving:
+    @pytest.mark.parametrize(
+        ("fields", "leaver"),
+        [
+            ({"awaits": "husam"}, "husam"),
+            ({"awaits": "husam"}, "ann"),
+            ({"kind": GateKind.MAIL, "awaits": "cleo"}, "cleo"),
+            ({"kind": GateKind.TIMER, "within": HOUR}, "ann"),
+        ],
+    )
+    def test_a_gate_that_makes_no_sense_any_more_is_orphaned_and_its_waiters_are_told(
+        self, house: House, fields: dict[str, Any], leaver: str
+    ) -> None:
+        house.register("cleo")
+        gate = made(house, waiters=("bob", "cleo"), **fields)
+        house.store.call(directory.retire, leaver)
+        found = shown(house, gate)
+        assert found.resolution is not None
+        assert (found.resolution.ending, found.resolution.reason) == (Ending.ORPHANED, f"{leaver} is retired")
+        assert told(house, "bob") == [("orphaned", f"review: {leaver} is retired")]
+        assert bool([outcome for outcome, _ in told(house, "ann") if outcome != "opened"]) is (leaver != "ann")
+        assert house.balanced()
+
+    def test_one_who_only_waits_may_leave(self, house: House) -> None:
+        gate = made(house, waiters=("bob",))
+        house.store.call(directory.retire, "bob")
+        assert shown(house, gate).pending
+        house.store.call(gates.resolve, gate.id, by="admin")
+        assert told(house, "ann") == [("resolved", "review")]
+
+    @pytest.mark.parametrize("fields", [{"awaits": "bob"}, {"kind": GateKind.MAIL, "awaits": "bob"}, {"owner": "bob"}])
+    def test_nobody_waits_for_one_who_has_left(self, house: House, fields: dict[str, Any]) -> None:
+        house.store.call(directory.retire, "bob")
+        with pytest.raises(Refused, match="retired"):
+            made(house, **{"by": "admin", "owner": "ann"} | fields)
+
+
+class TestPlans:
+    def plan(self, house: House, gate: Gate, owner: str = "ann") -> Plan:
+        wish = plan_rules.read({"name": "go on", "instruction": "deploy", "onGate": gate.id})
+        return house.store.call(plans.set, owner, wish)
+
+    def fired(self, house: House) -> list[str]:
+        while house.store.call(plans.fire):
+            pass
+        return house.listed("ann", type=Type.PLAN)
+
+    def test_it_fires_when_the_gate_is_resolved_and_once(self, house: House) -> None:
+        gate = made(house)
+        plan = self.plan(house, gate)
+        assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, Status.PENDING)
+        house.clock.advance(DAY)
+        assert (self.fired(house), house.store.look(plans.next_due)) == ([], None)
+        house.store.call(gates.resolve, gate.id, by="admin")
+        assert house.store.look(plans.next_due) == house.clock.now()
+        assert self.fired(house) == self.fired(house) == ["deploy"]
+        found = house.store.look(plans.show, plan.id)
+        assert (found.status, found.fired, found.gate) == (Status.COMPLETED, 1, gate.id)
+
+    def test_one_that_is_resolved_already_fires_at_once(self, house: House) -> None:
+        gate = made(house)
+        house.store.call(gates.resolve, gate.id, by="admin")
+        self.plan(house, gate)
+        assert self.fired(house) == ["deploy"]
+
+    def test_a_gate_that_ends_otherwise_takes_the_plan_with_it_and_that_is_said(self, house: House) -> None:
+        gate = made(house)
+        plan = self.plan(house, gate)
+        house.store.call(gates.withdraw, gate.id, by="admin")
+        assert house.store.look(plans.show, plan.id).status is Status.CANCELLED
+        assert (self.fired(house), len(alerts(house, "ann"))) == ([], 1)
+        with pytest.raises(Conflict, match="withdrawn already"):
+            self.plan(house, gate)
+
+    def test_only_a_gate_that_concerns_the_owner_can_be_waited_for(self, house: House) -> None:
+        gate = made(house)
+        with pytest.raises(NotFound):
+            self.plan(house, gate, "bob")
+        house.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+        assert self.plan(house, gate, "bob").gate == gate.id
+
+    def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, house: House) -> None:
+        gate = made(house)
+        plan = self.plan(house, gate)
+        later = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "runAfter": "1 hour"}))
+        assert (later.gate, later.next_at) == (None, house.clock.now() + HOUR)
+        again = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "onGate": gate.id}))
+        assert (again.gate, again.next_at) == (gate.id, None)
+        same = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "name": "go"}))
+        assert (same.gate, same.name) == (gate.id, "go")
+        house.store.call(gates.resolve, gate.id, by="admin")
+        assert self.fired(house) == ["deploy"]
+
+
+def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(house: House) -> None:
+    gate = made(house, waiters=("bob",), within=HOUR)
+    TestPlans().plan(house, gate)
+    house.store.call(gates.resolve, gate.id, by="admin")
+    assert len(TestPlans().fired(house)) == 1
+    house.clock.advance(DAY)
+    while house.store.call(upkeep.reap):
+        pass
+    assert (house.store.look(gates.page), house.store.look(plans.page)) == ([], [])
+    assert house.balanced()
+
+
+def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: House) -> None:
+    made(house, name="review", instruction="ask\nHusam <now>", within=HOUR)
+    made(house, name='"odd"')
+    found = house.store.look(gates.blocking, "ann")
+    lines = core.instruction(found).splitlines()
+    assert lines[0] == "You cannot stop yet: 2 gates are still closed."
+    assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({found[0].id}, until 2026-02-18T10:00:00Z)'
+    assert lines[2] == f'- "\\"odd\\"" ({found[1].id})'
+
+
+def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(house: House) -> None:
+    house.register("ci", Kind.SERVICE, owner="husam")
+    assert made(house, "husam", owner="ci", awaits="ann").made_by == "husam"
+    assert made(house, "husam", name="rest", awaits="ann").owner == "husam"
+    assert blocking(house, "husam") == ["rest"]
