@@ -33,6 +33,8 @@ class Effort:
     hearers: int
     #: residents that sleep
     sleepers: int
+    #: hooks in one turn
+    hooks: int
     #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
     fsync: bool = True
 
@@ -51,6 +53,7 @@ FULL = Effort(
     posts=5,
     hearers=1_000,
     sleepers=100_000,
+    hooks=10,
 )
 QUICK = Effort(
     rounds=3,
@@ -62,6 +65,7 @@ QUICK = Effort(
     posts=2,
     hearers=1_000,
     sleepers=5_000,
+    hooks=3,
 )
 TINY = Effort(
     rounds=1,
@@ -73,6 +77,7 @@ TINY = Effort(
     posts=1,
     hearers=10,
     sleepers=10,
+    hooks=1,
     fsync=False,
 )
 

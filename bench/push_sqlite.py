@@ -5,7 +5,7 @@ store's settings (WAL, synchronous FULL, foreign keys).
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ _ADD: Final = (
     "INSERT INTO tallies (recipient, accepted, delivered, expired, discarded) VALUES (?, ?, 0, 0, 0)"
     " ON CONFLICT (recipient) DO UPDATE SET accepted = accepted + excluded.accepted"
 )
+
+Rows = list[tuple[Any, ...]]
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
@@ -44,24 +46,29 @@ class Inserts:
         self._db = raw.db
         self._event = newest(raw, "events")
         self._item = newest(raw, "items")
+        self._insert_events, self._insert_items = insert("events", self._event), insert("items", self._item)
         self._agents = [number for [number] in raw.rows("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        [last] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
-        ready = [self._rows([last + 1 + place for place in places]) for places in _push.batches(count, batch)]
-        insert_event, insert_item = insert("events", self._event), insert("items", self._item)
+        ready = [self.rows(places) for places in _push.batches(count, batch)]
         began = time.perf_counter()
-        for events, items, tallies in ready:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute(_COUNT, (len(events),))
-            self._db.executemany(insert_item, items)
-            self._db.executemany(insert_event, events)
-            self._db.executemany(_ADD, tallies)
-            self._db.execute("COMMIT")
+        for rows in ready:
+            self.write(*rows)
         return count / (time.perf_counter() - began)
 
-    def _rows(self, arrivals: Sequence[int]) -> tuple[list[tuple[Any, ...]], ...]:
-        """The rows of a batch for events, items and tallies."""
+    def write(self, events: Rows, items: Rows, tallies: Rows) -> None:
+        """One transaction."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute(_COUNT, (len(events),))
+        self._db.executemany(self._insert_items, items)
+        self._db.executemany(self._insert_events, events)
+        self._db.executemany(_ADD, tallies)
+        self._db.execute("COMMIT")
+
+    def rows(self, places: range) -> tuple[Rows, Rows, Rows]:
+        """The rows of a batch for events, items and tallies, at so many places after the last push there is."""
+        [last] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
+        arrivals = [last + 1 + place for place in places]
         recipients = [self._agents[arrival % len(self._agents)] for arrival in arrivals]
         events = [self._event | {"arrival": arrival, "id": _office.event_id()} for arrival in arrivals]
         items = [

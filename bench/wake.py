@@ -6,8 +6,9 @@ transport, the other hears the ring and awaits `store.run(inbox.claim, ...)`. Th
 when the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
 
 The floors are the same way without us: a datagram from one event loop to another and its answer, of which nobody stores
-anything; and, for what goes over PostgreSQL and a broker, psycopg by hand: the rows of a push and a NOTIFY in one
-transaction, and whoever listens for it takes the item in one statement.
+anything; and the database by hand, which stores everything and checks nothing. On PostgreSQL that is the rows of a push
+and a NOTIFY in one transaction, and whoever listens for it takes the item in one statement; on SQLite the rows in one
+transaction, a datagram, and the item taken in another.
 """
 
 import asyncio
@@ -25,9 +26,10 @@ import psycopg
 from bench import _office
 from bench._measure import FULL, Effort, in_turns
 from bench._process import Act, Elsewhere, Line
-from bench._raw import RawPostgres
+from bench._raw import RawPostgres, RawSqlite
 from bench._table import Row, at_most, micros
 from bench.push_postgres import Inserts
+from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
 from gatepost.actions import inbox, intake
 from gatepost.app import configured_transport, open_store, opened
@@ -53,6 +55,18 @@ WITH taken AS (
 """
 _ACK: Final = b"UPDATE items SET state = 'delivered', ended_at = 0 WHERE recipient = %s AND state = 'claimed'"
 
+_TAKE_IN_SQLITE: Final = """
+UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
+    SELECT recipient, arrival FROM items WHERE recipient = ? AND state = 'pending'
+    ORDER BY priority, sender_is_person DESC, arrival LIMIT 100
+) RETURNING (SELECT content FROM events WHERE events.arrival = items.arrival)
+"""
+
+#: the floors, in words
+_DATAGRAM_ONLY: Final = "unix datagram and its answer"
+_BY_HAND_SQLITE: Final = "raw insert, datagram and claim"
+_BY_HAND_POSTGRES: Final = "raw insert, NOTIFY and claim"
+
 Wakes = Callable[[], float]
 
 
@@ -62,43 +76,54 @@ class Way:
     transport: str
     floor: str
     most: float
+    #: another floor, against which it is told too
+    told: str | None = None
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="gatepost-bench-"))
-        floors = {"unix datagram and its answer": stack.enter_context(_rounds(effort, f"{folder}/ears"))}
-        yield _row(
-            Way("SQLite FULL and the socket", "socket:", "unix datagram and its answer", 6.0),
+        floors = {_DATAGRAM_ONLY: stack.enter_context(_rounds(effort, f"{folder}/ears"))}
+        by_hand = f"sqlite:///{folder}/raw.db", f"{folder}/bell"
+        floors[_BY_HAND_SQLITE] = stack.enter_context(_waking(effort, _hold_sqlite, _push_sqlite, *by_hand))
+        yield from _rows(
+            Way("SQLite FULL and the socket", "socket:", _DATAGRAM_ONLY, 6.0, told=_BY_HAND_SQLITE),
             f"sqlite:///{folder}/gatepost.db",
             floors,
             effort,
         )
         server = stack.enter_context(Postgres(fsync="on" if effort.fsync else "off"))
         raw_url = stack.enter_context(server.database())
-        floors["raw insert, NOTIFY and claim"] = stack.enter_context(_waking(effort, _hold_raw, _push_raw, raw_url))
+        floors[_BY_HAND_POSTGRES] = stack.enter_context(_waking(effort, _hold_postgres, _push_postgres, raw_url))
         redis, nats = stack.enter_context(Redis()), stack.enter_context(Nats())
         for way in (
-            Way("PostgreSQL and NOTIFY", "postgres:", "unix datagram and its answer", 10.0),
-            Way("PostgreSQL and Redis", redis.url, "raw insert, NOTIFY and claim", 1.2),
-            Way("PostgreSQL and NATS", nats.url, "raw insert, NOTIFY and claim", 1.2),
+            Way("PostgreSQL and NOTIFY", "postgres:", _DATAGRAM_ONLY, 10.0, told=_BY_HAND_POSTGRES),
+            Way("PostgreSQL and Redis", redis.url, _BY_HAND_POSTGRES, 1.2),
+            Way("PostgreSQL and NATS", nats.url, _BY_HAND_POSTGRES, 1.2),
         ):
             with server.database() as url:
-                yield _row(way, url, floors, effort)
+                yield from _rows(way, url, floors, effort)
 
 
-def _row(way: Way, url: str, floors: dict[str, Wakes], effort: Effort) -> Row:
+def _rows(way: Way, url: str, floors: dict[str, Wakes], effort: Effort) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as home, closing(open_store(url)) as store:
         _office.furnish(store, agents=1)
         environ = {"GATEPOST_HOME": home, "GATEPOST_STORE": url, "GATEPOST_TRANSPORT": way.transport}
         with _waking(effort, _hold, _push, environ) as ours:
-            return Row(
+            yield Row(
                 claim=f"from a push to another process that holds the event, {way.words}",
                 floor=way.floor,
                 measured=in_turns(floors[way.floor], ours, effort.rounds),
                 unit=micros,
                 target=at_most(way.most),
             )
+            if way.told is not None:
+                yield Row(
+                    claim=f"the same against the database by hand, {way.words}",
+                    floor=way.told,
+                    measured=in_turns(floors[way.told], ours, effort.fewer),
+                    unit=micros,
+                )
 
 
 @contextmanager
@@ -207,7 +232,38 @@ def _ears(path: str) -> Iterator[socket.socket]:
         yield ears
 
 
-async def _push_raw(line: Line, url: str) -> None:
+async def _push_sqlite(line: Line, url: str, path: str) -> None:
+    with closing(RawSqlite(url)) as raw, _ears(f"{path}-from") as mouth:
+        inserts = SqliteInserts(raw)
+        line.tell("ready")
+        while True:
+            await line.next()
+            rows = inserts.rows(range(1))
+            began = time.perf_counter()
+            inserts.write(*rows)
+            mouth.sendto(_DATAGRAM, path)
+            line.tell(began)
+
+
+async def _hold_sqlite(line: Line, url: str, path: str) -> None:
+    _furnish_one(url)
+    with closing(RawSqlite(url)) as raw, _ears(path) as ears:
+        [row] = raw.rows("SELECT number FROM entities")
+
+        def read() -> None:
+            ears.recv(len(_DATAGRAM))
+            taken = raw.db.execute(_TAKE_IN_SQLITE, row).fetchall()  # a statement alone is a transaction
+            held = time.perf_counter()
+            if taken:
+                raw.db.execute(_ACK.decode().replace("%s", "?"), row)
+                line.tell(held)
+
+        asyncio.get_running_loop().add_reader(ears.fileno(), read)
+        line.tell("ready")
+        await asyncio.Event().wait()
+
+
+async def _push_postgres(line: Line, url: str) -> None:
     with closing(RawPostgres(url)) as raw:
         inserts = Inserts(raw, _NOTIFY)
         line.tell("ready")
@@ -219,10 +275,8 @@ async def _push_raw(line: Line, url: str) -> None:
             line.tell(began)
 
 
-async def _hold_raw(line: Line, url: str) -> None:
-    with closing(open_store(url)) as store:
-        _office.furnish(store, agents=1)
-        store.call(intake.push, _office.wish(0))  # what the rows are copies of
+async def _hold_postgres(line: Line, url: str) -> None:
+    _furnish_one(url)
     loop = asyncio.get_running_loop()
     with psycopg.connect(url, autocommit=True) as ears, psycopg.connect(url, autocommit=True) as hands:
         row = hands.execute("SELECT number FROM entities").fetchone()
@@ -240,3 +294,10 @@ async def _hold_raw(line: Line, url: str) -> None:
         loop.add_reader(ears.fileno(), read)
         line.tell("ready")
         await asyncio.Event().wait()
+
+
+def _furnish_one(url: str) -> None:
+    """One agent, and one push that the rows are copies of."""
+    with closing(open_store(url)) as store:
+        _office.furnish(store, agents=1)
+        store.call(intake.push, _office.wish(0))

@@ -11,6 +11,7 @@ from bench import (
     claim,
     cycle,
     fan_out,
+    hook,
     push_http,
     push_postgres,
     push_sqlite,
@@ -36,11 +37,12 @@ def by_night(*arguments: object) -> object:
         by_night(push_postgres.main, ["at least 0.60", "", "", ""]),
         by_night(claim.main, ["at most 1.50", "", "", *["at most 1.50"] * (len(claim.SHAPES) - 1)] * 2),
         by_night(push_http.main, ["at least 0.60"]),
-        by_night(wake.main, ["at most 6.00", "at most 10.00", "at most 1.20", "at most 1.20"]),
+        by_night(wake.main, ["at most 6.00", "", "at most 10.00", "", "at most 1.20", "at most 1.20"]),
         by_night(streams.main, [""]),
         by_night(cycle.main, ["at most 2.00", "at most 1.20", ""]),
         by_night(sleepers.main, ["at most +20 MB"]),
         by_night(woken.main, [""]),
+        by_night(hook.main, ["at most 6.00"] * 2 + ["at most 2.50"] * 2),
     ],
 )
 def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Iterator[Row]], targets: list[str]) -> None:

@@ -104,6 +104,32 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
         database.close()
 
 
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        *(
+            (name, "items_pending (recipient=?")
+            for name in ("items/candidates", "items/peek", "items/waiting", "agents/stirring", "inboxes/awaiting")
+        ),
+        ("items/known", "items_key (recipient=? AND dedup_key=?)"),
+    ],
+)
+def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(
+    tmp_path: Path, name: str, index: str
+) -> None:
+    with Kit(f"sqlite:///{tmp_path}/gatepost.db") as kit:
+        kit.store.close()
+    database = sqlite3.connect(tmp_path / "gatepost.db")
+    try:
+        nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
+        plan = [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + statement("sqlite", name), nothing)]
+    finally:
+        database.close()
+
+    assert any(f"INDEX {index}" in step for step in plan)
+    assert not any(step.endswith("USING PRIMARY KEY (recipient=?)") for step in plan)
+
+
 def test_postgres_takes_every_statement(postgres_url: str) -> None:
     with Kit(postgres_url) as kit:
         kit.store.close()

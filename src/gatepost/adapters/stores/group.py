@@ -22,13 +22,11 @@ Waiting calls of a `batched` verb are run as one call with all their elements; i
 that one bad element cannot fail its neighbours.
 """
 
-import asyncio
-import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gatepost.core.ids import mint
 from gatepost.core.instants import Instant
@@ -38,6 +36,9 @@ from gatepost.errors import Unavailable
 from gatepost.ports.bell import Bell
 from gatepost.ports.clock import Clock
 from gatepost.ports.store import Again, Row, is_batched
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
 SAVEPOINTS: Final = 60
@@ -166,6 +167,8 @@ class Writer:
                 if len(calls) > 1:
                     half = len(calls) // 2
                     return self.write(calls[:half]) + self.write(calls[half:])
+                import random
+
                 # A collision clears when the other one is through: wait a little, unevenly, longer each time.
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311 (not for secrecy)
             except Unavailable as error:

@@ -1,7 +1,8 @@
 """
-SQLite: one file, one writer, stock settings but for two.
+SQLite: one file, one writer, stock settings but for three.
 
-WAL, so that readers never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns. Every
+WAL, so that readers never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns; and the
+WAL may grow to 16 MB before it is copied into the file, because whoever commits waits for that. Every
 writing transaction begins IMMEDIATE: it has the write lock before it reads, so nothing it read can change under it.
 Other processes wait for the lock up to `busy` seconds.
 
@@ -188,6 +189,7 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
             raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
         db.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
         if db is not None:

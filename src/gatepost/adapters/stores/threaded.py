@@ -4,16 +4,16 @@ What SQLite and PostgreSQL have in common: threads that write, threads that read
 Synchronous callers (the command line, hooks) get a connection for their own thread and no other thread is started.
 Asynchronous callers share the desks: calls made in one turn of the event loop are handed over together, and the
 answers of a group come back together, so that a group costs two crossings between threads however large it is.
+
+What only they need is imported when the first of them calls: a hook of a guest has to start fast.
 """
 
-import asyncio
 import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gatepost.adapters.stores.desk import Desk
 from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
@@ -21,6 +21,10 @@ from gatepost.core.limits import Limits
 from gatepost.errors import Unavailable
 from gatepost.ports.bell import Bell, silent
 from gatepost.ports.clock import Clock
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -44,7 +48,8 @@ class ThreadedStore(ABC):
         self._writers = writers
         self._lock = threading.Lock()
         self._desks: list[Desk] = []
-        self._pool = ThreadPoolExecutor(readers, thread_name_prefix="gatepost-read")
+        self._readers = readers
+        self._pool: ThreadPoolExecutor | None = None
         self._local = threading.local()
         #: the connections of threads that call by themselves
         self._opened: list[tuple[threading.Thread, Connection]] = []
@@ -80,6 +85,8 @@ class ThreadedStore(ABC):
             connection.abandon()
 
     async def run(self, verb: Callable[..., T], /, *args: Any, lane: str = "", **kwargs: Any) -> T:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._lock:
@@ -91,8 +98,12 @@ class ThreadedStore(ABC):
         return await future
 
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
         with self._lock:
             self._refuse_if_closed()
+            self._pool = self._pool or ThreadPoolExecutor(self._readers, thread_name_prefix="gatepost-read")
             answer = self._pool.submit(self._look, query, *args, **kwargs)
         return await asyncio.wrap_future(answer)
 
@@ -104,7 +115,8 @@ class ThreadedStore(ABC):
             desks, self._desks = self._desks, []
         for desk in desks:
             desk.close()
-        self._pool.shutdown()
+        if self._pool is not None:
+            self._pool.shutdown()
         for _, connection in self._opened:
             connection.close()
         self._opened.clear()
@@ -131,12 +143,12 @@ class ThreadedStore(ABC):
         self._turn += 1
         return self._turn % self._writers
 
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _hand_over(self, loop: "asyncio.AbstractEventLoop") -> None:
         """Put what was called in this turn of the loop on the desks, unless closing the store has done so."""
         with self._lock:
             self._put(loop)
 
-    def _put(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _put(self, loop: "asyncio.AbstractEventLoop") -> None:
         if calls := self._gathered.pop(loop, None):
             self._desks = self._desks or [self._desk(number) for number in range(self._writers)]
             for place, call in calls:
