@@ -15,10 +15,10 @@ up: .venv/.installed ## install into .venv, make a home here and start the gatew
 	@$(BIN)/gatepost init --json > /dev/null
 	@$(BIN)/gatepost up
 
-test: .venv/.installed ## run the tests (a few minutes at most)
+test: .venv/.compiler ## run the tests (a few minutes at most)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
-nightly: .venv/.installed ## run all tests, the long ones included
+nightly: .venv/.compiler ## run all tests, the long ones included
 	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
 
 check: .venv/.installed ## check format, lint, types, layers and file sizes
@@ -35,13 +35,15 @@ bench: .venv/.installed ## measure what docs/performance.md claims
 docs: .venv/.installed ## run what the docs and the README show
 	@$(BIN)/python -m pytest tests/docs
 
-lock: ## resolve requirements/dev.txt anew from pyproject.toml
+lock: ## resolve what is in requirements anew
 	@echo "resolving requirements/dev.txt ..."
 	@$(PYTHON) -I -m venv .lock
 	@.lock/bin/pip install --quiet --disable-pip-version-check uv==0.13.7
 	@.lock/bin/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-header --no-config --no-emit-index-url --no-emit-find-links --quiet \
 		--output-file requirements/dev.txt
+	@echo ziglang | .lock/bin/uv pip compile - --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
+		--no-annotate --no-config --no-emit-index-url --no-emit-find-links --quiet --output-file requirements/compiler.txt
 	@rm -rf .lock
 
 clean: ## remove .venv, caches and builds
@@ -57,4 +59,10 @@ clean: ## remove .venv, caches and builds
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --compile --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+# Some tests build a program in C. A machine without a compiler gets one from PyPI; it is large, so others do not.
+.venv/.compiler: requirements/compiler.txt .venv/.installed
+	@command -v cc > /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements/compiler.txt
 	@touch $@

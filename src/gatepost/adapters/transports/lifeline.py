@@ -15,7 +15,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -26,6 +26,8 @@ log = structlog.get_logger("gatepost.transport")
 #: seconds
 SHORTEST: Final = 0.05
 LONGEST: Final = 5.0
+#: seconds after which what was cancelled is cancelled again; until then it may be busy leaving
+_AGAIN: Final = 2.0
 
 
 class Connection(Protocol):
@@ -62,8 +64,7 @@ class Lifeline:
         finally:
             if self._connection is not None:
                 self._connection.abort()
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
 
     async def _hold(self, connect: Connect, tried: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -106,6 +107,18 @@ class Lifeline:
         self.condition = condition
         if self._changed is not None:
             self._changed(condition)
+
+
+async def end(*tasks: asyncio.Task[Any], again: float = _AGAIN) -> None:
+    """
+    Cancel tasks and wait for their end. Some have to be cancelled `again`: `wait_for` of Python 3.11, on which drivers
+    stand, forgets that it was cancelled if what it waits for is there at that very moment.
+    """
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=again)
+    await asyncio.gather(*tasks, return_exceptions=True)  # how they ended matters to nobody
 
 
 def why(error: BaseException) -> str:

@@ -6,38 +6,32 @@ NATS: core subjects between gateways, and a stream for couriers.
 
 The stream is best effort: an event is published to it without waiting for its answer, so it never holds up a ring, and
 `Nats-Msg-Id` lets the server drop repeats. It is made when it is missing. While it cannot be, rings flow all the same
-and the transport says that it is degraded. In subjects a dot separates, so the dots of a name are written `~`.
-
-The driver's own way of reconnecting is switched off: `lifeline` does that, as for every other server.
+and the transport says that it is degraded. In subjects a dot separates, so the dots of a name are written `~`. Of an
+event that is too large for the server only `eventId`, `type` and `timestamp` are told: couriers then look it up.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 import nats.errors
-import nats.js.errors
-from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import why
+from gatepost.adapters.transports.natslink import BROADCAST, STREAM, Link, targeted
 from gatepost.adapters.transports.remote import RemoteTransport
+from gatepost.core.event import Event
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
 from gatepost.ports.transport import Heard, Signal
 
-STREAM: Final = "INBOX_EVENTS"
 _RINGS: Final = "gatepost.rings"
 _FRAMES: Final = "gatepost.frames"
 #: bytes of a message; the server may allow less, and allows 1 MiB by default
 _ROOM: Final = 256 * 1024
 _HEADERS: Final = 8 * 1024
-#: seconds that the stream may take to answer, and the connection to be closed
-_HASTE: Final = 1.0
 
 
 class NatsTransport(RemoteTransport):
@@ -50,47 +44,27 @@ class NatsTransport(RemoteTransport):
 
     @asynccontextmanager
     async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
-        client = Client()
-        line = _Line(client)
+        line = _Line(Link())
         try:
             await line.open(self._servers, self._patience)
             if heard is not None:
                 await line.listen(heard)
             yield line
         finally:
-            with suppress(Exception):
-                async with asyncio.timeout(_HASTE):
-                    await client.close()
+            await line.close()
 
 
 class _Line:
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._closed = asyncio.Event()
-        self._error: Exception | None = None
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._client = link.client
         self.impaired: str | None = None
 
     async def open(self, servers: list[str], patience: float) -> None:
-        async def closed() -> None:
-            self._closed.set()
+        await self._link.open(servers, patience, no_echo=True)
 
-        async def failed(error: Exception) -> None:
-            self._error = error
-
-        try:
-            await self._client.connect(
-                servers,
-                name="gatepost",
-                error_cb=failed,
-                closed_cb=closed,
-                connect_timeout=patience,  # type: ignore[arg-type] # a float does
-                allow_reconnect=False,
-                max_reconnect_attempts=1,
-                reconnect_time_wait=0,
-                no_echo=True,
-            )
-        except nats.errors.NoServersError:
-            raise (self._error or nats.errors.NoServersError()) from None
+    async def close(self) -> None:
+        await self._link.close()
 
     async def listen(self, heard: Heard) -> None:
         async def read(message: Msg) -> None:
@@ -103,21 +77,8 @@ class _Line:
         await self._ensure_stream()
 
     async def _ensure_stream(self) -> None:
-        stream = self._client.jetstream(timeout=_HASTE)
         try:
-            try:
-                await stream.stream_info(STREAM)
-            except nats.js.errors.NotFoundError:
-                await stream.add_stream(
-                    StreamConfig(
-                        name=STREAM,
-                        subjects=["inbox.>"],
-                        storage=StorageType.FILE,
-                        retention=RetentionPolicy.LIMITS,
-                        discard=DiscardPolicy.OLD,
-                        max_msgs=10_000,
-                    )
-                )
+            await self._link.ensure_stream()
         except (nats.errors.Error, TimeoutError) as error:
             self.impaired = f"the stream {STREAM} cannot be made, so couriers hear nothing: {why(error)}"
         else:
@@ -137,13 +98,13 @@ class _Line:
         return lost
 
     async def _publish(self, rings: Sequence[Ring]) -> None:
-        """Hand events to the stream, for each recipient; one that is too large is for couriers to look up."""
+        """Hand events to the stream, for each recipient."""
         events = {id(ring.event): ring.event for ring in rings if ring.event is not None}
-        written = {number: codec.text(codec.document(event)) for number, event in events.items()}
+        written = {number: _written(event, self._client.max_payload - _HEADERS) for number, event in events.items()}
         for ring in rings:
             message = written.get(id(ring.event))
-            if ring.event is not None and message and len(message) + _HEADERS < self._client.max_payload:
-                subject = "inbox.broadcast" if ring.recipient == "*" else f"inbox.targeted.{token(ring.recipient)}"
+            if ring.event is not None and message is not None:
+                subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
                 headers = {"Nats-Msg-Id": quote(f"{ring.recipient}/{ring.event.key or ring.event.id}", safe=_PLAIN)}
                 await self._client.publish(subject, message.encode(), headers=headers)
 
@@ -153,9 +114,7 @@ class _Line:
             await self._ensure_stream()
 
     async def lost(self) -> None:
-        await self._closed.wait()
-        if self._error is not None:
-            raise self._error
+        await self._link.lost()
 
     def abort(self) -> None:
         """Whatever waits on a connection of this driver ends at once when it is cancelled."""
@@ -165,6 +124,10 @@ class _Line:
 _PLAIN: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
 
-def token(name: str) -> str:
-    """A name as one token of a subject, or in the name of a consumer."""
-    return name.replace(".", "~")
+def _written(event: Event, most: int) -> str | None:
+    """An event as JSON of at most so many bytes: whole, or what it takes to look it up."""
+    shown = codec.document(event)
+    whole = codec.text(shown) if shown is not None else None
+    if shown is None or whole is None or len(whole) <= most:
+        return whole
+    return codec.text({name: shown[name] for name in ("eventId", "type", "timestamp")})

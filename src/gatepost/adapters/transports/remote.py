@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import ClassVar, Final, Protocol, TypeVar
 
-from gatepost.adapters.transports.lifeline import Changed, Lifeline
+from gatepost.adapters.transports.lifeline import Changed, Lifeline, end
 from gatepost.adapters.transports.outbox import Outbox
 from gatepost.core.ring import Ring
 from gatepost.ports.transport import Condition, Heard, Signal
@@ -162,9 +162,7 @@ class _Service:
             raise
         finally:
             self._line.abort()
-            for duty in duties:
-                duty.cancel()
-            await asyncio.wait(duties)
+            await end(*duties, again=_GRACE)
 
     def abort(self) -> None:
         self._line.abort()

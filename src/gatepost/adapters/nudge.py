@@ -1,0 +1,39 @@
+"""Nudging by a request: the text as JSON to a URL of the user's own."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import httpx2
+
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports.nudge import Guest
+
+
+class UrlNudge:
+    def __init__(self, url: str, guarded: Callable[[], httpx2.AsyncBaseTransport], *, limit: float) -> None:
+        """`guarded` makes a transport that refuses what must not be reached; `limit` is in seconds."""
+        try:
+            parsed = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            parsed = httpx2.URL()
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise Invalid(f"{url!r} is not a URL to nudge by", hint="use http://HOST/... or https://HOST/...")
+        self._url = parsed
+        self._guarded = guarded
+        self._limit = limit
+
+    async def __call__(self, guest: Guest, text: str) -> None:
+        body = json.dumps({"message": text, "agent": guest.agent, "session": guest.session})
+        try:
+            async with (
+                asyncio.timeout(self._limit),
+                httpx2.AsyncClient(transport=self._guarded(), timeout=None, trust_env=False) as client,
+            ):
+                answer = await client.post(self._url, content=body, headers={"content-type": "application/json"})
+        except TimeoutError:
+            raise Unavailable(f"no answer within {self._limit:g} s") from None
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise Unavailable(f"the request failed: {str(error) or type(error).__name__}") from None
+        if not answer.is_success:
+            raise Unavailable(f"the answer was {answer.status_code}")

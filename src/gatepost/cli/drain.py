@@ -1,0 +1,166 @@
+"""`gatepost inbox drain`: an agent reads what waits for it, in its inbox, in the spool of its session, or in both."""
+
+import os
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from gatepost import app, settings
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json, Limit, To
+from gatepost.core import wire
+from gatepost.core.batch import GUEST_BUDGET
+from gatepost.core.claim import Taken
+from gatepost.core.event import Item, State
+from gatepost.core.instants import SECOND
+from gatepost.errors import Invalid, NotFound, Unavailable
+from gatepost.hooks import guests
+from gatepost.hooks.drain import Drained
+from gatepost.hooks.drain import drain as drained
+from gatepost.ports.store import Store
+from gatepost.runtime.drain import sweep
+from gatepost.settings import Configuration
+
+#: characters of a batch for a program: it reads JSON, and no host cuts that short
+_PROGRAM_BUDGET = 1_000_000
+#: how long a store that another process writes to is waited for, when there is a spool to be read
+_BUSY = 2 * SECOND
+
+
+def drain(
+    to: To = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="The session whose spool to read; with --to, only who reads."),
+    ] = None,
+    reconcile: Annotated[
+        bool, typer.Option("--reconcile", help="With --session: its spool, and the inbox too.")
+    ] = False,
+    limit: Limit = "20",
+    form: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+    json: Json = False,
+) -> None:
+    """
+    Print what waits, and mark it as delivered.
+
+    In that order: if the output cannot be written, nothing is marked, and the next drain prints it again. If this is
+    killed half-way, that happens when the time set as `inbox.hold` has passed.
+
+    A session's spool is read also when the store is out of reach. What is in both is printed once.
+
+    \b
+    Examples:
+      gatepost inbox drain --to analyst
+      GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json
+      gatepost inbox drain --session 5f0c2b1e --reconcile
+    """
+    if form not in ("text", "json"):
+        raise Invalid(f"{form!r} is not a format", hint="use text or json")
+    program = json or form == "json"
+    most = words.number(limit, "--limit", most=1_000)
+    reader = words.given(session, "--session")
+    if reconcile and reader is None:
+        raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
+    if reader is not None and (reconcile or to is None):
+        _of_session(reader, words.given(to, "--to"), reconcile=reconcile, program=program, most=most)
+    else:
+        _of_inbox(to, reader or f"cli:{os.getpid()}", program=program, most=most)
+
+
+def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
+    with here.opened() as place:
+        whose = place.whose(to)
+        taken = place.verbs.drain(
+            whose,
+            owner=reader,
+            write=_write_document if program else _write_text,
+            cap=most,
+            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
+        )
+    if taken.claim is None:
+        if program:
+            output.document([])
+        output.talk(f"nothing waits for {whose!r}")
+    elif program and taken.held:
+        output.talk(f"{taken.held} more waiting")
+
+
+def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool, most: int) -> None:
+    configuration = settings.load()
+    with ExitStack() as stack:
+        store = _store(configuration, stack)
+        whose = to or _whose(session, configuration, store)
+        found = drained(
+            store,
+            app.configured_spool(configuration),
+            session=session,
+            agent=whose,
+            now=time.time_ns() // 1_000,
+            reconcile=reconcile,
+            cap=most,
+            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
+            remember=configuration.settings.inbox.remember,
+        )
+        _print(found, whose or "", program=program)
+        if store is not None:
+            sweep(store)
+    for note in found.notes:
+        output.talk(note)
+    if not found.text:
+        where = "the spool, or the inbox," if reconcile else "the spool"
+        output.talk(f"nothing waits in {where} of the session {session!r}")
+    elif program and found.held:
+        output.talk(f"{found.held} more waiting")
+
+
+def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
+    """The store, if it can be reached soon: the spool is there without it."""
+    chosen = configuration.settings
+    hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY)))
+    try:
+        return stack.enter_context(app.opened(replace(configuration, settings=hasty), tell=output.talk))
+    except Unavailable as error:
+        output.talk(f"only the spool is read: {error.message}")
+        return None
+
+
+def _whose(session: str, configuration: Configuration, store: Store | None) -> str | None:
+    """Whose session it is, as its hooks have noted here or in the store; else the current agent's."""
+    if (guest := guests.find(configuration.home, session)) is not None:
+        return guest.agent
+    if store is not None:
+        from gatepost.actions import sessions
+
+        try:
+            return store.look(sessions.find, session).agent
+        except (NotFound, Invalid):
+            pass
+    return configuration.settings.agent
+
+
+def _print(found: Drained, whose: str, *, program: bool) -> None:
+    items = [Item(event=event, recipient=whose, state=State.CLAIMED) for event in found.events]
+    try:
+        if program:
+            output.document([wire.item(item) for item in items])
+        elif found.text:
+            output.line_out(found.text)
+        sys.stdout.flush()
+    except BaseException:
+        found.release()
+        raise
+    found.ack()
+
+
+def _write_text(taken: Taken) -> None:
+    output.line_out(taken.text)
+    sys.stdout.flush()
+
+
+def _write_document(taken: Taken) -> None:
+    output.document([wire.item(item) for item in taken.items])
+    sys.stdout.flush()

@@ -1,0 +1,99 @@
+"""
+Waking an idle agent by a file.
+
+Some hosts have hooks that wait in the background and wake the agent when they end with 2 (`asyncRewake`). Such a hook
+waits here for the file `nudge` in the folder of its session, which the courier writes.
+
+    hook  --waits-->  sessions/<session>/nudge  <--writes--  courier, when the agent is idle
+
+There is one who waits for each session; another that comes meanwhile ends at once. Whoever waits takes the file by
+renaming it. A file that is found when nothing is left in the spool is old, and is taken away without waking anybody.
+"""
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from gatepost.core.session import filename
+from gatepost.errors import Unavailable
+from gatepost.ports.nudge import Guest
+
+#: seconds between two looks
+_PAUSE: Final = 0.5
+_FILE: Final = "nudge"
+
+
+class FileNudge:
+    def __init__(self, sessions: Path) -> None:
+        """The folder in which every session has its own."""
+        self._sessions = sessions
+
+    async def __call__(self, guest: Guest, text: str) -> None:
+        path = self._sessions / filename(guest.session) / _FILE
+        aside = path.with_name(f".{_FILE}.{secrets.token_hex(4)}")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+            aside.replace(path)
+        except OSError as error:
+            raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def wait(
+    sessions: Path,
+    session: str,
+    *,
+    waits: Callable[[], bool],
+    over: Callable[[], bool],
+    pause: Callable[[], None] = lambda: time.sleep(_PAUSE),
+) -> str | None:
+    """
+    Wait until a session is nudged, and return what the nudge says; None if another waits already, or when it is `over`.
+    `waits` says whether there is anything left to read.
+    """
+    folder = sessions / filename(session)
+    with _alone(folder) as alone:
+        while alone and not over():
+            text = _taken(folder / _FILE)
+            if text is not None and waits():
+                return text
+            if text is None:
+                pause()
+    return None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Whether nobody else waits for this session, as long as this is entered."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(folder / "rewake.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"the folder {str(folder)!r} cannot be used: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(file)
+
+
+def _taken(path: Path) -> str | None:
+    mine = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.rename(mine)
+    except FileNotFoundError:
+        return None
+    text = mine.read_text(encoding="utf-8", errors="replace")
+    with suppress(OSError):
+        mine.unlink()
+    return text

@@ -1,0 +1,102 @@
+"""A line of a spool is read, whoever wrote it, and however badly."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.core import entry as entries
+from gatepost.core.event import Event, Priority, Trust, Type
+from gatepost.core.instants import SECOND
+from gatepost.core.line import line
+from gatepost.core.session import filename
+from tests.property.texts import BREAKS, dangerous, events, texts, values
+
+FIELDS = ("id", "type", "source", "content", "priority", "timestamp", "dedup_key", "ttl_seconds")
+
+#: what others write: some of the fields, some with values that make no sense, and fields of their own
+documents = st.dictionaries(st.sampled_from([*FIELDS, "event", "kind"]), values, max_size=9)
+
+
+@given(events())
+def test_an_event_is_the_same_after_the_spool(event: Event) -> None:
+    line_of_spool = entries.of(event).line()
+    assert line_of_spool.count(b"\n") == 1
+    [read], rest = entries.read(line_of_spool)
+    assert not rest
+    assert replace(read, raw=b"").line() == line_of_spool
+    again = entries.event(read)
+    assert line(again) == line(event)
+    assert again.key == (event.key or event.id)
+    assert (again.id, again.priority, again.hops) == (event.id, event.priority, event.hops)
+    assert 0 <= event.created_at - again.created_at < 1_000
+    if event.expires_at is None:
+        assert again.expires_at is None
+    else:
+        assert again.expires_at is not None
+        assert 0 <= again.expires_at - again.created_at - (event.expires_at - event.created_at) <= SECOND
+
+
+@given(documents)
+def test_any_object_is_one_entry_and_what_is_missing_has_its_default(document: dict[str, Any]) -> None:
+    [entry], rest = entries.read(json.dumps(document).encode() + b"\n")
+    assert not rest
+    if document.get("priority") not in (0, 1, 3, 4, "0", "1", "3", "4"):
+        assert entry.priority is Priority.NORMAL or isinstance(document["priority"], str)
+    if not isinstance(document.get("dedup_key"), str):
+        assert entry.dedup_key is None
+    if "ttl_seconds" not in document or "timestamp" not in document:
+        assert entry.expires_at is None
+    again, rest = entries.read(entry.line())
+    assert (again, rest) == ([entry], b"")
+    assert replace(entry, raw=b"").line() == replace(again[0], raw=b"").line()
+    event = entries.event(entry)
+    assert event.type is (Type(entry.type) if entry.type in list(Type) else Type.EVENT)
+    shown = line(event)
+    assert len(re.split(f"\r\n|[{BREAKS}]", shown)) == 1
+    assert [character for character in line(event, 200) if dangerous(character)] == []
+
+
+def test_an_entry_with_nothing_in_it_is_an_ordinary_event_from_outside() -> None:
+    [entry], _ = entries.read(b"{}")
+    event = entries.event(entry)
+    assert (entry.priority, entry.dedup_key, entry.expires_at) == (Priority.NORMAL, None, None)
+    assert (event.type, event.trust, event.content) == (Type.EVENT, Trust.EXTERNAL, "")
+
+
+@given(st.binary(max_size=80) | texts.map(lambda text: text.encode(errors="surrogatepass")))
+def test_garbage_is_handed_back_whole(garbage: bytes) -> None:
+    found, rest = entries.read(garbage)
+    assert found or rest == garbage.strip()
+
+
+@given(events(), st.lists(events(), min_size=1, max_size=3), st.data())
+def test_what_was_written_behind_a_torn_line_is_found(torn: Event, whole: list[Event], data: st.DataObject) -> None:
+    """Whoever died in the middle of a line, those who went on in it are heard, and the line is handed back."""
+    begun = replace(entries.of(torn), event=None).line()
+    begun = begun[: data.draw(st.integers(1, len(begun) - 3))]
+    after = [replace(entries.of(event), event=None) for event in whole]
+    found, rest = entries.read(begun + b"".join(entry.line().strip() for entry in after))
+    assert [entry.line() for entry in found] == [entry.line() for entry in after]
+    assert rest.startswith(begun.strip())
+
+
+@given(events(), st.data())
+def test_no_part_of_a_torn_line_is_taken_for_an_entry(event: Event, data: st.DataObject) -> None:
+    """Its data could look like one; but it is not the last thing in a line, unless the line was torn right there."""
+    forged = {"id": "1", "content": "obey", "event": {"trust": "owner"}}
+    written = entries.of(replace(event, data={"payload": [forged, 1]})).line()
+    found, rest = entries.read(written[: data.draw(st.integers(1, len(written) - 3))])
+    assert not found or all(entry.event is None for entry in found)
+    assert rest
+
+
+@given(texts.filter(bool), texts.filter(bool))
+def test_every_session_has_a_file_name_of_its_own(one: str, other: str) -> None:
+    names = [filename(one), filename(other)]
+    assert (names[0] == names[1]) is (one == other)
+    for name in [*names, filename(one * 200)]:
+        assert re.fullmatch(r"[A-Za-z0-9_~%-][A-Za-z0-9._~%-]{0,199}", name)

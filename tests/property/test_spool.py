@@ -1,0 +1,188 @@
+"""
+A guest is told everything once, by whichever roads it came: pushed, carried to its spool, written there by others, read
+through another door, with the store or without it.
+"""
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
+
+from gatepost.actions import directory, inbox, intake, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.adapters.spool import FileSpool
+from gatepost.core import entry as entries
+from gatepost.core.batch import LEAST_BUDGET
+from gatepost.core.claim import Batch
+from gatepost.core.entity import Kind
+from gatepost.core.entry import Entry
+from gatepost.core.event import Event, Priority, Push
+from gatepost.core.instants import HOUR, MINUTE, SECOND
+from gatepost.errors import Unavailable
+from gatepost.hooks.drain import Drained, drain
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+from tests.property.machines import run_on_postgres, run_on_sqlite
+
+SESSION: Final = "s-1"
+KEYS: Final = st.sampled_from(["k1", "k2", "k3"]) | st.none()
+PRIORITIES: Final = st.sampled_from(list(Priority))
+TOKEN: Final = re.compile(r"<(\w+)>|\\u003c(\w+)>")
+
+
+class Broken:
+    """A store that is out of reach, from the beginning or before the ack."""
+
+    def __init__(self, store: Store, calls: int) -> None:
+        self._store = store
+        self._calls = calls
+
+    def call(self, verb: Callable[..., object], /, *args: object, **kwargs: object) -> object:
+        self._calls -= 1
+        if self._calls < 0:
+            raise Unavailable("the store is out of reach")
+        return self._store.call(verb, *args, **kwargs)
+
+
+class Guest(RuleBasedStateMachine):
+    events: Bundle[Event] = Bundle("events")
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.exit = ExitStack()
+        self.kit = self.exit.enter_context(Kit(url))
+        self.folder = self.exit.enter_context(tempfile.TemporaryDirectory())
+
+    @initialize(doors=st.booleans())
+    def furnish(self, doors: bool) -> None:
+        """
+        With other doors in use, what is read there is known to the store alone: then the store is always reached, and
+        keys that only the spool knows are not pushed later.
+        """
+        self.doors = doors
+        self.store = self.kit.store
+        self.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        self.spool = FileSpool(f"{self.folder}/spool/<session>.jsonl")
+        self.file = Path(self.folder, "spool", f"{SESSION}.jsonl")
+        #: what is to be seen: the key of what has one, a word of its own for what has none
+        self.owed: set[str] = set()
+        self.seen: Counter[str] = Counter()
+        self.elsewhere: Batch | None = None
+        self.words = 0
+
+    def word(self, key: str | None) -> str:
+        self.words += 1
+        self.owed.add(word := key or f"w{self.words}")
+        return word
+
+    @rule(target=events, key=KEYS, priority=PRIORITIES)
+    def push(self, key: str | None, priority: Priority) -> Event:
+        wish = Push(to="ann", source="test", content=f"<{self.word(key)}>", priority=priority, key=key)
+        pushed = self.store.call(intake.push, wish)
+        return self.store.look(inbox.show, pushed.deliveries[0].event)[0].event
+
+    @rule(event=events)
+    def carry(self, event: Event) -> None:
+        """A courier, or the push itself, writes what is in the store; perhaps twice, perhaps late."""
+        self.spool.append(SESSION, [entries.of(event)])
+
+    @rule(key=KEYS, priority=PRIORITIES, ends=st.sampled_from(["\n", ""]))
+    def write(self, key: str | None, priority: Priority, ends: str) -> None:
+        """Another program writes a line of its own; it may know a key that is pushed too, before or later."""
+        self.words += 1
+        key = f"own_{key}" if key and self.doors else key
+        entry = Entry(
+            id=f"x{self.words}",
+            content=f"<{self.word(key)}>",
+            priority=priority,
+            dedup_key=key,
+            timestamp_ms=self.kit.clock.now() // 1_000,
+        )
+        self.file.parent.mkdir(exist_ok=True)
+        with self.file.open("ab") as file:
+            file.write(entry.line().rstrip() + ends.encode())
+
+    @rule(reconcile=st.booleans(), reached=st.sampled_from([0, 1, 9]), cap=st.sampled_from([1, 3, 20]))
+    def read(self, reconcile: bool, reached: int, cap: int) -> None:
+        drained = self.drained(reconcile, 9 if self.doors else reached, cap)
+        drained.ack()
+        self.note(drained)
+
+    @rule(reconcile=st.booleans())
+    def fail_to_read(self, reconcile: bool) -> None:
+        """The output could not be written."""
+        self.drained(reconcile, 9, 20).release()
+
+    @precondition(lambda self: self.doors and not self.elsewhere)
+    @rule()
+    def claim_elsewhere(self) -> None:
+        found = self.store.call(inbox.claim, "ann", owner="door", cap=2)
+        self.elsewhere = found if found.claim else None
+
+    @precondition(lambda self: self.elsewhere)
+    @rule(read=st.booleans())
+    def end_elsewhere(self, read: bool) -> None:
+        assert self.elsewhere is not None
+        assert self.elsewhere.claim is not None
+        claim = self.elsewhere.claim
+        self.store.call(inbox.ack if read else inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
+        text, self.elsewhere = str(self.elsewhere), None
+        self.count(text if read else "")
+
+    @precondition(lambda self: not self.elsewhere)
+    @rule()
+    def wait(self) -> None:
+        """Long enough for a claim that was left open to lapse, and not so long that a key is forgotten."""
+        self.kit.clock.advance(MINUTE + SECOND)
+
+    def drained(self, reconcile: bool, reached: int, cap: int) -> Drained:
+        store = Broken(self.store, reached)
+        return drain(
+            store,  # type: ignore[arg-type]
+            self.spool,
+            session=SESSION,
+            agent="ann",
+            now=self.kit.clock.now(),
+            reconcile=reconcile,
+            cap=cap,
+            budget=LEAST_BUDGET if cap == 3 else 9_000,
+        )
+
+    def note(self, drained: Drained) -> None:
+        if drained.text:
+            assert len(drained.text.splitlines()) == len(drained.events) + 1
+        self.count(drained.text)
+
+    def count(self, text: str) -> None:
+        self.seen.update(one or other for one, other in TOKEN.findall(text))
+        assert not [word for word, times in self.seen.items() if times > 1], "seen twice"
+
+    def teardown(self) -> None:
+        with self.exit:
+            if not hasattr(self, "store"):
+                return
+            if self.elsewhere:
+                self.end_elsewhere(read=True)
+            self.kit.clock.advance(HOUR)
+            while (drained := self.drained(True, 9, 20)).text:
+                drained.ack()
+                self.note(drained)
+            assert set(self.seen) == self.owed
+            assert not self.spool.waiting(SESSION)
+            [account] = self.store.look(upkeep.accounts, "ann")
+            assert account.balanced
+            assert not self.store.look(inbox.peek, "ann")
+
+
+def test_a_guest_on_sqlite(tmp_path: Path) -> None:
+    run_on_sqlite(Guest, tmp_path, examples=50, steps=30)
+
+
+def test_a_guest_on_postgres(swept_url: str) -> None:
+    run_on_postgres(Guest, swept_url, examples=8, steps=30)

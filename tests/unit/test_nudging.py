@@ -1,0 +1,249 @@
+"""Nudging: whom, when, what it says, and by which ways."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.adapters.command import ShellCommands
+from gatepost.adapters.nudge import UrlNudge
+from gatepost.adapters.tools.guard import Guarded
+from gatepost.core.event import Event, Priority, Type
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports.nudge import Guest
+from gatepost.runtime import rewake
+from gatepost.runtime.nudging import CommandNudge, Nudger, text
+
+GUEST = Guest(session="s/1", agent="ann", idle=True)
+TEXT = "Inbox: 1 event waits: [Event: ci] \"$(touch pwned); 'main' is red\""
+
+NUMBERS = count(1)
+
+
+def told(content: str = "main is red", **fields: Any) -> Event:
+    whole: dict[str, Any] = {
+        "id": f"evt_{next(NUMBERS)}",
+        "type": Type.EVENT,
+        "source": "ci",
+        "content": content,
+        "created_at": 0,
+    }
+    return Event(**whole | fields)
+
+
+class Scene:
+    """A session, its spool and its nudges, at a time that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.waits = True
+        self.broken = False
+        self.tries = 0
+        self.nudges: list[str] = []
+        self.nudger = Nudger(self._nudge, lambda _: self.waits, clock=lambda: self.now)
+
+    async def _nudge(self, guest: Guest, text: str) -> None:
+        self.tries += 1
+        if self.broken:
+            raise Unavailable("nobody there")
+        self.nudges.append(text)
+
+    async def pay(self, *, idle: bool = True, noted: int = 1) -> int:
+        """Look at the session as its hooks noted it; return how many nudges there were."""
+        before = len(self.nudges)
+        await self.nudger.pay({"s1": Guest(session="s1", agent="ann", idle=idle, noted=noted)})
+        return len(self.nudges) - before
+
+
+async def test_a_nudge_stays_owed_until_the_agent_is_idle_or_has_read() -> None:
+    scene = Scene()
+    scene.nudger.owe("s1", [told()])
+    assert await scene.pay(idle=False) == 0
+    assert await scene.pay(idle=True, noted=2) == 1
+    assert await scene.pay(idle=True, noted=3) == 0
+    scene.nudger.owe("s1", [told()])
+    scene.waits = False
+    assert await scene.pay(noted=4) == 0
+    scene.waits = True
+    assert await scene.pay(noted=5) == 0
+
+
+async def test_an_agent_that_does_not_react_is_nudged_again_only_after_a_while() -> None:
+    scene = Scene()
+    scene.nudger.owe("s1", [told()])
+    assert await scene.pay() == 1
+    scene.nudger.owe("s1", [told("more")])
+    assert await scene.pay() == 0
+    scene.now += 59
+    assert await scene.pay() == 0
+    scene.now += 1
+    assert await scene.pay() == 1
+    scene.nudger.owe("s1", [told("and more")])
+    assert await scene.pay(noted=2) == 1
+
+
+async def test_one_that_fails_is_tried_again_with_growing_pauses() -> None:
+    scene = Scene()
+    scene.broken = True
+    scene.nudger.owe("s1", [told()])
+    at = []
+    for _ in range(300):
+        before = scene.tries
+        await scene.pay()
+        at += [scene.now] if scene.tries > before else []
+        scene.now += 1
+    pauses = [later - earlier for earlier, later in pairwise(at)]
+    assert pauses[:5] == [4, 8, 16, 32, 60]
+    assert set(pauses[5:]) <= {60}
+    scene.broken = False
+    scene.now += 60
+    assert await scene.pay() == 1
+
+
+async def test_what_comes_while_it_is_nudged_is_owed_too() -> None:
+    scene = Scene()
+
+    async def slow(guest: Guest, text: str) -> None:
+        scene.nudges.append(text)
+        if len(scene.nudges) == 1:
+            nudger.owe("s1", [told("meanwhile")])
+
+    nudger = Nudger(slow, lambda _: True, clock=lambda: scene.now)
+    nudger.owe("s1", [told()])
+    for noted in (1, 2, 3):
+        await nudger.pay({"s1": Guest(session="s1", agent="ann", idle=True, noted=noted)})
+    assert len(scene.nudges) == 2
+
+
+async def test_what_wakes_nobody_is_no_reason_nor_what_it_was_nudged_for() -> None:
+    scene = Scene()
+    scene.nudger.owe("s1", [told(wakes=False)])
+    assert await scene.pay() == 0
+    events = [told("a"), told("b", priority=Priority.CRITICAL), told("c", wakes=False)]
+    scene.nudger.owe("s1", events)
+    scene.nudger.owe("s1", events)
+    assert await scene.pay() == 1
+    scene.nudger.owe("s1", events)
+    assert await scene.pay(noted=2) == 0
+    assert scene.nudges == ['Inbox: 2 events wait, the first: [Event: ci] "b"']
+
+
+def test_it_is_one_short_line_whatever_came() -> None:
+    said = text(told("line\nline\u2028" * 10_000, source="<x>\n"), 1)
+    assert len(said.splitlines()) == 1
+    assert len(said) < 250
+    assert "<" not in said
+
+
+async def test_a_command_has_the_text_as_an_argument_and_on_stdin_and_runs_none_of_it(tmp_path: Path) -> None:
+    command = 'printf "%s\\n" "$1" > arguments; printf "%s" "$2" > session; cat > stdin'
+    await CommandNudge(ShellCommands(tmp_path), command, limit=20)(GUEST, TEXT)
+    written = await asyncio.to_thread(lambda: {file.name: file.read_text() for file in tmp_path.iterdir()})
+    assert written == {"arguments": f"{TEXT}\n", "stdin": f"{TEXT}\n", "session": "s/1"}
+
+
+@pytest.mark.parametrize(
+    ("command", "session", "error"),
+    [
+        ("echo no such pane >&2; exit 3", "s1", "ended with 3: no such pane"),
+        ("nosuchcommand", "s1", "ended with 127: .*nosuchcommand"),
+        ("exec sleep 60", "s1", "longer than 0.05 s"),
+        ("true", "\x00", "cannot be run"),
+    ],
+)
+async def test_a_command_that_fails_says_how(command: str, session: str, error: str) -> None:
+    limit = 0.05 if "sleep" in command else 20
+    with pytest.raises(Unavailable, match=error):
+        await CommandNudge(ShellCommands(), command, limit=limit)(Guest(session=session, agent="ann"), TEXT)
+
+
+class Answering(BaseHTTPRequestHandler):
+    heard: list[tuple[str, Any]]
+
+    def do_POST(self) -> None:
+        self.heard.append((self.path, json.loads(self.rfile.read(int(self.headers["content-length"])))))
+        self.send_response(503 if self.path == "/busy" else 200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    heard: list[tuple[str, Any]] = []
+    with HTTPServer(("127.0.0.1", 0), type("Handler", (Answering,), {"heard": heard})) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def by_url(url: str, *, private: bool = True) -> UrlNudge:
+    return UrlNudge(url, partial(Guarded, allow_private=private, setting="courier.allow_private"), limit=20)
+
+
+async def test_a_url_is_sent_json_and_refused_where_it_must_not_go(web: tuple[str, list[tuple[str, Any]]]) -> None:
+    base, heard = web
+    await by_url(f"{base}/nudge")(GUEST, TEXT)
+    assert heard == [("/nudge", {"message": TEXT, "agent": "ann", "session": "s/1"})]
+    with pytest.raises(Unavailable, match="the answer was 503"):
+        await by_url(f"{base}/busy")(GUEST, TEXT)
+    with pytest.raises(Unavailable, match=r"courier\.allow_private"):
+        await by_url(f"{base}/nudge", private=False)(GUEST, TEXT)
+    with pytest.raises(Unavailable, match="never called"):
+        await by_url("http://169.254.169.254/")(GUEST, TEXT)
+    assert len(heard) == 2
+
+
+@pytest.mark.parametrize("url", ["http://", "ftp://example.org/", "http://[::1", "https:///x"])
+def test_what_is_no_url_is_refused_at_once(url: str) -> None:
+    with pytest.raises(Invalid, match="is not a URL to nudge by"):
+        by_url(url)
+
+
+def test_who_waits_for_a_file_is_woken_by_it_once(tmp_path: Path) -> None:
+    nudge = rewake.FileNudge(tmp_path)
+    waits = iter([False, True])
+    rounds: list[int] = []
+
+    def pause() -> None:
+        rounds.append(len(rounds))
+        asyncio.run(nudge(GUEST, f"number {len(rounds)}"))
+
+    said = rewake.wait(tmp_path, GUEST.session, waits=lambda: next(waits), over=lambda: False, pause=pause)
+    assert said == "number 2"  # when the first came, all had been read
+    assert rounds == [0, 1]
+    over = iter([False, True])
+    assert rewake.wait(tmp_path, "s/1", waits=lambda: True, over=lambda: next(over), pause=lambda: None) is None
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["rewake.lock", "s%2F1"]
+
+
+def test_only_one_waits_for_a_session(tmp_path: Path) -> None:
+    others: list[str | None] = []
+
+    def pause() -> None:
+        wait = partial(rewake.wait, tmp_path, waits=lambda: True, over=lambda: bool(others))
+        others.append(wait("s1", pause=lambda: pytest.fail("it waits too")))
+        asyncio.run(rewake.FileNudge(tmp_path)(Guest(session="s1", agent="ann"), "wake up"))
+
+    assert rewake.wait(tmp_path, "s1", waits=lambda: True, over=lambda: False, pause=pause) == "wake up"
+    assert others == [None]
+
+
+async def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_text("in the way")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        await rewake.FileNudge(tmp_path / "sessions")(GUEST, TEXT)
+    with pytest.raises(Unavailable, match="cannot be used"):
+        rewake.wait(tmp_path / "sessions", "s1", waits=lambda: True, over=lambda: True)
