@@ -1,0 +1,239 @@
+"""`gatepost gate`, the half about sessions: what one session of a guest should not go past."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from typing import Annotated, Any, Final
+
+import typer
+
+from gatepost import app, settings
+from gatepost.cli import here, output, words
+from gatepost.cli.here import Json
+from gatepost.cli.plain import Noun
+from gatepost.core import line
+from gatepost.errors import Invalid, NotFound
+from gatepost.hooks import gates
+from gatepost.hooks.desk import Desk
+from gatepost.hooks.gates import HOOKS, SessionGate, Standing
+from gatepost.hooks.session import Session
+from gatepost.porch import Porch
+from gatepost.settings import Configuration
+
+SessionId = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Whose session; else the one this is run in.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a session gate.", show_default=False)]
+#: events that hooks are installed for only if a gate stands there
+_UNUSUAL: Final = ("SubagentStop", "PreToolUse", "PreCompact")
+Hook = Annotated[str, typer.Option("--hook", metavar="EVENT", help=f"Where it stands: {', '.join(HOOKS)}.")]
+
+
+def add_to(noun: Noun) -> None:
+    """Add these verbs to the noun `gate`."""
+    for name, verb in (
+        ("mark", mark),
+        ("clear", clear),
+        ("status", status),
+        ("check", check),
+        ("register", register),
+        ("unregister", unregister),
+    ):
+        noun.verb(name)(verb)
+
+
+def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
+    """
+    Open a gate for one session.
+
+    \b
+    Example:
+      gatepost gate mark work-update --session 4f1c
+    """
+    configuration = settings.load()
+    found = _session(configuration, session)
+    _known(configuration, name)
+    app.make_home(configuration.home)
+    found.mark(name)
+    if json:
+        output.document({"name": name, "session": found.id, "marked": True})
+    output.talk(f"{name} is open for the session {found.id!r}")
+
+
+def clear(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The name of a session gate.", show_default=False)
+    ] = None,
+    hook: Annotated[str | None, typer.Option("--hook", metavar="EVENT", help="All that stand at this event.")] = None,
+    session: SessionId = None,
+    json: Json = False,
+) -> None:
+    """
+    Take back what `gate mark` said. A soft gate that was warned of warns again.
+
+    \b
+    Examples:
+      gatepost gate clear work-update --session 4f1c
+      gatepost gate clear --hook Stop --session 4f1c
+    """
+    if (name is None) == (hook is None):
+        raise Invalid("name one gate, or an event with --hook")
+    configuration = settings.load()
+    found = _session(configuration, session)
+    wanted = [_known(configuration, name)] if name is not None else _at(configuration, hook or "")
+    cleared = [gate.name for gate in wanted if found.clear(gate.name)]
+    if json:
+        output.document([{"name": name, "session": found.id, "marked": False} for name in cleared])
+    output.talk(f"cleared {', '.join(cleared)}" if cleared else "nothing was marked")
+
+
+def status(session: SessionId = None, json: Json = False) -> None:
+    """
+    Show how the gates of a session stand.
+
+    \b
+    Example:
+      gatepost gate status --session 4f1c
+    """
+    configuration = settings.load()
+    found = _session(configuration, session)
+    with _desk(configuration, found.id) as desk:
+        stand = [gates.look(desk, gate, os.getcwd()) for gate in gates.known(configuration.home)]  # noqa: PTH109
+        marked = {each.gate.name: found.marked(each.gate.name) for each in stand}
+    if json:
+        output.document([_standing(each) | {"marked": marked[each.gate.name]} for each in stand])
+        return
+    rows = [
+        [
+            each.gate.name,
+            each.gate.hook,
+            "soft" if each.gate.soft else "strict",
+            "shut" if each.shut else "marked" if marked[each.gate.name] else "open",
+            line.escaped(each.shut or ""),
+        ]
+        for each in stand
+    ]
+    output.table(["GATE", "AT", "MODE", "STATE", "WHY"], rows)
+
+
+def check(
+    hook: Hook = "Stop",
+    soft: Annotated[bool, typer.Option("--soft", help="Count soft gates too.")] = False,
+    session: SessionId = None,
+    json: Json = False,
+) -> None:
+    """
+    Say whether a session may go on past an event: 0 if it may, 1 if a gate is shut. Nothing changes by asking.
+
+    At Stop the gates of its agent in the store count too.
+
+    \b
+    Example:
+      gatepost gate check --hook Stop --session 4f1c
+    """
+    configuration = settings.load()
+    found = _session(configuration, session)
+    with _desk(configuration, found.id) as desk:
+        stand = [gates.look(desk, gate, os.getcwd()) for gate in _at(configuration, hook)]  # noqa: PTH109
+        holding = gates.holding(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
+    shut = [each for each in stand if each.shut and (soft or not each.gate.soft)]
+    if json:
+        durable = [{"name": gate.name, "kind": "durable", "id": gate.id, "open": False} for gate in holding]
+        output.document({"open": not (shut or holding), "gates": [*map(_standing, stand), *durable]})
+    else:
+        for each in shut:
+            output.line_out(line.escaped(each.told))
+        for gate in holding:
+            output.line_out(line.escaped(f"{gate.name}: {gate.instruction or 'it is pending'} ({gate.id})"))
+    if shut or holding:
+        raise typer.Exit(1)
+
+
+def register(
+    name: Name,
+    hook: Hook = "Stop",
+    soft: Annotated[bool, typer.Option("--soft", help="Warn once instead of blocking.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="Hold also when it cannot be looked at.")] = False,
+    hint: Annotated[str, typer.Option("--hint", metavar="TEXT", help="What to do about it.")] = "",
+    json: Json = False,
+) -> None:
+    """
+    Add a gate to every session in this home, or change the one of that name. It is opened with `gate mark`.
+
+    \b
+    Examples:
+      gatepost gate register changelog --hook Stop --soft --hint "say in CHANGELOG.md what changed"
+      gatepost gate register sign-off --hook Stop --closed
+    """
+    if soft and closed:
+        raise Invalid("a soft gate holds nobody, so it cannot be closed", hint="give --soft or --closed")
+    configuration = settings.load()
+    app.make_home(configuration.home)
+    gate = SessionGate(name=name, hook=hook, soft=soft, closed=closed, hint=hint)
+    gates.register(configuration.home, gate)
+    if json:
+        output.document(_document(gate))
+    output.talk(f"{name} stands at {hook} now, {'soft' if soft else 'strict'}")
+    if hook in _UNUSUAL:
+        output.talk(f"`gatepost hooks install` has programs call us at {hook} too")
+
+
+def unregister(name: Name, json: Json = False) -> None:
+    """
+    Remove a gate that was registered.
+
+    \b
+    Example:
+      gatepost gate unregister changelog
+    """
+    gone = gates.unregister(settings.load().home, gates.named(name))
+    if json:
+        output.document(_document(gone))
+    output.talk(f"{name} is gone")
+
+
+def _session(configuration: Configuration, session: str | None) -> Session:
+    id = words.given(session, "--session") or here.session()
+    if id is None:
+        raise Invalid("no session is named", hint="give --session ID, as the program calls its session")
+    return Session(configuration.home, id)
+
+
+def _known(configuration: Configuration, name: str) -> SessionGate:
+    wanted = gates.named(name)
+    for gate in gates.known(configuration.home):
+        if gate.name == wanted:
+            return gate
+    raise NotFound(f"there is no session gate {name!r}", hint=f"`gatepost gate register {name} --hook Stop` makes one")
+
+
+def _at(configuration: Configuration, hook: str) -> Iterable[SessionGate]:
+    if hook not in HOOKS:
+        raise Invalid(f"{hook!r} is no event for a gate", hint=f"use one of {', '.join(HOOKS)}")
+    return [gate for gate in gates.known(configuration.home) if gate.hook == hook]
+
+
+@contextmanager
+def _desk(configuration: Configuration, session: str) -> Iterator[Desk]:
+    """What a hook of that session would have before it, on whichever store."""
+    far = None if configuration.settings.store.startswith("sqlite:") else app.configured_store(configuration)
+    with closing(Porch(configuration.home, store=far)) as porch, closing(far) if far else nullcontext():
+        desk = porch.desk(session, porch.known(os.environ, output.talk))
+        yield desk
+        for note in desk.notes:
+            output.talk(note)
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    return _document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
+
+
+def _document(gate: SessionGate) -> dict[str, Any]:
+    return {
+        "name": gate.name,
+        "kind": "session",
+        "hook": gate.hook,
+        "mode": "soft" if gate.soft else "strict",
+        "fail": "closed" if gate.closed else "open",
+        "hint": gate.hint,
+    }

@@ -1,0 +1,29 @@
+"""The words of `gatepost hook`, for its help. How it is done is in `hook.py`, which is reached without any of this."""
+
+from typing import Annotated
+
+import typer
+
+from gatepost.cli.hook import answer
+
+
+def hook(
+    event: Annotated[
+        str, typer.Argument(metavar="EVENT", help="What happened, by the host's name.", show_default=False)
+    ],
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Whose words: claude, codex, gemini or cursor.")
+    ] = "claude",
+) -> None:
+    """
+    Answer a hook of the program in which a guest lives.
+
+    The program writes JSON to stdin and is answered in its own words: what waits in the guest's inbox, or why it may
+    not stop yet. `gatepost hooks install` has the program call this. It fails open: whatever is wrong here, the program
+    goes on, and stderr says why.
+
+    \b
+    Example:
+      echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
+    """
+    raise typer.Exit(answer([event, "--host", host]))

@@ -1,0 +1,171 @@
+"""`gatepost hooks`: our entries in the settings files of other programs."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gatepost import settings
+from gatepost.cli import output
+from gatepost.cli.here import Json
+from gatepost.cli.plain import Noun
+from gatepost.errors import Invalid, Unavailable
+from gatepost.hooks import entries, gates
+from gatepost.hooks import install as files
+from gatepost.hooks.install import SCOPES, State
+from gatepost.hooks.wire import HOSTS
+
+app = Noun(help="Hooks: have Claude Code, Codex, Gemini CLI or Cursor call Gatepost.")
+
+Host = Annotated[str, typer.Option("--host", metavar="|".join(HOSTS), help="Whose settings.")]
+Scope = Annotated[
+    str,
+    typer.Option("--scope", metavar="|".join(SCOPES), help="Yours everywhere, or those of the project in this folder."),
+]
+File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="This settings file instead.")]
+
+_TRUST = "Codex runs no hook before you trust it: type /hooks in it, and look them over"
+
+
+@app.verb("install")
+def install(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
+    """
+    Put our entries into a host's settings file, and print which file that is.
+
+    Nothing else in it is changed. What it was before is kept beside it, so that `uninstall` can put it back. It can be
+    run again: entries of an older release are replaced, and what is as it should be is left alone. Do so after
+    `gatepost gate register` with another event than Stop.
+
+    \b
+    Examples:
+      gatepost hooks install
+      gatepost hooks install --host codex --scope project
+    """
+    change = files.install(_file(host, scope, file), host, _wanted(host))
+    if json:
+        output.document(
+            {
+                "host": host,
+                "file": str(change.file),
+                "changed": change.changed,
+                "backup": str(change.backup) if change.backup else None,
+            }
+        )
+        return
+    output.line_out(str(change.file))
+    if not change.changed:
+        output.talk("our entries are there already")
+        return
+    output.talk(f"what it was before is in {change.backup.name}" if change.backup else "made a new file")
+    if host == "codex":
+        output.talk(_TRUST)
+
+
+@app.verb("uninstall")
+def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
+    """
+    Take our entries out of a host's settings file again, and print which file that is.
+
+    If nobody has changed the file since they were put in, it is again what it was before, byte for byte. Else only our
+    entries are taken out.
+
+    \b
+    Example:
+      gatepost hooks uninstall
+    """
+    change = files.uninstall(_file(host, scope, file), host)
+    if json:
+        output.document(
+            {"host": host, "file": str(change.file), "changed": change.changed, "restored": change.restored}
+        )
+        return
+    output.line_out(str(change.file))
+    if change.gone:
+        output.talk("it had nothing but our entries in it, and is gone")
+    elif change.restored:
+        output.talk("it is again what it was before")
+    else:
+        output.talk("our entries are taken out" if change.changed else "there is nothing of ours in it")
+
+
+@app.verb("status")
+def status(
+    host: Annotated[str | None, typer.Option("--host", metavar="|".join(HOSTS), help="Only this host.")] = None,
+    file: File = None,
+    json: Json = False,
+) -> None:
+    """
+    Look where our entries are. Ends with 1 if they are nowhere as they should be.
+
+    \b
+    Example:
+      gatepost hooks status --host claude
+    """
+    if file is not None and host is None:
+        raise Invalid("whose settings file is that?", hint="give --host NAME")
+    found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
+    if json:
+        output.document(
+            [
+                {
+                    "host": each,
+                    "scope": scope,
+                    "file": str(state.file),
+                    "state": state.state,
+                    "events": list(state.events),
+                    "why": state.why,
+                }
+                for each, scope, state in found
+            ]
+        )
+    else:
+        output.table(["HOST", "SCOPE", "STATE", "FILE"], [_row(*each) for each in found])
+        for _, _, state in found:
+            if state.why:
+                output.talk(f"{state.file}: {state.why}")
+    if not any(state.state == "installed" for _, _, state in found):
+        raise typer.Exit(1)
+
+
+def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
+    scopes: tuple[str, ...] = ("user",) if file is not None else SCOPES if host == "claude" else SCOPES[:2]
+    places = {scope: _file(host, scope, file) for scope in scopes}
+    wanted = _wanted(host)
+    return [(None if file else scope, files.look(place, host, wanted)) for scope, place in places.items()]
+
+
+def _row(host: str, scope: str | None, state: State) -> list[str]:
+    return [
+        host,
+        scope or "",
+        {"missing": "no file", "none": "not installed"}.get(state.state, state.state),
+        str(state.file),
+    ]
+
+
+def _file(host: str, scope: str, file: str | None) -> Path:
+    found = files.place(host, scope, environ=os.environ, here=Path.cwd())
+    if file is None:
+        return found
+    given = Path.cwd() / Path(file).expanduser()
+    if given.suffix == ".toml" and host != "codex":
+        raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
+    return given
+
+
+def _wanted(host: str) -> dict[str, dict[str, Any]]:
+    """What is to be put in, with the events of the session gates that were registered in this home."""
+    home, _ = settings.find_home(os.environ)
+    return entries.wanted(host, _program(), {gate.hook for gate in gates.registered(home)})
+
+
+def _program() -> str:
+    """Where this command is, for others to run: beside the interpreter that runs it, else on the path."""
+    beside = Path(sys.executable).parent / "gatepost"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
+    if found is None:
+        raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
+    return str(Path.cwd() / found)

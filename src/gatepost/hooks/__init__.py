@@ -1,0 +1,1 @@
+"""Guests who live in another program, visited by way of its hooks."""

@@ -1,0 +1,70 @@
+"""Whether an agent has asked for a decision before it stops, and what comes of that; see `handlers/decision.py`."""
+
+import shlex
+from typing import Final
+
+from gatepost.actions import decisions
+from gatepost.core import decision as rules
+from gatepost.core import line
+from gatepost.core.decision import Answer, Decision, DecisionStatus
+from gatepost.core.instants import Instant
+from gatepost.hooks.chain import Wait
+from gatepost.hooks.desk import Desk
+from gatepost.hooks.occasion import Verdict
+from gatepost.ports.store import Reader
+
+#: the option that lets an agent go
+STOP: Final = "stop"
+
+
+def before_stop(desk: Desk, agent: str) -> Verdict | Wait | None:
+    decision = asked(desk, agent)
+    if decision is None:
+        return Verdict(block=_instruction(desk, agent))
+    match decision.status:
+        case DecisionStatus.PENDING:
+            until = desk.began + desk.rules.wait
+            if desk.clock.now() < until:
+                return Wait(agent=agent, until=until)
+            desk.excused.add(decision.gate)
+            return None
+        case DecisionStatus.REVISING | DecisionStatus.ANSWERED if decision.last and decision.last.option != STOP:
+            return _sent_on(desk, decision, decision.last)
+        case status:
+            desk.dismissed = status is DecisionStatus.ANSWERED
+            return None
+
+
+def asked(desk: Desk, agent: str) -> Decision | None:
+    """The last decision that the agent asked for, in this session, since it was told to go on."""
+    turn, again = desk.state.turn, desk.state.again
+    mine = [
+        one
+        for one in desk.look(_recent, agent, turn)
+        if one.session in (None, desk.session.id) and (one.created_at >= turn or one.id == again)
+    ]
+    return max(mine, key=lambda one: one.number, default=None)
+
+
+def _recent(reader: Reader, agent: str, turn: Instant) -> list[Decision]:
+    """All that were asked for since then: they are open, or a round of theirs has ended since."""
+    return decisions.page(reader, asker=agent, pending=True) + decisions.page(reader, asker=agent, since=turn)
+
+
+def _instruction(desk: Desk, agent: str) -> str:
+    return (
+        "Before you stop, ask for a decision on what comes next, then stop again; you will be told the answer. Run: "
+        f'gatepost decision ask "QUESTION" --option continue="..." --option {STOP}="Stop here" '
+        f"--as {agent} --session {shlex.quote(desk.session.id)}"
+    )
+
+
+def _sent_on(desk: Desk, decision: Decision, answer: Answer) -> Verdict:
+    again = decision.id if decision.status is DecisionStatus.REVISING else None
+    # What was said counts once: before the next stop it is to be asked anew.
+    desk.remember(lambda state: state._replace(turn=max(desk.clock.now(), answer.at + 1), again=again))
+    by = f" by {line.title(answer.by)}" if answer.by else ""
+    ending = "is to be revised, as asked for" if again else "was answered"
+    words = line.quote(rules.said(decision, answer))
+    desk.answer = (f"decision:{decision.id}:{answer.iteration}", f"The decision {decision.id} {ending}{by}: {words}")
+    return Verdict(continues=True)

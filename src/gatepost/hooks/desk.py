@@ -1,0 +1,122 @@
+"""
+What the handlers of a hook have before them: who the guest is, its session on disk, the spool, and the store as long
+as it can be reached.
+
+A hook must not make its host wait. The store is opened when it is first asked for; once it was out of reach, it is so
+for the rest of this hook, and nobody waits for it again.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from gatepost.core.instants import DAY, SECOND, Duration
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.hooks.session import Session, State
+from gatepost.ports.clock import Clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a hook that has nothing to do needs neither
+    from gatepost.ports.spool import Spool
+    from gatepost.ports.store import Reader, Store, Work
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Rules(NamedTuple):
+    """What is set, as far as hooks go by it."""
+
+    #: who the guest is, as the environment or the settings say
+    agent: str | None = None
+    #: whether an agent asks for a decision before it stops, and how long it waits for the answer
+    stop_decision: bool = False
+    wait: Duration = 540 * SECOND
+    #: `plain`, or `system-reminder`
+    format: str = "plain"
+    #: how long what was shown is remembered
+    remember: Duration = DAY
+
+
+class Desk:
+    def __init__(
+        self,
+        *,
+        home: Path,
+        rules: Rules,
+        clock: Clock,
+        session: Session,
+        reach: "Callable[[], Store | None]" = lambda: None,
+        spool: "Callable[[], Spool] | None" = None,
+        waiting: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.home = home
+        self.rules = rules
+        self.clock = clock
+        #: this session on disk, and what it remembers
+        self.session = session
+        self.state = session.read()
+        #: opens the spool; None where there is none to be read
+        self.spool = spool
+        #: whether anything lies in the spool, found out at no cost
+        self.waiting = waiting
+        #: who the guest is; None as long as nobody has said
+        same = rules.agent in (None, self.state.named)
+        self.agent = self.state.agent if same and self.state.agent else rules.agent
+        self.began = clock.now()
+        #: the ids of gates that do not hold this time
+        self.excused: set[str] = set()
+        #: whether a person has said that it may stop, whatever waits for it
+        self.dismissed = False
+        #: what a person has answered, by the dedup key under which it is in the inbox too
+        self.answer: tuple[str, str] | None = None
+        #: for stderr, a sentence each
+        self.notes: list[str] = []
+        self._reach = reach
+        self._store: Store | None = None
+        self._asked = False
+
+    @property
+    def store(self) -> "Store | None":
+        """The store; None where there is none, or it cannot be reached."""
+        if not self._asked:
+            self._asked = True
+            try:
+                self._store = self._reach()
+            except Exception as error:  # noqa: BLE001 (a store that is none, a disk that fails: it is out of reach)
+                self.tell(str(error))
+        return self._store
+
+    def look(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the store; Unavailable if it is out of reach."""
+        return self._reached(lambda store: store.look(query, *args, **kwargs))
+
+    def call(self, verb: "Callable[Concatenate[Work, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have the store do something; Unavailable if it is out of reach."""
+        return self._reached(lambda store: store.call(verb, *args, **kwargs))
+
+    def remember(self, change: Callable[[State], State]) -> None:
+        """Change what the session remembers; OSError if it cannot be written."""
+        self.state = self.session.update(change)
+
+    def tell(self, sentence: str) -> None:
+        """Say something on stderr, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def _reached(self, ask: "Callable[[Store], T]") -> T:
+        if self.store is None:
+            raise Unavailable("the store is out of reach")
+        try:
+            return ask(self.store)
+        except GatepostError as error:
+            if isinstance(error, Unavailable):
+                self._lost(error.message)
+            raise
+        except Exception as error:  # a store that is not what it should be
+            self._lost(f"the store failed: {error}")
+            raise Unavailable("the store is out of reach") from error
+
+    def _lost(self, why: str) -> None:
+        self._store = None
+        self.tell(why)

@@ -1,0 +1,152 @@
+"""
+What stands in a host's settings file on our behalf: which events call us, with which command, and for how long the host
+waits. An entry is known as ours by its command, so that those of an older release, or of a copy that was moved, are
+found too; whoever writes another command around it makes the entry their own.
+
+Waiting for a decision may take 540 s (`stop_decision.wait`), so Stop has more than that.
+"""
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, Final, TypeGuard
+
+#: for how long each event is waited for: in seconds, but for Gemini, which counts milliseconds
+_TIMES: Final[Mapping[str, Mapping[str, int]]] = {
+    "claude": {
+        "SessionStart": 60,
+        "UserPromptSubmit": 30,
+        "PostToolUse": 30,
+        "Stop": 600,
+        "Notification": 10,
+        "SessionEnd": 5,
+    },
+    "codex": {
+        "SessionStart": 60,
+        "UserPromptSubmit": 30,
+        "PostToolUse": 30,
+        "Stop": 600,
+        "SessionEnd": 3,  # the most it allows
+    },
+    "gemini": {
+        "SessionStart": 60_000,
+        "BeforeAgent": 30_000,
+        "AfterTool": 30_000,
+        "AfterAgent": 600_000,
+        "SessionEnd": 5_000,
+    },
+    "cursor": {
+        "sessionStart": 60,
+        "beforeSubmitPrompt": 30,
+        "postToolUse": 30,
+        "stop": 600,
+        "sessionEnd": 5,
+    },
+}
+#: what gates may stand at, beside those: our name of an event, and the host's
+_GATED: Final[Mapping[str, Mapping[str, str]]] = {
+    "claude": {name: name for name in ("PreToolUse", "SubagentStop", "PreCompact")},
+    "codex": {name: name for name in ("PreToolUse", "SubagentStop")},
+    "gemini": {"PreToolUse": "BeforeTool"},
+    "cursor": {"PreToolUse": "preToolUse", "SubagentStop": "subagentStop"},
+}
+#: what of an event we want to hear, where that is not all
+_MATCHERS: Final = {("claude", "Notification"): "idle_prompt"}
+#: how often in a row Cursor may be made to go on: by gates that hold, and by what an inbox had
+_LOOPS: Final = 10
+#: a host whose events list commands, not groups of them
+FLAT: Final = frozenset({"cursor"})
+
+
+def wanted(host: str, program: str, gated: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """
+    What each event is to have: an entry, or in most hosts a group with one entry. `gated` are the events at which
+    session gates were registered; most cost every tool a call, so they are asked for only then.
+    """
+    more = [theirs for ours, theirs in _GATED[host].items() if ours in gated]
+    return {event: _entry(host, event, program) for event in dict.fromkeys((*_TIMES[host], *more))}
+
+
+def _entry(host: str, event: str, program: str) -> dict[str, Any]:
+    said = "" if host == "claude" else f" --host {host}"
+    command = f"{shlex.quote(program)} hook {event}{said}"
+    timeout = _TIMES[host].get(event, 30_000 if host == "gemini" else 30)
+    match host:
+        case "cursor":
+            limit = {"loop_limit": _LOOPS} if event in {"stop", "subagentStop"} else {}
+            return {"command": command, "timeout": timeout, **limit}
+        case "gemini":
+            entry = {"name": "gatepost", "type": "command", "command": command, "timeout": timeout}
+        case _:
+            entry = {"type": "command", "command": command, "timeout": timeout}
+    matcher = _MATCHERS.get((host, event))
+    return {"hooks": [entry]} if matcher is None else {"matcher": matcher, "hooks": [entry]}
+
+
+def is_ours(entry: object) -> bool:
+    """Tell whether an entry runs us and nothing else: `.../gatepost hook EVENT`, perhaps with `--host NAME`."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quote without an end
+        return False
+    match words:
+        case [program, "hook", event, *rest] if event.isalpha():
+            return PurePath(program).name == "gatepost" and (not rest or (len(rest) == 2 and rest[0] == "--host"))
+        case _:
+            return False
+
+
+def of(document: object, host: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every entry of ours in what a settings file says: its event, and what `wanted` would say of it."""
+    return [
+        (event, entry if group is None else {**_matching(group), "hooks": [entry]})
+        for event, group, entry in _all(document, host)
+        if is_ours(entry)
+    ]
+
+
+def programs(document: object, host: str) -> set[str]:
+    """The programs that entries of ours run."""
+    return {shlex.split(entry["command"])[0] for _, _, entry in _all(document, host) if is_ours(entry)}
+
+
+def without(document: object, host: str) -> object:
+    """What a settings file says but for our entries; what is left empty, or was, is left out."""
+    if not isinstance(document, dict) or not isinstance(document.get("hooks"), dict):
+        return document
+    hooks = {event: _others(groups, host) for event, groups in document["hooks"].items()}
+    kept = {event: groups for event, groups in hooks.items() if groups not in ([], {})}
+    rest = {name: value for name, value in document.items() if name != "hooks"}
+    return {**rest, "hooks": kept} if kept else rest
+
+
+def _others(groups: object, host: str) -> object:
+    if not isinstance(groups, list):
+        return groups
+    if host in FLAT:
+        return [entry for entry in groups if not is_ours(entry)]
+    kept = [
+        {**group, "hooks": [entry for entry in group["hooks"] if not is_ours(entry)]} if _is_group(group) else group
+        for group in groups
+    ]
+    return [group for group in kept if not _is_group(group) or group["hooks"]]
+
+
+def _all(document: object, host: str) -> Iterator[tuple[str, dict[str, Any] | None, Any]]:
+    """Every entry with its event and, where there are groups, its group; whatever is not as it should be is passed."""
+    hooks = document.get("hooks") if isinstance(document, dict) else None
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            if host in FLAT:
+                yield event, None, group
+            elif _is_group(group):
+                yield from ((event, group, entry) for entry in group["hooks"])
+
+
+def _is_group(group: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(group, dict) and isinstance(group.get("hooks"), list)
+
+
+def _matching(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {"matcher": group["matcher"]} if group.get("matcher") else {}

@@ -1,0 +1,1 @@
+"""The handlers that Gatepost brings along, one a module, imported only for the events they are asked on."""

@@ -1,0 +1,105 @@
+"""
+20, the gates: those of the session on whichever event they stand at, and on Stop the agent's own in the store.
+
+What is to hold although nobody can look (`fail: closed`) is kept in the session's files each time it was seen shut. As
+long as the store, or the list of session gates, is out of reach, what is kept there holds.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.hooks import gates
+from gatepost.hooks.chain import Handler
+from gatepost.hooks.desk import Desk
+from gatepost.hooks.gates import SessionGate, Standing
+from gatepost.hooks.occasion import Occasion, Verdict, nothing
+from gatepost.hooks.session import Held
+
+
+def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
+    if occasion.event not in gates.HOOKS or so_far.continues:
+        return None
+    shut = [each for each in _of_session(desk, occasion, so_far) if each.shut is not None]
+    strict = [each for each in shut if not each.gate.soft]
+    soft = [each for each in shut if each.gate.soft]
+    reasons = [each.told for each in strict]
+    closed = any(each.gate.closed for each in strict)
+    if occasion.event == "Stop":
+        held, holds = _of_agent(desk)
+        reasons += held
+        closed = closed or holds
+    if not reasons and not soft:
+        return None
+    return Verdict(
+        block="\n".join(reasons) or None,
+        closed=closed,
+        warnings=tuple(each.told for each in soft),
+        printed=(lambda: _warned(desk, soft)) if soft else nothing,
+    )
+
+
+def _of_session(desk: Desk, occasion: Occasion, so_far: Verdict) -> Iterator[Standing]:
+    """How the session gates stand, but for those that need not be looked at: they were warned of, or told of by now."""
+    try:
+        known = gates.known(desk.home)
+    except Unavailable as error:
+        desk.tell(error.message)
+        kept = (held for held in desk.state.closed if not held.durable)
+        known = tuple(SessionGate(name=held.name, hook=held.hook, hint=held.instruction, closed=True) for held in kept)
+    else:
+        closed = (one for one in known if one.closed and not one.soft)
+        kept = (Held(name=one.name, hook=one.hook, instruction=one.hint, durable=False) for one in closed)
+        _keep(desk, kept, durable=False)
+    for gate in known:
+        if gate.hook != occasion.event or (gate.soft and _was_warned(desk, gate)):
+            continue
+        if gate.name == "decision" and so_far.block is not None:
+            continue
+        yield gates.look(desk, gate, occasion.cwd)
+
+
+def _of_agent(desk: Desk) -> tuple[list[str], bool]:
+    """What holds the agent in the store, as it is told, and whether something of it holds in any case."""
+    if desk.agent is None:
+        return [], False
+    try:
+        found = gates.holding(desk, desk.agent)
+        if not found:
+            _keep(desk, (), durable=True)
+            return [], False
+        from gatepost.core.gate import Fail, instruction
+
+        closed = [gate for gate in found if gate.fail is Fail.CLOSED]
+        _keep(desk, (Held(name=gate.name, instruction=instruction([gate])) for gate in closed), durable=True)
+        return [instruction(found)], bool(closed)
+    except GatepostError:
+        kept = [held.instruction for held in desk.state.closed if held.durable]
+        return [f"{each} (it could not be looked at just now)" for each in kept], bool(kept)
+
+
+def _keep(desk: Desk, closed: Iterable[Held], *, durable: bool) -> None:
+    """Note what is to hold when nobody can look; what is noted already is not written again."""
+    now = tuple(closed)
+    if now == tuple(held for held in desk.state.closed if held.durable is durable):
+        return
+    with suppress(OSError):
+        desk.remember(
+            lambda state: state._replace(closed=(*(held for held in state.closed if held.durable is not durable), *now))
+        )
+
+
+def _was_warned(desk: Desk, gate: SessionGate) -> bool:
+    try:
+        return desk.session.warned(gate.name)
+    except OSError:
+        return True
+
+
+def _warned(desk: Desk, soft: Iterable[Standing]) -> None:
+    for each in soft:
+        with suppress(OSError):
+            desk.session.warn(each.gate.name)
+
+
+handler = Handler(name="gates", priority=20, events=None, handle=_handle)

@@ -1,0 +1,73 @@
+"""
+30, the inbox: what waits is shown wherever the host passes it on to the model, and only there. On Stop that makes the
+agent go on, so it is done a few times in a row at most; what still waits is shown when its person speaks.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from gatepost.errors import GatepostError
+from gatepost.hooks import wire
+from gatepost.hooks.chain import Handler
+from gatepost.hooks.desk import Desk
+from gatepost.hooks.occasion import Occasion, Verdict
+
+#: how often in a row a stop may become a continuation; hosts cut off at 8
+CONTINUATIONS: Final = 5
+
+
+def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
+    stops = occasion.event == "Stop"
+    if so_far.block is not None or not wire.can_show(occasion) or (stops and desk.dismissed):
+        return None
+    if stops and desk.state.continuations >= CONTINUATIONS and not so_far.continues:
+        return None
+    # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
+    verdict, keys = _read(desk, reconcile=occasion.event == "SessionStart" or desk.answer is not None)
+    if desk.answer is not None and desk.answer[0] not in keys:
+        verdict = replace(verdict, context="\n".join(filter(None, (desk.answer[1], verdict.context))))
+    return replace(verdict, continues=stops) if verdict.context else None
+
+
+def _read(desk: Desk, *, reconcile: bool) -> tuple[Verdict, set[str | None]]:
+    """What waits, to be shown, and the dedup keys of what is in it."""
+    if desk.spool is None or not (reconcile or desk.waiting()):
+        return Verdict(), set()
+    from gatepost.hooks.drain import drain
+
+    drained = drain(
+        desk.store,
+        desk.spool(),
+        session=desk.session.id,
+        agent=desk.agent,
+        now=desk.clock.now(),
+        reconcile=reconcile,
+        remember=desk.rules.remember,
+    )
+    for note in drained.notes:
+        desk.tell(note)
+    if not drained.text:
+        return Verdict(), set()
+    hops = max(event.hops for event in drained.events)
+
+    def printed() -> None:
+        drained.ack()
+        _told(desk, hops)
+
+    verdict = Verdict(context=drained.text, printed=printed, unprinted=drained.release)
+    return verdict, {event.key for event in drained.events}
+
+
+def _told(desk: Desk, hops: int) -> None:
+    """Note of which chain this was part, so that what the guest pushes now goes on with it."""
+    if not desk.state.registered:
+        return
+    from gatepost.actions import sessions
+
+    try:
+        desk.call(sessions.told, desk.session.id, hops)
+    except GatepostError as error:
+        desk.tell(f"what it pushes now will not go on with this chain: {error.message}")
+
+
+handler = Handler(name="inbox", priority=30, events=None, handle=_handle)

@@ -1,0 +1,173 @@
+"""
+A guest's session on disk: what its hooks remember from one to the next.
+
+    HOME/sessions/SESSION/
+        state.json      who the guest is, what it is doing, and what its stops came to
+        marks/GATE      the guest, or its person, said that this gate is open
+        warned/GATE     the person was warned of this gate
+
+Every file is written aside and then renamed, so that whoever is killed leaves the old one or the new one. What cannot
+be read counts as not there: a hook that knows nothing lets its guest go.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from gatepost.core.guest import WORKING
+from gatepost.core.instants import Instant
+from gatepost.core.session import filename
+
+FOLDER: Final = "sessions"
+#: seconds that a hook waits for another one of its session to write its state
+_PATIENCE: Final = 1.0
+
+
+class Held(NamedTuple):
+    """A gate that is to hold also when nobody can look: the user has said so, and it was shut when last seen."""
+
+    name: str
+    instruction: str = ""
+    #: the event on which it holds
+    hook: str = "Stop"
+    #: whether it is in the store, and not one of the session's own
+    durable: bool = True
+
+
+class State(NamedTuple):
+    agent: str | None = None
+    #: how the agent was called when its name was found out: by an alias, it may be
+    named: str | None = None
+    host: str = ""
+    state: str = WORKING
+    started_at: Instant = 0
+    #: whether the store knows this session
+    registered: bool = False
+    #: since when a decision counts that the agent asked for: since it was last told to go on
+    turn: Instant = 0
+    #: the decision that the agent was told to ask again
+    again: str | None = None
+    #: when stops were blocked, of late
+    stops: tuple[Instant, ...] = ()
+    #: how often in a row a stop became a continuation
+    continuations: int = 0
+    closed: tuple[Held, ...] = ()
+
+
+class Session:
+    def __init__(self, home: Path, id: str) -> None:
+        self.id = id
+        self.folder = home / FOLDER / filename(id)
+
+    @staticmethod
+    def sweep(home: Path, before: Instant, most: int) -> None:
+        """Remove the folders of some sessions that have noted nothing since then."""
+        old = (each for each in (home / FOLDER).iterdir() if each.stat().st_mtime_ns // 1_000 < before)
+        for folder in list(islice(old, most)):
+            from shutil import rmtree
+
+            rmtree(folder, ignore_errors=True)
+
+    def read(self) -> State:
+        """What is remembered; a fresh state where nothing is, or where it cannot be read."""
+        try:
+            return _state(json.loads((self.folder / "state.json").read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return State()
+
+    def update(self, change: Callable[[State], State]) -> State:
+        """Change what is remembered, while no other hook does; nothing is written where nothing changed."""
+        with self._alone():
+            old = self.read()
+            new = change(old)
+            if new != old:
+                self._write(
+                    "state.json", json.dumps(new._asdict() | {"closed": [held._asdict() for held in new.closed]})
+                )
+        return new
+
+    def marked(self, gate: str) -> bool:
+        return _exists(self.folder / "marks" / gate)
+
+    def mark(self, gate: str) -> None:
+        self._write(f"marks/{gate}")
+
+    def clear(self, gate: str) -> bool:
+        """Take a mark away, and forget that anybody was warned; say whether there was one."""
+        there = self.marked(gate)
+        for folder in ("marks", "warned"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                (self.folder / folder / gate).unlink()
+        return there
+
+    def warned(self, gate: str) -> bool:
+        return _exists(self.folder / "warned" / gate)
+
+    def warn(self, gate: str) -> None:
+        self._write(f"warned/{gate}")
+
+    def _write(self, name: str, text: str = "") -> None:
+        path = self.folder / name
+        self._make(path.parent)
+        aside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        try:
+            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+                file.write(text)
+            aside.replace(path)
+        except OSError:
+            with suppress(OSError):
+                aside.unlink()
+            raise
+
+    def _make(self, folder: Path) -> None:
+        """Make one of the session's folders, for this user alone; the home itself is not made."""
+        if not folder.is_dir():
+            for each in (self.folder.parent, self.folder, folder):
+                each.mkdir(mode=0o700, exist_ok=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """
+        Keep other hooks of this session from writing its state meanwhile. Whoever keeps us waiting is not waited for
+        long: then the last one to write is right.
+        """
+        self._make(self.folder)
+        lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            end = time.monotonic() + _PATIENCE
+            while not _locked(lock) and time.monotonic() < end:
+                time.sleep(0.005)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    import fcntl  # not everywhere; commands that write nothing do without
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _exists(path: Path) -> bool:
+    """Whether it is there; unlike `Path.exists` it does not take what cannot be looked at for missing."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _state(document: Any) -> State:
+    known = {name: document[name] for name in State._fields if name in document}
+    known["stops"] = tuple(int(at) for at in known.get("stops", ()))
+    known["closed"] = tuple(Held(**held) for held in known.get("closed", ()))
+    return State(**known)

@@ -1,0 +1,142 @@
+"""
+A visit: one hook of a guest's session, from beginning to end.
+
+    note who the guest is and what it is doing  ->  the chain  ->  note what came of it
+
+What is noted is on disk, and in the store where it can be reached. Nothing of this keeps a hook from answering: what
+cannot be noted is said on stderr. There is one exception, the other way round: a stop that is blocked, or made a
+continuation, without anybody remembering it could be so for ever. What cannot be remembered is not done, and the guest
+goes.
+"""
+
+from collections.abc import Generator, Iterable
+from typing import Final
+
+from gatepost.core.guest import ENDED, IDLE, WORKING
+from gatepost.core.instants import DAY, SECOND, Instant
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.hooks import chain
+from gatepost.hooks.chain import Handler, Listed, Wait
+from gatepost.hooks.desk import Desk
+from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.session import State
+
+#: how long what a session remembers is kept when nothing is heard of it, and how many are removed at once
+_KEPT: Final = 30 * DAY
+_SWEPT: Final = 20
+#: how long a blocked stop counts
+WINDOW: Final = 120 * SECOND
+
+_NOBODY: Final = "Gatepost does not know which agent this is: set GATEPOST_AGENT, or `agent` in gatepost.toml"
+
+
+def receive(
+    desk: Desk, occasion: Occasion, handlers: Iterable[Handler | Listed] = chain.BUILT_IN
+) -> Generator[Wait, None, Verdict]:
+    """Answer a hook. What it yields is to be waited for; what it returns is to be said."""
+    try:
+        _arrived(desk, occasion)
+    except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
+        desk.tell(f"what this session does cannot be noted: {error}")
+    verdict = yield from chain.run(handlers, desk, occasion)
+    if desk.agent is None and _begins(occasion):
+        verdict = verdict.warned(_NOBODY)
+    return _left(desk, verdict) if occasion.event == "Stop" else verdict
+
+
+def _arrived(desk: Desk, occasion: Occasion) -> None:
+    before = desk.state
+    doing = _doing(occasion) or before.state
+    turns = occasion.event == "UserPromptSubmit" or _begins(occasion)
+    changed = before.agent != desk.agent or not before.started_at
+    turn = desk.began
+    registered = before.registered and not changed
+    if occasion.event == "SessionStart" or changed or (not registered and turns):
+        registered, turn = _registered(desk, occasion, doing, turn)
+    elif registered and (turns or doing != before.state):
+        turn = _noted(desk, doing, turn, fresh=turns)
+
+    def arrived(state: State) -> State:
+        state = state._replace(
+            agent=desk.agent,
+            named=desk.rules.agent or state.named,
+            host=occasion.host,
+            state=doing,
+            started_at=state.started_at or turn,
+            registered=registered,
+        )
+        # A person speaks: whatever went round in circles is over, and decisions are to be asked for anew.
+        return state._replace(turn=turn, again=None, stops=(), continuations=0) if turns else state
+
+    desk.remember(arrived)
+    if turns:
+        desk.session.clear("decision")
+    if _begins(occasion):
+        desk.session.sweep(desk.home, desk.began - _KEPT, _SWEPT)
+
+
+def _begins(occasion: Occasion) -> bool:
+    return occasion.event == "SessionStart" and occasion.source != "compact"
+
+
+def _doing(occasion: Occasion) -> str | None:
+    """What the guest is doing by now; None where that is not known yet."""
+    match occasion.event:
+        case "SessionEnd":
+            return ENDED
+        case "Stop" | "Notification" | "SubagentStop":
+            return None
+        case _:
+            return IDLE if _begins(occasion) else WORKING
+
+
+def _registered(desk: Desk, occasion: Occasion, doing: str, now: Instant) -> tuple[bool, Instant]:
+    """Have the store know whose session this is; say whether it does, and what time it is there."""
+    if desk.agent is None or occasion.event == "SessionEnd":
+        return False, now
+    from gatepost.actions import sessions
+
+    try:
+        session = desk.call(sessions.begin, desk.session.id, agent=desk.agent, host=occasion.host, doing=doing)
+    except Unavailable:  # which has been said
+        return False, now
+    except GatepostError as error:
+        desk.tell(error.message + (f" (hint: {error.hint})" if error.hint else ""))
+        return False, now
+    desk.agent = session.agent
+    return True, session.seen_at
+
+
+def _noted(desk: Desk, doing: str, now: Instant, *, fresh: bool = False) -> Instant:
+    from gatepost.actions import sessions
+
+    try:
+        return desk.call(sessions.note, desk.session.id, doing, fresh=fresh)
+    except GatepostError:
+        return now
+
+
+def _left(desk: Desk, verdict: Verdict) -> Verdict:
+    """Remember what came of a stop, and then let it be said."""
+    now = desk.clock.now()
+
+    def left(state: State) -> State:
+        stops = tuple(at for at in state.stops if at > now - WINDOW)
+        if verdict.block is not None:
+            return state._replace(state=WORKING, stops=(*stops, now))
+        if verdict.continues:
+            return state._replace(state=WORKING, stops=stops, continuations=state.continuations + 1)
+        return state._replace(state=IDLE, stops=() if verdict.final else stops, continuations=0)
+
+    was = desk.state.state
+    try:
+        desk.remember(left)
+    except OSError as error:
+        desk.tell(f"what came of this stop cannot be noted: {error.strerror}")
+        if verdict.closed:
+            return verdict
+        verdict.unprinted()
+        return Verdict(warnings=verdict.warnings)
+    if desk.state.registered and desk.state.state != was:
+        _noted(desk, desk.state.state, now)
+    return verdict

@@ -1,0 +1,65 @@
+"""
+Claude Code. What the model is shown goes into `hookSpecificOutput.additionalContext`, and only on the events below;
+on Stop that makes the agent go on. PreCompact has no such place: what was printed there would be read by nobody.
+
+A helper inside a session (`agent_id`) has events of its own. They never show the agent's inbox: it would be the helper
+who reads it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
+from gatepost.hooks.wire import words
+
+_NAMES: Final = (
+    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"),
+    *("PreCompact", "PostCompact", "Notification", "SessionEnd"),
+)
+EVENTS: Final = dict(zip(_NAMES, _NAMES, strict=True))
+_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop", "PreCompact"})
+
+
+def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[str, str] = EVENTS) -> Occasion:
+    told = words.fields(payload)
+    return Occasion(
+        host=host,
+        event=words.known(event, events),
+        session=words.text(told, "session_id") or "",
+        cwd=words.text(told, "cwd") or "",
+        source=words.text(told, "source"),
+        stop_hook_active=told.get("stop_hook_active") is True,
+        prompt=words.text(told, "prompt"),
+        tool=words.text(told, "tool_name"),
+        tool_input=words.mapping(told, "tool_input"),
+        reason=words.text(told, "reason"),
+        subagent=words.text(told, "agent_id"),
+        raw=told,
+    )
+
+
+def can_show(occasion: Occasion) -> bool:
+    # Cursor runs the hooks of Claude Code too, and drops most of what they say; it has a dialect of its own.
+    return occasion.event in READABLE and occasion.subagent is None and "cursor_version" not in occasion.raw
+
+
+def render(occasion: Occasion, verdict: Verdict) -> Answer:
+    block, context = verdict.block, verdict.context
+    answer: dict[str, Any] = {}
+    if block and occasion.event in _BLOCKABLE:
+        answer |= {"decision": "block", "reason": block}
+        block = None
+    elif block and occasion.event == "PreToolUse":
+        answer["hookSpecificOutput"] = {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": block,
+        }
+        block = None
+    elif context and can_show(occasion) and (verdict.continues or occasion.event != "Stop"):
+        answer["hookSpecificOutput"] = {"hookEventName": occasion.event, "additionalContext": context}
+        context = None
+    aside = words.aside(verdict, block, context)
+    if occasion.event == "SessionEnd":  # nobody is there to read more than that
+        return words.spoken(aside)
+    return words.reply(answer | {"systemMessage": aside})

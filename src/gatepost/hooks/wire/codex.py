@@ -1,0 +1,49 @@
+"""
+Codex, which took its hooks from Claude Code and reads them more strictly: a field that an event does not have makes it
+throw away the whole answer. Stop has no place for context, so what is shown there is the reason to go on; SessionEnd
+has no answer at all, and a Notification does not exist.
+"""
+
+from typing import Any, Final
+
+from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
+from gatepost.hooks.wire import claude, words
+
+_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"})
+_ANSWERED: Final = (
+    frozenset({"SessionStart", "PreToolUse", "PreCompact", "PostCompact", "SubagentStart", "PermissionRequest"})
+    | _BLOCKABLE
+)
+
+
+def parse(event: str, payload: object) -> Occasion:
+    return claude.parse(event, payload, host="codex")
+
+
+def can_show(occasion: Occasion) -> bool:
+    return occasion.event in READABLE and occasion.subagent is None
+
+
+def render(occasion: Occasion, verdict: Verdict) -> Answer:
+    event, block, context = occasion.event, verdict.block, verdict.context
+    answer: dict[str, Any] = {}
+    if block and event in _BLOCKABLE:
+        answer |= {"decision": "block", "reason": block}
+        block = None
+    elif block and event == "PreToolUse":
+        answer["hookSpecificOutput"] = {
+            "hookEventName": event,
+            "permissionDecision": "deny",
+            "permissionDecisionReason": block,
+        }
+        block = None
+    elif context and event == "Stop" and verdict.continues and can_show(occasion):
+        answer |= {"decision": "block", "reason": context}
+        context = None
+    elif context and event != "Stop" and can_show(occasion):
+        answer["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": context}
+        context = None
+    aside = words.aside(verdict, block, context)
+    if event not in _ANSWERED:
+        return words.spoken(aside)
+    return words.reply(answer | {"systemMessage": aside})

@@ -1,0 +1,51 @@
+"""
+Gemini CLI. Its events have names of their own, a block is called `deny`, and stdout is JSON or nothing. A denied
+AfterAgent sends its reason to the agent as a new prompt: that is how an agent is made to go on, with what waits for it.
+Nothing tells a hook that the history was compressed, so what is missed then is made up for at the next prompt.
+"""
+
+from typing import Any, Final
+
+from gatepost.hooks.occasion import Answer, Occasion, Verdict
+from gatepost.hooks.wire import claude, words
+
+#: its name of an event, and ours
+EVENTS: Final = {
+    "SessionStart": "SessionStart",
+    "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+    "AfterAgent": "Stop",
+    "PreCompress": "PreCompact",
+    "Notification": "Notification",
+    "SessionEnd": "SessionEnd",
+}
+_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"})
+_SHOWN: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
+_THEIRS: Final = {ours: theirs for theirs, ours in EVENTS.items()}
+
+
+def parse(event: str, payload: object) -> Occasion:
+    return claude.parse(event, payload, host="gemini", events=EVENTS)
+
+
+def can_show(occasion: Occasion) -> bool:
+    return occasion.event in _SHOWN and occasion.subagent is None
+
+
+def render(occasion: Occasion, verdict: Verdict) -> Answer:
+    event, block, context = occasion.event, verdict.block, verdict.context
+    answer: dict[str, Any] = {}
+    if block and event in _BLOCKABLE:
+        answer |= {"decision": "deny", "reason": block}
+        block = None
+    elif context and event == "Stop" and verdict.continues and can_show(occasion):
+        answer |= {"decision": "deny", "reason": context}
+        context = None
+    elif context and event != "Stop" and can_show(occasion):
+        answer["hookSpecificOutput"] = {"hookEventName": _THEIRS[event], "additionalContext": context}
+        context = None
+    aside = words.aside(verdict, block, context)
+    if event not in _THEIRS:  # those of the model itself, which take nothing of this
+        return words.spoken(aside)
+    return words.reply(answer | {"systemMessage": aside})

@@ -1,0 +1,61 @@
+"""What the dialects share: how a field of a payload is read, whatever it holds, and how an answer is written."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gatepost.hooks.occasion import Answer, Verdict
+
+#: characters of a string that hosts show; what is longer they put into a file, or cut
+ROOM: Final = 10_000
+_CUT: Final = "\n... (cut here; {} characters in all)"
+
+
+def fields(payload: object) -> Mapping[str, Any]:
+    """The payload, if it is an object at all."""
+    return payload if isinstance(payload, dict) else {}
+
+
+def text(payload: Mapping[str, Any], *names: str) -> str | None:
+    """The first of these fields that is a string with something in it, fit to be written anywhere."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value:
+            return value.encode(errors="replace").decode()
+    return None
+
+
+def mapping(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return fields(payload.get(name))
+
+
+def known(event: str, names: Mapping[str, str]) -> str:
+    """Our name of an event, which may be given by the host's name or by ours, in any case; another stays as it is."""
+    ours = {theirs.lower(): name for theirs, name in names.items()} | {name.lower(): name for name in names.values()}
+    return ours.get(event.lower(), event)
+
+
+def reply(fields: Mapping[str, Any]) -> Answer:
+    """An answer in JSON, without those fields that are empty; with none at all, silence."""
+    given = {name: fitted(value) for name, value in fields.items() if value not in (None, "", {})}
+    return Answer(stdout=json.dumps(given)) if given else Answer()
+
+
+def fitted(value: Any) -> Any:
+    """Whatever is too long for a host, cut, and saying so."""
+    if isinstance(value, dict):
+        return {name: fitted(each) for name, each in value.items()}
+    if not isinstance(value, str) or len(value) <= ROOM:
+        return value
+    note = _CUT.format(len(value))
+    return value[: ROOM - len(note)] + note
+
+
+def aside(verdict: Verdict, *first: str | None) -> str:
+    """All that is for the person, a sentence a line."""
+    return "\n".join(each for each in (*first, *verdict.warnings) if each)
+
+
+def spoken(sentences: str) -> Answer:
+    """For events on which a host reads no JSON: what there is to say goes to stderr."""
+    return Answer(stderr=f"{sentences}\n" if sentences else "")

@@ -1,0 +1,114 @@
+"""Settings files as people write them: JSON with comments, trailing commas, and white space of every kind."""
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+#: what may stand between two tokens; a line comment brings its line end along
+GAPS = ["", "", "", " ", "\n", "\n  ", "\n\t", "\r\n    ", "  \n\n  "]
+REMARKS = [
+    " // note\n",
+    '\n  // "hooks": {}\r\n  ',
+    "/* { [ , */",
+    ' /* "Stop": [ */ ',
+    "//\n",
+    "/**/",
+    "\n/* a\n   b */\n",
+]
+#: commands of others, some of which name us without being us
+OTHERS = [
+    "echo done",
+    "gatepost hook Stop | tee log",
+    "/opt/gatepost hooks status",
+    "sh -c 'gatepost hook Stop'",
+    "GATEPOST_HOME=/x gatepost hook Stop",
+    "it's",
+    "",
+]
+#: what earlier releases, or copies of us elsewhere, have written
+OLDER = [
+    "gatepost hook Stop",
+    "gatepost hook Stop --host codex",
+    "/old/venv/bin/gatepost hook Stop",
+    "'/a b/gatepost' hook PreCompact --host codex",
+]
+
+_scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.sampled_from(["//", "/*", '"', "{"])
+_values = st.recursive(
+    _scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+)
+_entry = st.sampled_from(OTHERS).map(lambda command: {"type": "command", "command": command})
+_older = st.sampled_from(OLDER).map(lambda command: {"type": "command", "command": command, "timeout": 60})
+
+
+def _groups(entries: st.SearchStrategy[dict[str, Any]], *, flat: bool) -> st.SearchStrategy[list[Any]]:
+    group = st.fixed_dictionaries({"hooks": st.lists(entries, max_size=3)}, optional={"matcher": st.just("Bash|Edit")})
+    return st.lists(entries if flat else group, max_size=3)
+
+
+def values(events: list[str], *, flat: bool, older: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """What a settings file says: anything, and perhaps hooks of others, and `older` ones of ours."""
+    entries = _entry | _older if older else _entry
+    hooks = st.dictionaries(st.sampled_from([*events, "PreToolUse"]), _groups(entries, flat=flat), max_size=4)
+    rest = st.dictionaries(st.text(max_size=4).filter(lambda key: key not in ("hooks", "version")), _values, max_size=4)
+    return st.builds(lambda first, hooks, last: first | hooks | last, rest, st.just({}) | hooks.map(_under), rest)
+
+
+def _under(hooks: dict[str, Any]) -> dict[str, Any]:
+    return {"hooks": hooks}
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any, *, remarks: bool = True) -> str:
+    """A value, written in some way."""
+    gaps = st.sampled_from(GAPS + (REMARKS if remarks else []))
+    head = draw(st.sampled_from(["", "\ufeff"]))
+    return head + draw(gaps) + draw(_written(value, gaps)) + draw(gaps)
+
+
+@st.composite
+def _written(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str]) -> str:
+    if not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=draw(st.booleans()))
+    if is_ours(value):  # a remark within an entry of ours would go with it
+        gaps = st.sampled_from(GAPS)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    parts: list[str] = []
+    for part in value.items() if isinstance(value, dict) else value:
+        name = f"{json.dumps(part[0])}{draw(gaps)}:{draw(gaps)}" if isinstance(value, dict) else ""
+        inner = part[1] if isinstance(value, dict) else part
+        parts.append(draw(gaps) + name + draw(_written(inner, gaps)) + draw(gaps))
+    comma = draw(st.sampled_from(["", ","])) if parts else ""
+    return opening + ",".join(parts) + comma + (draw(gaps) if comma or not parts else "") + closing
+
+
+def is_ours(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("command") in OLDER
+
+
+#: what may stand in a config.toml; `%d` makes the names of tables differ
+TABLES = [
+    "[table%d]\nkey = 1 # [[hooks.Stop]]\n",
+    '[table%d]\ntext = """\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop"\n"""\n',
+    "[table%d]\nlist = [\n  [1],\n[2],\n]\n",
+    '[hooks.state."%d"]\nenabled = true\n',
+    '[[hooks.Stop]]\nmatcher = "%d"\n[[hooks.Stop.hooks]]\ncommand = "true"\n',
+    '  [[hooks."PreToolUse"]] # %d\n  hooks = [{ command = "guard" }]\n',
+]
+#: the same, of ours: by themselves, beside another, and written in line
+OURS = [
+    '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop --host codex"\ntimeout = %d\n',
+    '[[hooks.Stop]]\nhooks = [{ command = "/old/venv/bin/gatepost hook Stop", timeout = %d }]\n',
+    '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "%d"\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop"\n',
+]
+
+
+@st.composite
+def tables(draw: st.DrawFn, *, older: bool = False) -> str:
+    """A config.toml."""
+    pieces = draw(st.lists(st.sampled_from(TABLES + (OURS if older else [])), max_size=6))
+    head = draw(st.sampled_from(["", 'model = "gpt"\n', "# mine\n\n", "\ufeff"]))
+    between = st.sampled_from(["", "\n", "\n# a remark\n", "\n\n"])
+    text = head + "".join(piece % number + draw(between) for number, piece in enumerate(pieces))
+    return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))

@@ -1,0 +1,202 @@
+"""
+Whatever a settings file looks like: putting our entries in changes nothing else in it, and taking them out gives it
+back, byte for byte, or without them if somebody changed it since.
+"""
+
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from gatepost.errors import Invalid, Malformed
+from gatepost.hooks import entries, install, jsonc, merge, toml
+from gatepost.hooks.wire import HOSTS
+from tests.property.settings_files import OLDER, is_ours, tables, values, written
+
+PROGRAM = "/opt/my tools/gatepost"
+hosts = st.sampled_from(HOSTS)
+
+
+@st.composite
+def files(draw: st.DrawFn, *, older: bool = False, remarks: bool = True) -> tuple[str, dict[str, Any], str]:
+    """A host, what its settings file says, and how that is written."""
+    host = draw(hosts)
+    value = draw(values(list(entries.wanted(host, PROGRAM)), flat=host in entries.FLAT, older=older))
+    return host, value, draw(written(value, remarks=remarks))
+
+
+def read(text: str) -> Any:
+    root = jsonc.parse(text)
+    return None if root is None else root.value
+
+
+@given(files(older=True))
+def test_any_such_text_is_read_as_json_reads_it(file: tuple[str, dict[str, Any], str]) -> None:
+    _, value, text = file
+    assert read(text) == value
+
+
+@given(files())
+def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tuple[str, dict[str, Any], str]) -> None:
+    host, _, text = file
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.json"
+        path.write_bytes(text.encode())
+        assert install.install(path, host, entries.wanted(host, PROGRAM)).changed
+        once = path.read_bytes()
+        assert not install.install(path, host, entries.wanted(host, PROGRAM)).changed
+        assert path.read_bytes() == once
+        assert (
+            set(install.look(path, host, entries.wanted(host, PROGRAM)).events) == entries.wanted(host, PROGRAM).keys()
+        )
+        assert install.uninstall(path, host).restored
+        assert path.read_bytes() == text.encode()
+        assert [each.name for each in Path(folder).iterdir()] == ["settings.json"]
+
+
+@given(files())
+def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, dict[str, Any], str]) -> None:
+    host, value, text = file
+    wanted = entries.wanted(host, PROGRAM)
+    added = merge.add(text, host, wanted)
+    assert jsonc.comments(added) == jsonc.comments(text)
+    hooks = value.get("hooks", {})
+    expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in wanted.items()}
+    head = {} if value else merge.head(host)
+    assert read(added) == head | value | {"hooks": expected}
+
+
+@given(files())
+def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
+    file: tuple[str, dict[str, Any], str],
+) -> None:
+    host, value, text = file
+    wanted = entries.wanted(host, PROGRAM)
+    hooks = value.get("hooks", {"": [0]})
+    assume(value and hooks and all(hooks.get(event, [0]) for event in wanted))
+    assert merge.strip(merge.add(text, host, wanted), host) == text
+
+
+@given(files(older=True), st.text(max_size=4), st.booleans())
+def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str], key: str, at_root: bool) -> None:
+    host, _, text = file
+    assume(key not in ("hooks", "version"))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.json"
+        path.write_bytes(text.encode())
+        install.install(path, host, entries.wanted(host, PROGRAM))
+        changed = path.read_bytes().decode()
+        root = jsonc.parse(changed)
+        assert root is not None
+        box = root if at_root else root.get("hooks")
+        assert box is not None
+        changed = jsonc.append(changed, box, ["theirs"], key=key)
+        path.write_bytes(changed.encode())
+        assert not install.uninstall(path, host).restored
+        left = path.read_bytes().decode()
+    assert others(read(left), host) == others(read(changed), host)
+    assert jsonc.comments(left) == jsonc.comments(changed)
+    assert "gatepost' hook" not in left
+
+
+@given(files(older=True))
+def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict[str, Any], str]) -> None:
+    host, value, text = file
+    left = merge.strip(text, host)
+    assert others(read(left), host) == others(value, host)
+    assert jsonc.comments(left) == jsonc.comments(text)
+    assert not any(json.dumps(command) in left for command in OLDER)
+    if not any(command in json.dumps(value) for command in map(json.dumps, OLDER)):
+        assert left == text
+
+
+def others(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]:
+    """All that is not ours: what is not hooks, and every entry of others, event by event in its order."""
+    hooks = sorted(document.get("hooks", {}).items())
+    groups: list[Any] = [(event, group) for event, groups in hooks for group in groups]
+    if host not in entries.FLAT:
+        groups = [
+            (event, group.get("matcher"), entry) if isinstance(group, dict) else (event, group)
+            for event, group in groups
+            for entry in (group["hooks"] if isinstance(group, dict) else [None])
+        ]
+    rest = {name: value for name, value in document.items() if name != "hooks"}
+    return rest, [each for each in groups if not is_ours(each[-1]) and "gatepost' hook" not in str(each[-1])]
+
+
+@given(files(older=True), st.data())
+def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
+    file: tuple[str, dict[str, Any], str], data: st.DataObject
+) -> None:
+    host, _, text = file
+    at = data.draw(st.integers(0, len(text)))
+    junk = data.draw(st.sampled_from(["", "}", ",", '"', "/*", "nul", "\x00", "-", "'", "]", "\\", "NaN"]))
+    broken = (text[:at] + junk + text[at + data.draw(st.integers(0, 3)) :]).encode()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.json"
+        path.write_bytes(broken)
+        try:
+            install.install(path, host, entries.wanted(host, PROGRAM))
+        except Invalid as error:
+            said = error.message
+        else:
+            return
+        assert re.search(r"\(line \d+, column \d+\)$", said), said
+        assert path.read_bytes() == broken
+        assert [each.name for each in Path(folder).iterdir()] == ["settings.json"]
+
+
+@given(tables())
+def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
+    wanted = entries.wanted("codex", PROGRAM)
+    added = toml.add(text, wanted)
+    assert added.startswith(text)
+    assert toml.strip(added) == text
+    assert added.count("\r") in (0, added.count("\n"))
+    before, after = toml.parse(text), toml.parse(added)
+    hooks = before.get("hooks", {})
+    expected = hooks | {event: [*hooks.get(event, []), group] for event, group in wanted.items()}
+    assert after == before | {"hooks": expected}
+
+
+@given(tables(older=True))
+def test_older_entries_in_toml_go_and_those_of_others_stay(text: str) -> None:
+    left = toml.strip(text)
+    assert others(_listed(left), "codex") == others(_listed(text), "codex")
+    assert left.count("#") == text.count("#")
+    if toml.parse(left) == toml.parse(text):
+        assert left == text
+
+
+def _listed(text: str) -> dict[str, Any]:
+    """What it says, with `hooks` holding events only."""
+    document = toml.parse(text)
+    hooks = document.pop("hooks", {})
+    state = hooks.pop("state", None)
+    return document | {"state": state, "hooks": hooks}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1', "line 1, column 8"),
+        ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3"),
+        ('\ufeff{"a" 1}', "line 1, column 6"),
+        ("[1, 2]", "line 1, column 1"),
+        ('{"hooks": []}', "line 1, column 11"),
+        ('{"hooks": {"Stop": {}}}', "line 1, column 20"),
+        ("{} {}", "line 1, column 4"),
+        ("{'a': 1}", "line 1, column 2"),
+        ('{"a": /* b }', "line 1, column 7"),
+        ('{"a": 01}', "line 1, column 7"),
+        ("[" * 200, "line 1, column 101"),
+    ],
+)
+def test_it_says_where(text: str, place: str) -> None:
+    with pytest.raises(Malformed, match=rf"\({place}\)"):
+        merge.add(text, "claude", entries.wanted("claude", PROGRAM))

@@ -1,0 +1,245 @@
+"""
+Every host gets, on every event, an answer it understands, whatever it sent and whatever there is to say. What a host
+understands is written here a second time: Codex's own schemas, Claude Code by the scripted host, the others below.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.errors import Invalid
+from gatepost.hooks import wire
+from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
+from tests.hosts import SPECIFIC, hear
+from tests.property.texts import texts, values
+
+SAMPLES = Path(__file__).parents[3] / "shared/samples"
+CLAUDE, CODEX = SAMPLES / "claude-code-hooks", SAMPLES / "codex-hook-schemas"
+needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")
+
+OURS = [*sorted(SPECIFIC), "PreCompact", "PostCompact", "Notification", "SessionEnd"]
+#: the events of each host, by its own names, and ours
+EVENTS: Mapping[str, Mapping[str, str]] = {
+    "claude": dict(zip(OURS, OURS, strict=True)),
+    "codex": {name: name for name in OURS if name != "Notification"} | {"SubagentStart": "SubagentStart"},
+    "gemini": {
+        "SessionStart": "SessionStart",
+        "BeforeAgent": "UserPromptSubmit",
+        "BeforeTool": "PreToolUse",
+        "AfterTool": "PostToolUse",
+        "AfterAgent": "Stop",
+        "PreCompress": "PreCompact",
+        "Notification": "Notification",
+        "SessionEnd": "SessionEnd",
+    },
+    "cursor": {
+        "sessionStart": "SessionStart",
+        "beforeSubmitPrompt": "UserPromptSubmit",
+        "preToolUse": "PreToolUse",
+        "postToolUse": "PostToolUse",
+        "stop": "Stop",
+        "subagentStop": "SubagentStop",
+        "preCompact": "PreCompact",
+        "sessionEnd": "SessionEnd",
+    },
+}
+#: what the other two read on stdout; `hookSpecificOutput` holds additionalContext
+READ: Mapping[str, Mapping[str, set[str]]] = {
+    "gemini": {
+        "SessionStart": {"systemMessage", "hookSpecificOutput"},
+        "BeforeAgent": {"systemMessage", "hookSpecificOutput", "decision", "reason"},
+        "BeforeTool": {"systemMessage", "decision", "reason"},
+        "AfterTool": {"systemMessage", "hookSpecificOutput", "decision", "reason"},
+        "AfterAgent": {"systemMessage", "decision", "reason"},
+        "PreCompress": {"systemMessage"},
+        "Notification": {"systemMessage"},
+        "SessionEnd": {"systemMessage"},
+    },
+    "cursor": {
+        "sessionStart": {"additional_context"},
+        "beforeSubmitPrompt": {"continue", "user_message"},
+        "preToolUse": {"permission", "user_message", "agent_message"},
+        "postToolUse": {"additional_context"},
+        "stop": {"followup_message"},
+        "subagentStop": {"followup_message"},
+        "preCompact": {"user_message"},
+        "sessionEnd": set(),
+    },
+}
+CASES = [(host, event) for host, events in EVENTS.items() for event in events]
+#: one of everything there may be to say
+VERDICTS = {
+    "nothing": Verdict(),
+    "an inbox": Verdict(context="INBOX (1 event)", continues=True),
+    "a farewell": Verdict(context="INBOX (1 event)"),
+    "a block": Verdict(block="Ask a decision first."),
+    "a block and a warning": Verdict(block="Ask a decision first.", warnings=("The tree is not clean.",)),
+    "warnings": Verdict(warnings=("The tree is not clean.", "Nothing was noted.")),
+    "a block without a reason": Verdict(block=" \n"),
+    "a long inbox": Verdict(context="x" * 30_000, continues=True),
+    "a long block": Verdict(block="y" * 30_000),
+    "a long warning": Verdict(warnings=("z" * 30_000,)),
+}
+verdicts = pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
+#: what is in any payload of any host, whatever it should be
+NAMES = [
+    *("session_id", "conversation_id", "cwd", "workspace_roots", "source", "stop_hook_active", "loop_count", "status"),
+    *("prompt", "tool_name", "tool_input", "reason", "agent_id", "hook_event_name", "cursor_version"),
+]
+payloads = st.dictionaries(st.sampled_from(NAMES) | texts, values, max_size=12) | values
+
+
+@cache
+def schema(event: str) -> jsonschema_rs.Validator | None:
+    name = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in event).strip("-")
+    file = CODEX / f"{name}.command.output.schema.json"
+    return jsonschema_rs.validator_for(json.loads(file.read_text())) if file.exists() else None
+
+
+def check(host: str, event: str, answer: Answer) -> None:
+    """Fail if the host would not understand its answer."""
+    assert answer.exit == 0
+    document = json.loads(answer.stdout) if answer.stdout else {}
+    match host:
+        case "claude":
+            assert not answer.stdout or event != "SessionEnd"
+            hear(event, answer.stdout)
+        case "codex":
+            if answer.stdout and SAMPLES.exists():
+                known = schema(event)
+                assert known is not None, f"{event} has no answer: {answer}"
+                known.validate(document)
+            assert document.get("decision") != "block" or document["reason"].strip()
+        case _:
+            assert document.keys() <= READ[host][event], answer
+    assert all(len(text) <= 10_000 for text in strings(document))
+
+
+def strings(document: Mapping[str, Any]) -> list[str]:
+    inner = document.get("hookSpecificOutput", {})
+    return [each for each in (*document.values(), *inner.values()) if isinstance(each, str)]
+
+
+def told(occasion: Occasion, verdict: Verdict) -> str:
+    """All that anybody is told, wherever it is written."""
+    answer = wire.render(occasion, verdict)
+    return "\n".join([*strings(json.loads(answer.stdout or "{}")), answer.stderr])
+
+
+@pytest.mark.parametrize(("host", "event"), CASES)
+@verdicts
+def test_whatever_there_is_to_say_it_is_understood(host: str, event: str, verdict: Verdict) -> None:
+    occasion = wire.parse(host, event, {})
+    assert occasion.event == EVENTS[host][event]
+    check(host, event, wire.render(occasion, verdict))
+    for each in (verdict.context, verdict.block, *verdict.warnings):
+        assert not each or each.strip()[:1_000] in told(occasion, verdict), "it is said to nobody"
+
+
+@given(
+    case=st.sampled_from(CASES), payload=payloads, verdict=st.sampled_from(list(VERDICTS.values())), wrap=st.booleans()
+)
+def test_whatever_a_host_sends_it_is_understood(
+    case: tuple[str, str], payload: object, verdict: Verdict, wrap: bool
+) -> None:
+    occasion = wire.parse(*case, payload)
+    for text in (occasion.session, occasion.cwd, occasion.prompt or "", occasion.tool or ""):
+        text.encode()
+    check(*case, wire.render(occasion, verdict, wrap=wrap))
+
+
+@pytest.mark.parametrize(("host", "event"), CASES)
+def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str, event: str) -> None:
+    occasion = wire.parse(host, event, {})
+    verdict = Verdict(context="INBOX (1 event)", continues=True)
+    document = json.loads(wire.render(occasion, verdict).stdout or "{}")
+    places = [
+        document.get("hookSpecificOutput", {}).get("additionalContext"),
+        document.get("additional_context"),
+        document.get("followup_message"),
+        document.get("reason"),
+    ]
+    assert wire.can_show(occasion) == ("INBOX (1 event)" in places)
+    assert not wire.can_show(occasion) or occasion.event in READABLE
+    assert occasion.event != "PreCompact" or not wire.can_show(occasion)
+
+
+@pytest.mark.parametrize("host", wire.HOSTS)
+def test_what_is_not_for_going_on_lets_the_agent_stop(host: str) -> None:
+    document = json.loads(wire.render(wire.parse(host, "Stop", {}), Verdict(context="Farewell.")).stdout or "{}")
+    assert not document.keys() & {"decision", "hookSpecificOutput", "followup_message"}
+
+
+@pytest.mark.parametrize("host", wire.HOSTS)
+@pytest.mark.parametrize("event", sorted(READABLE))
+def test_a_helper_inside_a_session_never_reads_the_inbox_of_its_agent(host: str, event: str) -> None:
+    assert not wire.can_show(wire.parse(host, event, {"agent_id": "agent-1"}))
+
+
+def test_cursor_is_not_made_to_go_on_past_its_limit_or_after_a_person_broke_off() -> None:
+    at = {count: wire.parse("cursor", "stop", {"status": "completed", "loop_count": count}) for count in range(7)}
+    assert [wire.can_show(each) for each in at.values()] == [True] * 5 + [False] * 2
+    assert [each.stop_hook_active for each in at.values()] == [False] + [True] * 6
+    for status in ("aborted", "error"):
+        broken = wire.parse("cursor", "stop", {"status": status})
+        assert not wire.can_show(broken)
+        assert wire.render(broken, Verdict(block="Not yet.")).stdout == ""
+
+
+def test_cursor_runs_the_hooks_of_claude_code_too_and_those_take_nothing() -> None:
+    assert not wire.can_show(wire.parse("claude", "UserPromptSubmit", {"cursor_version": "3.7.21"}))
+
+
+def test_where_it_is_and_what_was_said_is_read_from_either_word() -> None:
+    said = {"session_id": "s1", "cwd": "/w", "prompt": "hi", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    for host, event in (("claude", "PostToolUse"), ("codex", "posttooluse"), ("gemini", "AfterTool")):
+        one = wire.parse(host, event, said)
+        assert (one.host, one.event, one.session, one.cwd) == (host, "PostToolUse", "s1", "/w")
+        assert (one.prompt, one.tool, one.tool_input, one.raw) == ("hi", "Bash", {"command": "ls"}, said)
+    cursor = wire.parse("cursor", "postToolUse", {"conversation_id": "c1", "workspace_roots": ["/w", "/v"]})
+    assert (cursor.session, cursor.cwd) == ("c1", "/w")
+
+
+@pytest.mark.parametrize("host", wire.HOSTS)
+def test_what_no_file_could_be_named_after_is_made_fit_to_be_written(host: str) -> None:
+    odd = {"session_id": "a\ud800b", "conversation_id": "a\ud800b", "cwd": "\udfff", "prompt": "\ud83d"}
+    one = wire.parse(host, "UserPromptSubmit", odd)
+    assert (one.session, one.cwd, one.prompt) == ("a?b", "?", "?")
+
+
+def test_a_reminder_is_wrapped_if_wished() -> None:
+    stdout = wire.render(wire.parse("claude", "SessionStart", {}), Verdict(context="INBOX (1 event)"), wrap=True).stdout
+    context = json.loads(stdout)["hookSpecificOutput"]["additionalContext"]
+    assert context == "<system-reminder>\nINBOX (1 event)\n</system-reminder>"
+
+
+def test_an_unknown_host_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(Invalid, match="'emacs' is not a host") as error:
+        wire.parse("emacs", "Stop", {})
+    assert error.value.hint == "use one of claude, codex, gemini, cursor"
+
+
+@needs_samples
+@pytest.mark.parametrize("file", sorted(CLAUDE.glob("*.json")), ids=lambda file: file.stem)
+@verdicts
+def test_every_sample_of_claude_code_gets_an_answer_valid_for_its_event(file: Path, verdict: Verdict) -> None:
+    payload = json.loads(file.read_text())
+    event = payload["hook_event_name"]
+    occasion = wire.parse("claude", event, payload)
+    assert (occasion.session, occasion.cwd) == (payload["session_id"], "/home/dev/proj")
+    assert occasion.stop_hook_active == payload.get("stop_hook_active", False)
+    assert occasion.source == payload.get("source")
+    check("claude", event, wire.render(occasion, verdict))
+    assert wire.can_show(occasion) == (event in READABLE)
+
+
+@needs_samples
+def test_codex_has_an_answer_to_all_events_of_its_schemas_but_one() -> None:
+    assert {event for event in EVENTS["codex"] if schema(event) is None} == {"SessionEnd"}

@@ -1,0 +1,257 @@
+"""Session gates: who opens them, what a look at them changes (nothing), and what holds when nobody can look."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.actions import directory, gates, intake
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push, Ref, Type
+from gatepost.core.gate import Fail, GateWish
+from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
+from gatepost.hooks import gates as session_gates
+from gatepost.hooks.gates import SessionGate
+from gatepost.hooks.repository import unsaved
+from gatepost.hooks.session import Session
+from gatepost.testing import Kit
+from tests.visits import Guest
+
+
+@pytest.fixture
+def guest(tmp_path: Path, kit: Kit) -> Guest:
+    """Ann, in a session that began just now, with an administrator to own her."""
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    guest = Guest(tmp_path, kit.store, kit.clock)
+    guest.hook("SessionStart", source="startup")
+    return guest
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Guest:
+    """A session without a store."""
+    return Guest(tmp_path)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+class TestRegistering:
+    def test_it_stays_and_can_be_changed(self, tmp_path: Path) -> None:
+        session_gates.register(tmp_path, SessionGate(name="tested", hint="run the tests"))
+        session_gates.register(tmp_path, SessionGate(name="said", hook="PreToolUse", soft=True))
+        session_gates.register(tmp_path, SessionGate(name="tested", closed=True))
+        assert session_gates.registered(tmp_path) == (
+            SessionGate(name="said", hook="PreToolUse", soft=True),
+            SessionGate(name="tested", closed=True),
+        )
+        assert (tmp_path / "gates.json").stat().st_mode & 0o777 == 0o600
+        session_gates.unregister(tmp_path, "said")
+        assert [one.name for one in session_gates.registered(tmp_path)] == ["tested"]
+        assert [each.name for each in tmp_path.iterdir()] == ["gates.json"], "nothing is left aside"
+
+    def test_what_is_built_in_stays_as_it_is(self, tmp_path: Path) -> None:
+        with pytest.raises(Conflict, match="'commit-push' is built in"):
+            session_gates.register(tmp_path, SessionGate(name="commit-push"))
+        with pytest.raises(Conflict, match="'decision' is built in"):
+            session_gates.unregister(tmp_path, "decision")
+        with pytest.raises(NotFound, match="no session gate 'tested'"):
+            session_gates.unregister(tmp_path, "tested")
+
+    @pytest.mark.parametrize("hook", ["PostToolUse", "stop", "", "SessionStart"])
+    def test_not_at_every_event(self, tmp_path: Path, hook: str) -> None:
+        with pytest.raises(Invalid, match="no event for a gate"):
+            session_gates.register(tmp_path, SessionGate(name="tested", hook=hook))
+
+    @given(st.text(max_size=80) | st.sampled_from(["..", "../x", "/etc/x", ".x", "a/b", "a\x00", "A", "x" * 64, ""]))
+    def test_a_name_is_no_path(self, name: str) -> None:
+        try:
+            assert session_gates.named(name) == name
+        except Invalid:
+            return
+        assert Path(name).name == name
+        assert not name.startswith(".")
+        assert name.isascii()
+
+
+@given(st.text(min_size=1, max_size=300) | st.sampled_from(["..", ".", "../../x", "/etc", "a/../../b", "\x00", "%2E"]))
+def test_a_session_has_a_folder_of_its_own_whatever_it_is_called(id: str) -> None:
+    home = Path("/home/somebody/.gatepost")
+    folder = Session(home, id).folder
+    assert folder.parent == home / "sessions"
+    assert os.path.normpath(folder) == str(folder)
+    assert len(os.fsencode(folder.name)) <= 255
+    assert "\x00" not in folder.name
+
+
+class TestLooking:
+    def test_a_strict_one_blocks_until_it_is_marked(self, alone: Guest) -> None:
+        session_gates.register(alone.home, SessionGate(name="tested", hint="run the tests"))
+        assert alone.stop().block == "tested: it is not marked (run the tests)"
+        alone.session.mark("tested")
+        assert alone.stop().silent
+        assert alone.session.clear("tested")
+        assert alone.stop().block is not None
+        assert Guest(alone.home, id="another").stop().block is not None
+
+    def test_a_soft_one_warns_once_each_session(self, alone: Guest) -> None:
+        session_gates.register(alone.home, SessionGate(name="said", soft=True))
+        assert alone.stop(printed=False).warnings == ("said: it is not marked",)
+        assert alone.stop().warnings == ("said: it is not marked",), "nobody has seen the first"
+        assert alone.stop().silent
+        assert not alone.session.marked("said"), "that it warned is no mark"
+        assert Guest(alone.home, id="another").stop().warnings
+        alone.session.clear("said")
+        assert alone.stop().warnings
+
+    def test_elsewhere_than_at_its_event_it_says_nothing(self, alone: Guest) -> None:
+        session_gates.register(alone.home, SessionGate(name="careful", hook="PreToolUse"))
+        assert alone.stop().silent
+        assert alone.hook("UserPromptSubmit").silent
+        assert alone.hook("PreToolUse", tool="Bash").block == "careful: it is not marked"
+
+    def test_to_look_changes_nothing(self, guest: Guest) -> None:
+        session_gates.register(guest.home, SessionGate(name="tested"))
+        repository = _repository(guest.home / "project")
+        (repository / "new.txt").touch()
+        before = files(guest.home)
+        desk = guest.desk()
+        standing = {
+            gate.name: session_gates.look(desk, gate, str(repository)).shut for gate in session_gates.known(guest.home)
+        }
+        assert standing == {
+            "decision": None,
+            "commit-push": "1 file is not committed",
+            "work-update": "no work event or note in this session",
+            "tested": "it is not marked",
+        }
+        assert session_gates.holding(desk, "ann") == []
+        assert files(guest.home) == before
+
+    def test_work_is_noted_by_a_note_or_an_event_about_a_work_item(self, guest: Guest) -> None:
+        assert guest.store is not None
+        guest.clock.advance("1 minute")
+
+        def shut() -> str | None:
+            return session_gates.look(guest.desk(), session_gates.BUILT_IN[2], "").shut
+
+        for wish in (
+            Push(to="admin", source="x", content="by nobody", type=Type.NOTE),
+            Push(to="ann", source="x", content="by another", type=Type.NOTE, sender="admin"),
+            Push(to="admin", source="x", content="no note", sender="ann"),
+            Push(to="admin", source="x", content="no work item", sender="ann", ref=Ref("space", "q4")),
+        ):
+            guest.store.call(intake.push, wish)
+            assert shut() is not None
+        wish = Push(to="admin", source="x", content="done", sender="ann", ref=Ref("task", "7"))
+        guest.store.call(intake.push, wish)
+        assert shut() is None
+        assert not guest.session.marked("work-update")
+        later = Guest(guest.home, guest.store, guest.clock, id="later")
+        guest.clock.advance("1 minute")
+        later.hook("SessionStart", source="startup")
+        assert session_gates.look(later.desk(), session_gates.BUILT_IN[2], "").shut is not None
+
+
+class TestRepository:
+    def test_what_is_not_saved(self, tmp_path: Path) -> None:
+        assert unsaved(str(tmp_path)) is None, "no repository"
+        here = _repository(tmp_path / "here")
+        assert unsaved(str(here)) is None, "nothing in it"
+        (here / "a.txt").write_text("a")
+        (here / "sub").mkdir()
+        (here / "sub" / "b.txt").write_text("b")
+        assert unsaved(str(here / "sub")) == "2 files are not committed"
+        _git(here, "add", ".")
+        _git(here, "commit", "-m", "one")
+        assert unsaved(str(here)) is None, "there is nowhere to push to"
+        _git(tmp_path, "init", "--bare", "there.git")
+        _git(here, "remote", "add", "origin", str(tmp_path / "there.git"))
+        assert unsaved(str(here)) == "1 commit is not pushed"
+        _git(here, "push", "-u", "origin", "HEAD")
+        assert unsaved(str(here)) is None
+        (here / "a.txt").write_text("more")
+        assert unsaved(str(here)) == "1 file is not committed"
+        _git(here, "commit", "-am", "two")
+        assert unsaved(str(here)) == "1 commit is not pushed"
+        assert unsaved("/nowhere/at/all") is None
+
+    def test_what_a_repository_wants_to_run_is_not_run(self, tmp_path: Path) -> None:
+        here = _repository(tmp_path / "here")
+        _git(here, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
+        (here / "a.txt").touch()
+        assert unsaved(str(here)) == "1 file is not committed"
+        assert not (tmp_path / "ran").exists()
+
+
+class TestClosed:
+    """What is to hold although nobody can look."""
+
+    def test_one_of_the_store_while_that_is_out_of_reach(self, guest: Guest) -> None:
+        store = guest.store
+        assert store is not None
+        gate = store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        store.call(gates.add, GateWish(name="Tea", owner="ann"), by="admin")
+        reason = guest.stop().block or ""
+        assert "Sign-off" in reason
+        assert "Tea" in reason
+        guest.store = None
+        held = guest.stop()
+        assert held.closed
+        assert "Sign-off" in (held.block or "")
+        assert "Tea" not in (held.block or ""), "that one fails open"
+        assert guest.notes == ["the store is out of reach"]
+        guest.store = store
+        store.call(gates.resolve, gate.id, by="admin")
+        assert "Sign-off" not in (guest.stop().block or "")
+        guest.store = None
+        guest.clock.advance("5 minutes")
+        assert guest.stop().block is None, "it was seen open"
+
+    def test_one_of_the_session_while_the_list_cannot_be_read(self, alone: Guest) -> None:
+        session_gates.register(alone.home, SessionGate(name="signed", closed=True))
+        session_gates.register(alone.home, SessionGate(name="tested"))
+        alone.stop()
+        (alone.home / "gates.json").write_text('[{"name": "sig')
+        with pytest.raises(Unavailable, match="cannot be read"):
+            session_gates.registered(alone.home)
+        assert alone.stop().block == "signed: it is not marked"
+        assert any("cannot be read" in note for note in alone.notes)
+        alone.session.mark("signed")
+        assert alone.stop().block is None
+
+    def test_one_whose_mark_cannot_be_looked_at(self, alone: Guest) -> None:
+        session_gates.register(alone.home, SessionGate(name="signed", closed=True))
+        session_gates.register(alone.home, SessionGate(name="tested"))
+        alone.session.folder.mkdir(parents=True)
+        (alone.session.folder / "marks").symlink_to("marks")
+        assert (alone.stop().block or "").startswith("signed: it cannot be looked at")
+
+    def test_the_loop_detector_lets_also_these_go(self, guest: Guest) -> None:
+        assert guest.store is not None
+        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        assert [guest.stop().block is not None for _ in range(5)] == [True, True, True, False, True]
+
+
+def test_what_was_written_by_nobody_we_know_counts_as_nothing(alone: Guest) -> None:
+    alone.hook("SessionStart", source="startup")
+    for garbage in (b"", b"[]", b'{"stops": 7}', b'{"closed": [{"nom": 1}]}', b"\xff", json.dumps([1]).encode()):
+        (alone.session.folder / "state.json").write_bytes(garbage)
+        assert alone.stop().silent
+
+
+def _repository(folder: Path) -> Path:
+    folder.mkdir()
+    _git(folder, "init", "-b", "main")
+    return folder
+
+
+def _git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
