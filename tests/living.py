@@ -42,6 +42,11 @@ class House:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
+    def put(self, path: str, **body: Any) -> Any:
+        answer = self._client.put(f"/api{path}", json=body)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
     def resident(self, name: str, **config: Any) -> None:
         model = {"name": f"openai:{name}", "baseUrl": self.models.url}
         self.post("/agents", **{"name": name, "model": model, "instructions": f"You are {name}."} | config)

@@ -1,8 +1,9 @@
 """One inbox for every agent, and gates that say when it may stop."""
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gatepost.core.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
     from gatepost.embedded import Gatepost
 
@@ -21,10 +22,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Imported when they are asked for: a hook of a guest has to start fast."""
-    from importlib import import_module
-
     if name not in __all__:
         raise AttributeError(f"module 'gatepost' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module("gatepost.embedded" if name == "Gatepost" else "gatepost.core.event"), name)

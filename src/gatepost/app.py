@@ -6,11 +6,12 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from gatepost.actions import directory
+from gatepost.actions import directory, gates
 from gatepost.actions.directory import ADMINISTRATOR, Newcomer
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.agent import ModelChoice
@@ -22,12 +23,17 @@ from gatepost.ports.bell import Bell, silent
 from gatepost.ports.clock import Clock
 from gatepost.ports.letterbox import Letterbox
 from gatepost.ports.model import Model
+from gatepost.ports.nudge import Nudge
+from gatepost.ports.parcels import Parcels
+from gatepost.ports.spool import Spool
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Condition, Transport
-from gatepost.settings import Configuration, masked
+from gatepost.settings import Configuration, Settings, masked
 
 if TYPE_CHECKING:
+    from gatepost.hooks.carrying import Carrier
     from gatepost.runtime.cycle import Means
+    from gatepost.runtime.household import Reach
 
 #: the folder in the home where processes hear each other's rings
 RINGS: Final = "rings"
@@ -52,11 +58,12 @@ def opened(
         yield store
 
 
-def configured_store(configuration: Configuration, bell: Bell = silent) -> Store:
-    """The store that is set; nothing is opened before it is first used."""
+def configured_store(configuration: Configuration, bell: Bell = silent, *, busy: float | None = None) -> Store:
+    """The store that is set; nothing is opened before it is first used. `busy` is for those who wait less long."""
     settings = configuration.settings
     if settings.store.startswith("sqlite:"):
-        return open_store(settings.store, bell=bell, limits=settings.rules(), busy=settings.sqlite.busy / SECOND)
+        seconds = settings.sqlite.busy / SECOND if busy is None else busy
+        return open_store(settings.store, bell=bell, limits=settings.rules(), busy=seconds)
     return open_store(settings.store, bell=bell, limits=settings.rules(), writers=settings.postgres.writers)
 
 
@@ -103,6 +110,60 @@ def configured_letterbox(configuration: Configuration) -> Letterbox | None:
     return RedisLetterbox(configuration.settings.transport)
 
 
+def configured_spool(configuration: Configuration) -> Spool:
+    """Where lines wait for the sessions of guests; nothing is made before the first is written."""
+    from gatepost.adapters.spool import FileSpool
+
+    return FileSpool(configuration.settings.spool.path)
+
+
+def configured_carrier(configuration: Configuration, *, own: str | None = None) -> "Carrier":
+    """What writes pushes to the spools of guests of this machine. It does not wait long for another program's lock."""
+    from gatepost.adapters.spool import FileSpool
+    from gatepost.hooks.carrying import Carrier
+    from gatepost.hooks.guests import guests
+
+    clock, spool = SystemClock(), FileSpool(configuration.settings.spool.path, patience=0.2)
+    return Carrier(spool, lambda: guests(configuration.home, now=clock.now()), own=own)
+
+
+def configured_parcels(configuration: Configuration, agent: str) -> Parcels | None:
+    """What the transport hands to the couriers of an agent, if it does."""
+    url = configuration.settings.transport
+    try:
+        if url.startswith(("nats:", "tls:")):
+            from gatepost.adapters.transports.jetstream import JetStreamParcels
+
+            return JetStreamParcels(url, agent)
+        if url.startswith(("redis", "unix")):
+            from gatepost.adapters.transports.wakeups import RedisParcels
+
+            return RedisParcels(url, agent)
+    except ImportError:
+        raise Unavailable(
+            f"the transport {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{url.partition(':')[0]}]'"
+        ) from None
+    return None
+
+
+def configured_nudge(configuration: Configuration, how: str, sessions: Path) -> Nudge:
+    """How idle agents are nudged: `rewake`, a URL or a command."""
+    from gatepost.adapters.command import ShellCommands
+    from gatepost.adapters.nudge import UrlNudge
+    from gatepost.adapters.tools.guard import Guarded
+    from gatepost.runtime.nudging import CommandNudge
+    from gatepost.runtime.rewake import FileNudge
+
+    chosen = configuration.settings.courier
+    limit = chosen.nudge_limit / SECOND
+    if how == "rewake":
+        return FileNudge(sessions)
+    if re.match(r"[a-z]+://", how):
+        allowed = partial(Guarded, allow_private=chosen.allow_private, setting="courier.allow_private")
+        return UrlNudge(how, allowed, limit=limit)
+    return CommandNudge(ShellCommands(), how, limit=limit)
+
+
 @asynccontextmanager
 async def means(
     store: Store,
@@ -140,10 +201,25 @@ async def means(
         return models[choice]
 
     try:
-        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random)
+        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random, gate=gates.keeping)
     finally:
         for each in models.values():
             await each.close()
+
+
+def reach(settings: Settings | None = None) -> "Reach":
+    """What a household may do outside for gates and decisions."""
+    from gatepost.adapters.command import ShellCommands
+    from gatepost.runtime.household import Reach
+
+    wished = settings if settings is not None else Settings()
+    return Reach(
+        commands=ShellCommands(),
+        allowed=wished.gates.commands,
+        interval=wished.gates.interval,
+        limit=wished.gates.limit,
+        on_answer=wished.decision.on_answer,
+    )
 
 
 def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store:

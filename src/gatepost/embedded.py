@@ -123,7 +123,8 @@ class Gatepost:
                 app.means(self._kept, self._exchange.send, environ=self._environ, functions=tools)
             )
             minds = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
-            self._household = await self._stack.enter_async_context(living(means, self._exchange, Habits(), minds))
+            habits = Habits(reach=app.reach())
+            self._household = await self._stack.enter_async_context(living(means, self._exchange, habits, minds))
         except BaseException:
             await self._stack.aclose()
             raise

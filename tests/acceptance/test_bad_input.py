@@ -33,7 +33,7 @@ PUSHES = [
     (["--to", "", "x"], "--to is empty", "leave it out, or say who"),
     (["--bead", "", "x"], "--bead is empty", ""),
     (["--to", "analyst", "--as", "", "x"], "--as is empty", ""),
-    (["--to", "analyst", "--broadcast", "x"], "give only one of --to, --bead and --broadcast", ""),
+    (["--to", "analyst", "--broadcast", "x"], "give only one of --to, --bead, --session and --broadcast", ""),
     (["--to", "analyst", "--as", "nobody", "x"], "nobody is called 'nobody'", ""),
     (["--to", "analyst", "--priority", "urgent", "x"], "'urgent' is not a priority", "use 0 to 4"),
     (["--to", "analyst", "--priority", "5", "x"], "'5' is not a priority", "use 0 to 4"),

@@ -120,15 +120,17 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
             speaker.send(rings)
             speaker.send([Ring("last", "event", replace(EVENT, id="evt_5", key="last"))])
             await ears.hear("last")
-            messages = [await _message(stream, number) for number in range(1, 6)]
+            messages = [await _message(stream, number) for number in range(1, 7)]
     assert [(subject, ident) for subject, ident, _ in messages] == [
         ("inbox.targeted.ann~smith", "ann.smith/msg:msg_1"),
         ("inbox.targeted.bob", "bob/msg:msg_1"),
         ("inbox.broadcast", "*/evt_2"),
         ("inbox.targeted.bob", "bob/%20zwei%0AZeilen%20%C3%BC%20%25%20"),
+        ("inbox.targeted.bob", "bob/evt_4"),
         ("inbox.targeted.last", "last/last"),
     ]
     assert messages[0][2] == wire.event(EVENT)
+    assert messages[4][2] == {"eventId": "evt_4", "type": "event", "timestamp": "1970-01-01T00:00:00Z"}
     assert len(ears.rings) == 2 * len(rings) + 1
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from gatepost.adapters.transports.lifeline import end
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.outbox import MOST
 from gatepost.adapters.transports.postgres import PostgresTransport
@@ -205,3 +206,22 @@ def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_ca
             await ears.hear("bob")
 
     asyncio.run(scene())
+
+
+async def test_what_forgets_that_it_was_cancelled_is_cancelled_again() -> None:
+    """As `wait_for` does, on which a driver stands, when what it waits for comes at that very moment."""
+    forgotten = asyncio.Event()
+
+    async def forgetful() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            forgotten.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(forgetful())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        await end(task, again=0.01)
+    assert forgotten.is_set()
+    assert task.cancelled()

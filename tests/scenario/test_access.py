@@ -16,11 +16,13 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from gatepost.actions import inbox, intake, keys, plans, spaces, triggers
+from gatepost.actions import decisions, gates, inbox, intake, keys, plans, sessions, spaces, triggers
 from gatepost.actions.triggers import NewTrigger
 from gatepost.app import sqlite_path
 from gatepost.core import plan as rules
+from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
+from gatepost.core.gate import GateWish
 from gatepost.core.webhook import Scheme
 from gatepost.ports.store import Store
 from gatepost.runtime.keyring import new_secret
@@ -56,6 +58,8 @@ ANALYST: Final = {"name": "analyst"}
 SPACE: Final = {"id": "space"}
 EVENT: Final = {"id": "event"}
 PLAN: Final = {"id": "plan"}
+GATE: Final = {"id": "gate"}
+DECISION: Final = {"id": "decision"}
 TRIGGER: Final = {"name": "trigger"}
 THINKER: Final = {"name": "thinker"}
 RUN: Final = {"id": "run"}
@@ -125,6 +129,17 @@ TABLE: Final = {
     "GET /api/plans/{id}": Call(path=PLAN),
     "PATCH /api/plans/{id}": Call(path=PLAN),
     "DELETE /api/plans/{id}": Call(path=PLAN, admin=204),
+    "POST /api/gates": Call(admin=201),
+    "GET /api/gates": Call(OWN, also=[{"owner": "analyst"}, {"waiter": "husam"}]),
+    "GET /api/gates/{id}": Call(path=GATE),
+    "PUT /api/gates/{id}/resolution": Call(path=GATE),
+    "POST /api/gates/{id}/waiters": Call(path=GATE),
+    "POST /api/decisions": Call(admin=201),
+    "GET /api/decisions": Call(OWN, also=[{"asker": "analyst"}, {"asked": "husam"}]),
+    "GET /api/decisions/{id}": Call(path=DECISION),
+    "PUT /api/decisions/{id}/answer": Call(path=DECISION),
+    "PUT /api/decisions/{id}/question": Call(path=DECISION),
+    "DELETE /api/decisions/{id}": Call(path=DECISION),
     "POST /api/triggers": Call(body={"name": "newcomer"}, admin=201),
     "GET /api/triggers": Call(),
     "GET /api/triggers/{name}": Call(path=TRIGGER),
@@ -133,6 +148,7 @@ TABLE: Final = {
     "POST /api/keys": Call(admin=201),
     "GET /api/keys": Call(),
     "DELETE /api/keys/{id}": Call(path={"id": "key"}),
+    "GET /api/sessions/{id}": Call(path={"id": "guest"}),
     "GET /health": Call(OPEN),
     "GET /metrics": Call(),
     "POST /hooks/{trigger}": Call(path={"trigger": "trigger"}, admin=401),
@@ -178,6 +194,9 @@ def furnished(store: Store) -> dict[str, Any]:
     claim = store.call(inbox.claim, "analyst", owner="session-1", cap=1, budget=9_000).claim
     assert claim is not None
     plan = store.call(plans.set, "analyst", wish)
+    gate = store.call(gates.add, GateWish(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
+    question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), of=("husam",))
+    decision = store.call(decisions.ask, question, by="analyst")
     store.call(spaces.post, "q4-report", sender="husam", content="hello")
     residents.resident(store)
     past = residents.begun(store)
@@ -191,6 +210,9 @@ def furnished(store: Store) -> dict[str, Any]:
         "discarded": events[1],
         "personal": events[3],
         "plan": plan.id,
+        "gate": gate.id,
+        "decision": decision.id,
+        "guest": store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session,
         "past": past.run,
         "run": thinking.run,
         "call": thinking.call,

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import errors
-from gatepost.actions import directory, inbox, keys, plans, spaces, triggers, upkeep
+from gatepost.actions import decisions, directory, gates, inbox, keys, plans, spaces, triggers, upkeep
 from gatepost.client import Client
 from gatepost.core import wire
 from gatepost.core.claim import Taken
+from gatepost.core.decision import DecisionStatus, Option, Question, Reply
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Priority, Push, Pushed, Ref, Route, State, Type
+from gatepost.core.gate import Ending, Fail, GateKind, GateWish
 from gatepost.core.instants import HOUR
 from gatepost.core.plan import Status
 from gatepost.core.webhook import Scheme
@@ -218,6 +220,65 @@ async def test_plans(post: Client, store: Store) -> None:
     assert await every(post.plans()) == []
 
 
+async def test_gates(post: Client, store: Store) -> None:
+    wish = GateWish(
+        name="Sign-off", owner="analyst", awaits="husam", waiters=("designer",), within=HOUR, fail=Fail.CLOSED
+    )
+    made = await post.add_gate(wish, by="admin")
+    assert made == replace(store.look(gates.show, made.id), number=0)
+    assert (made.deadline or 0) - made.created_at == HOUR
+    until = GateWish(name="Later", kind=GateKind.TIMER, owner="analyst", deadline=made.deadline)
+    other = await post.add_gate(until)
+    assert (other.deadline, other.made_by) == (made.deadline, "admin")
+    assert await every(post.gates(waiter="designer", kind=GateKind.HUMAN, pending=True)) == [made]
+    assert await every(post.gates(owner="analyst")) == [made, other]
+    waited = await post.add_waiter(made.id, "developer", by="analyst")
+    assert waited.waiters == ("designer", "developer")
+    ended = await post.resolve_gate(made.id, by="husam", reason="signed")
+    assert ended == await post.gate(made.id) == replace(store.look(gates.show, made.id), number=0)
+    with pytest.raises(errors.Late, match="was resolved already by 'husam': 'signed'") as late:
+        await post.withdraw_gate(made.id)
+    assert (late.value.winner["by"], late.value.winner["outcome"]) == ("husam", "resolved")
+    gone = await post.withdraw_gate(other.id, reason="off")
+    assert gone.resolution is not None
+    assert (gone.resolution.ending, gone.resolution.by) == (Ending.WITHDRAWN, "admin")
+
+
+async def test_decisions(post: Client, store: Store) -> None:
+    question = Question(
+        question="Ship it?",
+        options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
+        free_text=True,
+        of=("husam", "designer"),
+        urgency=Priority.HIGH,
+        default="wait",
+        within=HOUR,
+        context="All tests pass",
+        ref=Ref("task", "0.0.1"),
+        session="s-1",
+    )
+    made = await post.ask(question, by="analyst")
+    assert made == replace(store.look(decisions.show, made.id), number=0)
+    back = await post.answer(made.id, Reply(text="When?", again=True, context_hash=made.context_hash), by="designer")
+    assert (back.status, back.answers[0].by) == (DecisionStatus.REVISING, "designer")
+    revised = await post.revise(made.id, replace(question, question="Ship it on Monday?"), by="analyst")
+    assert (revised.iteration, revised.guidance, revised.question) == (2, "When?", "Ship it on Monday?")
+    with pytest.raises(errors.Conflict, match="has changed since that was read"):
+        await post.answer(made.id, Reply(option="ship", context_hash=made.context_hash), by="husam")
+    answered = await post.answer(made.id, Reply(option="ship", text="go"), by="husam")
+    assert answered == await post.decision(made.id) == replace(store.look(decisions.show, made.id), number=0)
+    with pytest.raises(errors.Late, match="was answered already by 'husam'") as late:
+        await post.answer(made.id, Reply(option="wait"), by="designer")
+    assert (late.value.winner["option"], late.value.winner["text"]) == ("ship", "go")
+
+    other = await post.ask(Question(question="And then?", free_text=True), by="analyst")
+    assert other.asked == ("admin",)
+    assert await every(post.decisions(asker="analyst", pending=True)) == [other]
+    assert await every(post.decisions(asked="designer", session="s-1", since=made.created_at)) == [answered]
+    gone = await post.withdraw_decision(other.id, by="analyst", reason="known & done")
+    assert (gone.status, gone.answers[0].text) == (DecisionStatus.WITHDRAWN, "known & done")
+
+
 async def test_triggers_and_keys(gateway: Served, post: Client, store: Store) -> None:
     event = await post.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1")
     assert await post.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1") == event
@@ -307,6 +368,13 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any], type[GatepostError]]] = 
     ("post", ("q4-report", "x"), {"sender": "husam", "key": "\n"}, errors.Invalid),
     ("set_plan", (), {"owner": "analyst", "name": "x"}, errors.Invalid),
     ("plan", ("plan_" + "0" * 32,), {}, errors.NotFound),
+    ("add_gate", (GateWish(name=" ", owner="analyst"),), {}, errors.Invalid),
+    ("add_gate", (GateWish(name="x", owner="analyst"),), {"by": "designer"}, errors.Refused),
+    ("gate", ("gate_" + "0" * 32,), {}, errors.NotFound),
+    ("ask", (Question(question="?", free_text=True),), {}, errors.Invalid),
+    ("ask", (Question(question="?", free_text=True, of=("nobody",)),), {"by": "analyst"}, errors.UnknownAddress),
+    ("answer", ("dec_" + "0" * 32, Reply(option="x")), {}, errors.NotFound),
+    ("decision", ("gate_" + "0" * 32,), {}, errors.Invalid),
     ("revoke_key", ("sk_",), {}, errors.Invalid),
     ("revoke_key", ("key_a/b",), {}, errors.NotFound),
     ("show_trigger", ("no such/thing",), {}, errors.NotFound),

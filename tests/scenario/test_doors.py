@@ -10,9 +10,11 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import inbox, intake, keys, plans, spaces
+from gatepost.actions import decisions, gates, inbox, intake, keys, plans, spaces
 from gatepost.core import plan as rules
+from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
+from gatepost.core.gate import GateWish
 from gatepost.gateway import problems
 from tests import residents
 from tests.gateways import Gateway, furnish, gateway, operations, token
@@ -326,6 +328,8 @@ class Lists:
             made.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
             made.store.call(spaces.create, name=f"space {number}", members=["analyst"])
             made.store.call(plans.set, "analyst", rules.read({"name": f"plan {number}", "runAfter": "1h"}))
+            made.store.call(gates.add, GateWish(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
+            made.store.call(decisions.ask, Question(question=str(number), free_text=True, of=("husam",)), by="analyst")
             made.key("agent", "analyst")
 
 
@@ -338,6 +342,10 @@ PAGED: Final = {
     "/api/spaces?member=analyst": "id",
     "/api/plans": "id",
     "/api/plans?owner=analyst&status=pending": "id",
+    "/api/gates": "id",
+    "/api/gates?owner=analyst&waiter=husam&kind=human&pending=true": "id",
+    "/api/decisions": "id",
+    "/api/decisions?asker=analyst&asked=husam&pending=true": "id",
     "/api/triggers": "name",
     "/api/keys": "id",
     "/api/runs": "id",

@@ -137,7 +137,7 @@ def _aim(case: schemathesis.Case[Any], chance: random.Random, things: Mapping[st
     for name in case.path_parameters or {}:
         if chance.random() < 0.9:
             case.path_parameters[name] = _real(name, case.path, case.method, chance, things)
-    for name in ("owner", "member", "sender", "inbox", "space"):
+    for name in ("owner", "member", "sender", "inbox", "space", "waiter", "asker", "asked", "by"):
         if case.query and name in case.query and chance.random() < 0.7:
             real = things["space"] if name == "space" else chance.choice(NAMES)
             case.query[name] = [real] if isinstance(case.query[name], list) else real
@@ -163,6 +163,12 @@ def _real(name: str, path: str, method: str, chance: random.Random, things: Mapp
             return str(chance.choice((things["run"], things["past"])))
         case _, "plans":
             return str(things["plan"])
+        case _, "gates":
+            return str(things["gate"])
+        case _, "decisions":
+            return str(things["decision"])
+        case _, "sessions":
+            return str(things["guest"])
         case _:
             return str(things["key"])
 
@@ -186,8 +192,19 @@ def _aim_body(body: dict[str, Any], chance: random.Random, things: Mapping[str, 
         "seq": chance.choice((0, 1, 2)),
         "callId": things["call"],
         "model": "demo",
+        "kind": chance.choice(("human", "timer", "event", "mail", "ci")),
+        "awaits": chance.choice(("husam", "mail", "service:jira", "run:4711")),
+        "deadline": "2100-01-01T00:00:00Z",
+        "within": "2h",
+        "waiters": ["designer"],
+        "of": ["husam"],
+        "option": "ship",
+        "default": "ship",
+        "urgency": chance.choice((0, 4, "high", "fyi")),
     }
-    real |= dict.fromkeys(("to", "sender", "owner", "target", "agent", "trigger"), chance.choice(NAMES))
+    real |= dict.fromkeys(
+        ("to", "sender", "owner", "target", "agent", "trigger", "by", "madeBy", "asker"), chance.choice(NAMES)
+    )
     for name, value in body.items():
         if name in real and value is not None and chance.random() < 0.8:
             body[name] = real[name]

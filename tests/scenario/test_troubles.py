@@ -89,6 +89,22 @@ async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> N
     assert "could not be ended" in alert.event.content
 
 
+async def test_outages_do_not_count_towards_giving_up(kit: Kit) -> None:
+    troubles = iter([*[Trouble.OVERLOAD] * 9, *[Trouble.CONTENT] * 4, Trouble.RATE_LIMIT])
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
+        for trouble in troubles:
+            raise ModelFailed(trouble, "no")
+        return done()
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycles()
+    assert room.runs() == [Status.COMPLETED]
+
+
 async def test_the_fallback_is_asked_when_the_model_fails_again_and_again(kit: Kit) -> None:
     def mind(ask: Ask, replies: int) -> Reply:
         raise ModelFailed(Trouble.OVERLOAD, "away")

@@ -161,6 +161,33 @@ async def test_plans_of_others_services_and_answers_go_to_its_first_space() -> N
         assert [tool for tool, _ in uses(await reply(inbox(one), system="nothing"))] == ["skip"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "by", "text", "said"),
+    [
+        ("answered", "justin", "ship it", "justin has decided: ship it"),
+        ("defaulted", "", "wait", "the decision was left to its default: wait"),
+        ("again", "justin", "why?", "the decision was sent back: why?"),
+        ("rejected", "justin", "", "the decision was rejected"),
+        ("expired", "", "", "the decision was expired"),
+    ],
+)
+async def test_it_says_what_became_of_a_decision(outcome: str, by: str, text: str, said: str) -> None:
+    told = event(Type.DECISION, text, {"decisionId": "dec_1", "outcome": outcome, "by": by})
+    assert uses(await reply(inbox(told)))[1][1]["text"] == f"(demo) {said}"
+
+
+async def test_kept_by_a_gate_it_says_again_what_it_said_and_still_hears_what_comes() -> None:
+    shown = inbox(posted("Should we ship?"))
+    first = await reply(shown)
+    closing = await reply(shown, first, *done(first))
+    kept = Prompt("You cannot stop yet: a gate is still closed.\n- decision (gate_1)")
+    assert (await reply(shown, first, *done(first), closing, kept)).text == closing.text
+    preview = Prompt("[INBOX PREVIEW: 1 new event waiting]")
+    assert (await reply(shown, first, *done(first), closing, kept, preview)).text == closing.text
+    urgent = inbox(posted("Hello?"))
+    assert uses(await reply(shown, first, *done(first), closing, kept, urgent))[0][0] == "enter_space"
+
+
 async def test_it_remembers_and_asks() -> None:
     said = dict(uses(await reply(inbox(posted("Remember that Ana likes tea. Should we buy some?")))))
     assert said["set_memories"] == {

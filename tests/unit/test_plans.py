@@ -11,7 +11,7 @@ from gatepost.core.cron import Cron, _zone
 from gatepost.core.event import Item, Priority, State, Type, body
 from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, duration, instant, rfc3339
 from gatepost.core.limits import Limits
-from gatepost.core.plan import After, At, CatchUp, Plan, PlanWish, Status
+from gatepost.core.plan import After, At, CatchUp, OnGate, Plan, PlanWish, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports.store import Store
@@ -57,6 +57,7 @@ class TestReading:
             ({"runAfter": "5 hours"}, After(5 * HOUR)),
             ({"runAfter": "90s"}, After(90 * SECOND)),
             ({"scheduledAt": "2026-02-20T10:00:00Z"}, At(instant("2026-02-20T10:00:00Z"))),
+            ({"onGate": "gate_" + "0" * 32}, OnGate("gate_" + "0" * 32)),
             ({"scheduledAt": "2026-02-20T12:00:00+02:00"}, At(instant("2026-02-20T10:00:00Z"))),
             ({"cron": "0 9 * * 1"}, Cron("0 9 * * 1", "UTC")),
             ({"cron": " 0  9 * * 1 ", "timeZone": "Europe/Riga"}, Cron("0 9 * * 1", "Europe/Riga")),
@@ -80,6 +81,8 @@ class TestReading:
             {"runAfter": "0 hours"},
             {"runAfter": ""},
             {"scheduledAt": "2026-02-20T10:00:00"},
+            {"onGate": "plan_" + "0" * 32},
+            {"onGate": "gate_" + "0" * 32, "runAfter": "5 hours"},
             {"scheduledAt": "tomorrow"},
             {"scheduledAt": "0001-01-01T00:00:00+14:00"},
             {"scheduledAt": "9999-12-31T23:59:59-14:00"},
@@ -125,6 +128,7 @@ class TestSetting:
             "catchUp": "once",
             "isRecurring": False,
             "scheduledAt": "2026-02-18T14:00:00Z",
+            "onGate": None,
             "nextRunAt": "2026-02-18T14:00:00Z",
             "lastRunAt": None,
             "status": "pending",

@@ -14,13 +14,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
+from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans, upkeep
 from gatepost.actions.directory import Newcomer
+from gatepost.core import plan as plan_rules
+from gatepost.core.decision import Decision, DecisionStatus, Question, Reply
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Pushed, State
+from gatepost.core.gate import Ending, Gate, GateWish
 from gatepost.core.instants import HOUR, MINUTE
 from gatepost.core.limits import Limits
-from gatepost.errors import Conflict, NotFound
+from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.ports.store import Store, Work
 from gatepost.tables import checks
 from gatepost.testing import Kit
@@ -365,3 +368,90 @@ def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
     with race.halfway(inbox.claim, "ann", owner="me"):
         assert race.balanced()
     assert race.whole()
+
+
+def closed(race: Race, **fields: Any) -> Gate:
+    return race.store.call(gates.add, GateWish(name="review", owner="ann", awaits="husam", **fields), by="admin")
+
+
+def question(race: Race, *of: str) -> Decision:
+    return race.store.call(decisions.ask, Question(question="Ship?", free_text=True, of=of, within=HOUR), by="ann")
+
+
+def test_a_gate_is_ended_once(race: Race) -> None:
+    gate = closed(race, waiters=("bob",))
+    with race.halfway(gates.resolve, gate.id, by="husam", reason="fine"):
+        late = race.blocked(gates.withdraw, gate.id, by="admin")
+    with pytest.raises(Late, match="resolved already by 'husam': 'fine'"):
+        late.result(PATIENCE)
+    assert race.listed("bob") == ["review: fine"]
+    assert race.whole()
+
+
+def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> None:
+    """Nor does it end it again, or stop at it: what another has in hand is passed over."""
+    gate, other = closed(race, within=HOUR), closed(race, within=HOUR)
+    with race.halfway(gates.resolve, gate.id, by="husam"):
+        race.clock.advance(HOUR)
+        assert race.store.call(endings.settle) == 1
+        assert race.store.look(gates.show, other.id).resolution is not None
+    assert race.store.call(endings.settle) == 0
+    found = race.store.look(gates.show, gate.id).resolution
+    assert found is not None
+    assert found.ending is Ending.RESOLVED
+    assert race.whole()
+
+
+def test_two_answers_at_once_are_one(race: Race) -> None:
+    made = question(race, "husam", "admin")
+    with race.halfway(decisions.answer, made.id, Reply(text="yes"), by="husam", before="answers/insert"):
+        late = race.blocked(decisions.answer, made.id, Reply(text="no"), by="admin")
+    with pytest.raises(Late, match="answered already by 'husam': 'yes'"):
+        late.result(PATIENCE)
+    assert race.whole()
+
+
+def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
+    made = question(race, "husam")
+    again = Question(question="Ship now?", free_text=True)
+    with race.halfway(decisions.revise, made.id, again, by="ann"):
+        late = race.blocked(decisions.answer, made.id, Reply(text="yes", context_hash=made.context_hash), by="husam")
+    with pytest.raises(Conflict, match="has changed"):
+        late.result(PATIENCE)
+    assert race.store.look(decisions.show, made.id).status is DecisionStatus.PENDING
+
+
+def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) -> None:
+    with race.halfway(decisions.ask, Question(question="Ship?", free_text=True, of=("husam",)), by="ann") as asking:
+        leaving = race.blocked(directory.retire, "husam")
+    leaving.result(PATIENCE)
+    assert race.store.look(decisions.show, asking.result().id).status is DecisionStatus.ORPHANED
+    with race.halfway(directory.retire, "bob"):
+        asking = race.blocked(decisions.ask, Question(question="Ship?", free_text=True, of=("bob",)), by="ann")
+    with pytest.raises(Refused, match="retired"):
+        asking.result(PATIENCE)
+    assert race.store.look(gates.blocking, "ann") == []
+    assert race.whole()
+
+
+def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -> None:
+    with race.halfway(gates.add, GateWish(name="review", awaits="husam"), by="ann") as making:
+        leaving = race.blocked(directory.retire, "husam")
+    leaving.result(PATIENCE)
+    found = race.store.look(gates.show, making.result().id).resolution
+    assert found is not None
+    assert found.ending is Ending.ORPHANED
+
+
+def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
+    gate = closed(race)
+    wanted = plan_rules.read({"name": "go on", "onGate": gate.id})
+    with race.halfway(gates.resolve, gate.id, by="husam"):
+        planning = race.blocked(plans.set, "ann", wanted)
+    assert planning.result(PATIENCE).next_at is not None
+    other = closed(race)
+    wanted = plan_rules.read({"name": "go on", "onGate": other.id})
+    with race.halfway(plans.set, "ann", wanted) as planned:
+        ending = race.blocked(gates.resolve, other.id, by="husam")
+    ending.result(PATIENCE)
+    assert race.store.look(plans.show, planned.result().id).next_at is not None

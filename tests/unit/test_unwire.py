@@ -8,8 +8,10 @@ import pytest
 from gatepost.core import unwire, wire
 from gatepost.core.account import Account
 from gatepost.core.claim import Claim
+from gatepost.core.decision import Answer, Decision, Option, Outcome
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Item, Priority, Pushed, Receipt, Ref, Route, Sender, State, Trust, Type
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import instant
 from gatepost.core.key import Key
 from gatepost.core.plan import CatchUp, Plan, Status
@@ -67,6 +69,51 @@ def test_items() -> None:
     assert unwire.items(wire.items(both)) == both
 
 
+def gate(gate: Gate) -> Any:
+    return wire.gate(gate, NOW)
+
+
+def decision(decision: Decision) -> Any:
+    return wire.decision(decision, NOW)
+
+
+GATE = Gate(
+    id="gate_1",
+    name="Sign-off",
+    kind=GateKind.HUMAN,
+    owner="ana",
+    made_by=None,
+    awaits="husam",
+    instruction="Wait",
+    waiters=(),
+    deadline=None,
+    at_deadline=AtDeadline.OPEN,
+    fail=Fail.OPEN,
+    trouble=None,
+    escalated_at=None,
+    created_at=NOW,
+    resolution=None,
+)
+DECISION = Decision(
+    id="dec_1",
+    gate="gate_1",
+    asker="ana",
+    asked=("husam",),
+    question="Ship it?",
+    options=(),
+    free_text=True,
+    urgency=Priority.NORMAL,
+    default=None,
+    deadline=None,
+    context=None,
+    context_hash="0",
+    ref=None,
+    session=None,
+    iteration=1,
+    guidance=None,
+    created_at=NOW,
+    answers=(),
+)
 NOUNS: list[tuple[Any, Any, list[Any]]] = [
     (
         wire.pushed,
@@ -157,6 +204,48 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 ended_at=NOW if status is Status.COMPLETED else None,
             )
             for cron, zone, status in (("0 9 * * *", "Europe/Berlin", Status.PENDING), (None, None, Status.COMPLETED))
+        ],
+    ),
+    (
+        gate,
+        unwire.gate,
+        [
+            GATE,
+            replace(
+                GATE,
+                kind=GateKind.CI,
+                made_by="husam",
+                waiters=("bob", "cat"),
+                deadline=NOW + 1,
+                at_deadline=AtDeadline.ESCALATE,
+                fail=Fail.CLOSED,
+                trouble="gh is not there",
+                escalated_at=NOW,
+                resolution=Resolution(ending=Ending.ORPHANED, reason="gone", by=None, at=NOW),
+            ),
+        ],
+    ),
+    (
+        decision,
+        unwire.decision,
+        [
+            DECISION,
+            replace(
+                DECISION,
+                asked=("husam", "bob"),
+                options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
+                default="wait",
+                deadline=NOW + 1,
+                context="so",
+                ref=Ref("task", "1"),
+                session="s-1",
+                iteration=2,
+                guidance="when?",
+                answers=(
+                    Answer(outcome=Outcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),
+                    Answer(outcome=Outcome.DEFAULTED, option="wait", text=None, by=None, at=NOW, iteration=2),
+                ),
+            ),
         ],
     ),
     (

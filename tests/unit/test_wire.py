@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 
 from gatepost.core import record, wire
+from gatepost.core.decision import Answer, Decision, Option, Outcome
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Item, Priority, Push, Pushed, Receipt, Ref, Route, Sender, State, Type
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import instant
+from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
 from gatepost.core.plan import CatchUp, Plan, Status
 from gatepost.core.record import (
@@ -30,6 +33,43 @@ from gatepost.core.webhook import Scheme
 NOW = instant("2026-02-18T15:06:55Z")
 HUSAM = Sender("husam", "Husam", Kind.HUMAN)
 EVENT = Event(id="evt_" + "0" * 32, type=Type.EVENT, source="test", created_at=NOW)
+GATE = Gate(
+    id="gate_" + "0" * 32,
+    name="CI",
+    kind=GateKind.CI,
+    owner="ana",
+    made_by="husam",
+    awaits="run:1",
+    instruction="look",
+    waiters=(),
+    deadline=None,
+    at_deadline=AtDeadline.OPEN,
+    fail=Fail.CLOSED,
+    trouble="gh is not there",
+    escalated_at=None,
+    created_at=NOW,
+    resolution=None,
+)
+DECISION = Decision(
+    id="dec_" + "0" * 32,
+    gate=GATE.id,
+    asker="ana",
+    asked=("husam", "bob"),
+    question='"\n\u2028',
+    options=(Option(id="ship", label="Ship it", description="now"),),
+    free_text=True,
+    urgency=Priority.HIGH,
+    default=None,
+    deadline=None,
+    context="so",
+    context_hash="0" * 64,
+    ref=Ref("task", "1"),
+    session="s-1",
+    iteration=2,
+    guidance="when?",
+    created_at=NOW,
+    answers=(Answer(outcome=Outcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),),
+)
 
 
 def test_the_entries_of_the_source_document() -> None:
@@ -128,6 +168,18 @@ def test_what_a_push_came_to() -> None:
         ),
         MemberRecord(space="q4", name="ana", joined_at=NOW, read="msg_" + "0" * 32),
         MemberRecord(space="q4", name="ana", joined_at=NOW, read=None),
+        GATE,
+        replace(
+            GATE,
+            kind=GateKind.HUMAN,
+            awaits="husam",
+            waiters=("bob", "cat"),
+            deadline=NOW + 1,
+            at_deadline=AtDeadline.ESCALATE,
+            escalated_at=NOW,
+            resolution=Resolution(ending=Ending.EXPIRED, reason='"\n\u2028', by="husam", at=NOW),
+        ),
+        DecisionRecord(DECISION, replace(GATE, kind=GateKind.DECISION, awaits=DECISION.id)),
         Plan(
             id="plan_" + "0" * 32,
             owner="ana",

@@ -9,7 +9,12 @@ from gatepost.cli import (
     agent,
     completion,
     config,
+    courier,
+    decision,
     doctor,
+    gate,
+    hooked,
+    hooks,
     inbox,
     init,
     key,
@@ -24,7 +29,10 @@ from gatepost.cli import (
 from gatepost.cli.plain import Noun
 
 #: in the order in which a newcomer meets them
-ORDER = ("up inbox agent person space plan trigger key init config doctor export import completion").split()  # noqa: SIM905
+ORDER = (  # noqa: SIM905
+    "up inbox agent person space plan gate decision hooks hook courier trigger key init config doctor"
+    " export import completion"
+).split()
 
 
 class Ordered(TyperGroup):
@@ -77,6 +85,11 @@ app.add_typer(agent.app, name="agent", no_args_is_help=True)
 app.add_typer(person.app, name="person", no_args_is_help=True)
 app.add_typer(space.app, name="space", no_args_is_help=True)
 app.add_typer(plan.app, name="plan", no_args_is_help=True)
+app.add_typer(gate.app, name="gate", no_args_is_help=True)
+app.add_typer(decision.app, name="decision", no_args_is_help=True)
+app.add_typer(hooks.app, name="hooks", no_args_is_help=True)
+app.verb("hook", short_help="Answer a hook of the program a guest lives in.")(hooked.hook)
+app.verb("courier", short_help="Carry what comes for a guest to its sessions here.")(courier.courier)
 app.add_typer(trigger.app, name="trigger", no_args_is_help=True)
 app.add_typer(key.app, name="key", no_args_is_help=True)
 app.add_typer(config.app, name="config", no_args_is_help=True)

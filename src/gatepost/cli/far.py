@@ -16,8 +16,11 @@ from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Taken
+from gatepost.core.decision import Decision, Question, Reply
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.plan import Plan, Status
@@ -129,6 +132,9 @@ class Far:
             )
         )
 
+    def session(self, id: str) -> GuestSession:
+        return self._run(self._client.session(id))
+
     def entity(self, name: str) -> Entity:
         return self._run(self._client.entity(name))
 
@@ -218,6 +224,59 @@ class Far:
 
     def delete_plan(self, id: str) -> None:
         self._run(self._client.delete_plan(id))
+
+    def add_gate(self, wish: GateWish, *, by: str | None) -> Gate:
+        return self._run(self._client.add_gate(wish, by=by))
+
+    def gate(self, id: str) -> Gate:
+        return self._run(self._client.gate(id))
+
+    def gates(
+        self, *, owner: str | None, waiter: str | None, kind: GateKind | None, pending: bool | None, limit: int
+    ) -> list[Gate]:
+        return self._all(self._client.gates(owner=owner, waiter=waiter, kind=kind, pending=pending, limit=limit))
+
+    def resolve_gate(self, id: str, *, by: str | None, reason: str) -> Gate:
+        return self._run(self._client.resolve_gate(id, by=by, reason=reason))
+
+    def withdraw_gate(self, id: str, *, by: str | None, reason: str) -> Gate:
+        return self._run(self._client.withdraw_gate(id, by=by, reason=reason))
+
+    def add_waiter(self, id: str, name: str, *, by: str | None) -> Gate:
+        return self._run(self._client.add_waiter(id, name, by=by))
+
+    def end_due(self) -> None:
+        pass
+
+    def ask(self, question: Question, *, by: str | None) -> Decision:
+        return self._run(self._client.ask(question, by=by))
+
+    def decision(self, id: str) -> Decision:
+        return self._run(self._client.decision(id))
+
+    def decisions(
+        self,
+        *,
+        asker: str | None,
+        asked: str | None,
+        session: str | None,
+        pending: bool | None,
+        since: Instant | None,
+        limit: int,
+    ) -> list[Decision]:
+        found = self._client.decisions(
+            asker=asker, asked=asked, session=session, pending=pending, since=since, limit=limit
+        )
+        return self._all(found)
+
+    def answer(self, id: str, reply: Reply, *, by: str | None) -> Decision:
+        return self._run(self._client.answer(id, reply, by=by))
+
+    def revise(self, id: str, question: Question, *, by: str | None) -> Decision:
+        return self._run(self._client.revise(id, question, by=by))
+
+    def withdraw_decision(self, id: str, *, by: str | None, reason: str) -> Decision:
+        return self._run(self._client.withdraw_decision(id, by=by, reason=reason))
 
     def create_key(self, *, agent: str | None, trigger: str | None, public: bool, name: str) -> tuple[Key, str]:
         made = self._run(self._client.create_key(agent=agent, trigger=trigger, public=public, name=name))

@@ -1,5 +1,6 @@
 """What a command stands on: what is set here, the verbs, and who I am."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -8,9 +9,11 @@ from typing import Annotated
 import typer
 
 from gatepost import app, settings
+from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.cli import near, output, words
 from gatepost.cli.verbs import Verbs
 from gatepost.errors import Invalid
+from gatepost.hooks.session import Session
 from gatepost.ports.store import Store
 from gatepost.runtime import notice
 from gatepost.settings import Configuration, masked
@@ -18,6 +21,10 @@ from gatepost.settings import Configuration, masked
 To = Annotated[str | None, typer.Option("--to", metavar="NAME", help="Whose inbox; else the current agent's.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 EventId = Annotated[str, typer.Argument(metavar="EVENT", help="The id of an event.", show_default=False)]
+As = Annotated[
+    str | None,
+    typer.Option("--as", metavar="NAME", help="Who I am; else the current agent, else the administrator."),
+]
 Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many at most.")]
 
 
@@ -29,16 +36,43 @@ class Here:
     def whose(self, to: str | None) -> str:
         return whose(to, self.configuration)
 
+    def myself(self, who: str | None) -> str:
+        """Who does it: the one named, else the current agent, else the administrator."""
+        return words.given(who, "--as") or current(self.configuration) or ADMINISTRATOR
+
 
 def whose(to: str | None, configuration: Configuration) -> str:
     """Whose inbox is meant: the one named, else the current agent's."""
-    name = words.given(to, "--to") or configuration.settings.agent
+    name = words.given(to, "--to") or current(configuration)
     if name is None:
         raise Invalid(
             "no address is given, and no current agent is set",
             hint="give --to NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
         )
     return name
+
+
+def current(configuration: Configuration) -> str | None:
+    """The current agent: the one in whose session this is, else the one that is set."""
+    return guest(configuration) or configuration.settings.agent
+
+
+def guest(configuration: Configuration) -> str | None:
+    """The agent in whose session this command was given, if its hooks have said who that is."""
+    inside = session()
+    return Session(configuration.home, inside).read().agent if inside else None
+
+
+def pusher(configuration: Configuration) -> str | None:
+    """The agent in whose session this command was given, if the store knows it too: whatever it pushes is from it."""
+    inside = session()
+    state = Session(configuration.home, inside).read() if inside else None
+    return state.agent if state is not None and state.registered else None
+
+
+def session() -> str | None:
+    """The session in which this command was given; hosts tell that to what they run."""
+    return os.environ.get("CLAUDE_CODE_SESSION_ID")
 
 
 @contextmanager

@@ -1,29 +1,23 @@
 """`gatepost inbox`: what waits, what has become of it, and what to do about it."""
 
-import os
-import sys
 from typing import Annotated
 
 import typer
 
 from gatepost.cli import here, output, words
+from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
 from gatepost.cli.mend import discard, done, replay
 from gatepost.cli.plain import Noun
 from gatepost.cli.push import push
 from gatepost.cli.watch import watch
 from gatepost.core import line, wire
-from gatepost.core.batch import GUEST_BUDGET
-from gatepost.core.claim import Taken
 from gatepost.core.event import Item, Priority, Ref, State, Type
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.errors import Invalid
 
 app = Noun(help="Push, read and mend what is in inboxes.")
 app.verb("push")(push)
-
-#: characters of a batch for a program: it reads JSON, and no host cuts that short
-_PROGRAM_BUDGET = 1_000_000
 
 
 @app.verb("list")
@@ -126,48 +120,7 @@ def show(event: EventId, json: Json = False) -> None:
         _details(found)
 
 
-@app.verb("drain")
-def drain(
-    to: To = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Who reads, for the receipt; else this process.")
-    ] = None,
-    limit: Limit = "20",
-    form: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
-    json: Json = False,
-) -> None:
-    """
-    Print what waits, and mark it as delivered.
-
-    In that order: if the output cannot be written, nothing is marked, and the next drain prints it again. If this is
-    killed half-way, that happens when the time set as `inbox.hold` has passed.
-
-    \b
-    Examples:
-      gatepost inbox drain --to analyst
-      GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json
-    """
-    if form not in ("text", "json"):
-        raise Invalid(f"{form!r} is not a format", hint="use text or json")
-    program = json or form == "json"
-    most = words.number(limit, "--limit", most=1_000)
-    with here.opened() as place:
-        whose = place.whose(to)
-        taken = place.verbs.drain(
-            whose,
-            owner=words.given(session, "--session") or f"cli:{os.getpid()}",
-            write=_write_document if program else _write_text,
-            cap=most,
-            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
-        )
-    if taken.claim is None:
-        if program:
-            output.document([])
-        output.talk(f"nothing waits for {whose!r}")
-    elif program and taken.held:
-        output.talk(f"{taken.held} more waiting")
-
-
+app.verb("drain")(drain)
 app.verb("watch")(watch)
 app.verb("replay")(replay)
 app.verb("discard")(discard)
@@ -241,13 +194,3 @@ def _standing(item: Item) -> str:
     if item.seen_at is not None:
         words.append(f"seen {rfc3339(item.seen_at)}")
     return ", ".join(words)
-
-
-def _write_text(taken: Taken) -> None:
-    output.line_out(taken.text)
-    sys.stdout.flush()
-
-
-def _write_document(taken: Taken) -> None:
-    output.document([wire.item(item) for item in taken.items])
-    sys.stdout.flush()

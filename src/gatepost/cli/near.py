@@ -1,13 +1,30 @@
 """The verbs, done here: on the store, without a gateway."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Unpack, cast
 
 from gatepost import app
-from gatepost.actions import agents, directory, feed, inbox, intake, journal, keys, plans, spaces, triggers, upkeep
+from gatepost.actions import (
+    agents,
+    decisions,
+    directory,
+    endings,
+    feed,
+    gates,
+    inbox,
+    intake,
+    journal,
+    keys,
+    plans,
+    sessions,
+    spaces,
+    triggers,
+    upkeep,
+)
 from gatepost.actions.directory import Changes, Newcomer
 from gatepost.actions.inbox import Wanted
 from gatepost.actions.triggers import NewTrigger
@@ -19,8 +36,11 @@ from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Taken
+from gatepost.core.decision import Decision, Question, Reply
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.key import Kind as KeyKind
@@ -31,7 +51,7 @@ from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
 from gatepost.core.wire import Document
-from gatepost.ports.bell import Bell, silent
+from gatepost.ports.bell import Bell
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime import drain, keyring
 from gatepost.settings import Configuration
@@ -50,13 +70,18 @@ def opened(configuration: Configuration) -> Iterator["Near"]:
 
 
 def _bell(configuration: Configuration) -> Bell:
-    """Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks."""
+    """
+    Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
+    this machine find what is for them in their spools, but for the one in whose session this command was given.
+    """
+    carrier = app.configured_carrier(configuration, own=os.environ.get("CLAUDE_CODE_SESSION_ID"))
     if not configuration.settings.transport.startswith("socket:"):
-        return silent
+        return carrier
     transport = app.configured_transport(configuration)
 
     def ring(rings: Sequence[Ring]) -> None:
         transport.send(rings)
+        carrier(rings)
 
     return ring
 
@@ -110,6 +135,9 @@ class Near:
 
     def register(self, newcomer: Newcomer) -> Entity:
         return self._store.call(directory.register, newcomer)
+
+    def session(self, id: str) -> GuestSession:
+        return self._store.look(sessions.find, id)
 
     def entity(self, name: str) -> Entity:
         return self._store.look(directory.show, name)
@@ -211,6 +239,59 @@ class Near:
     def delete_plan(self, id: str) -> None:
         self._store.call(plans.delete, id)
 
+    def add_gate(self, wish: GateWish, *, by: str | None) -> Gate:
+        return self._store.call(gates.add, wish, by=by)
+
+    def gate(self, id: str) -> Gate:
+        return self._store.look(gates.show, id)
+
+    def gates(
+        self, *, owner: str | None, waiter: str | None, kind: GateKind | None, pending: bool | None, limit: int
+    ) -> list[Gate]:
+        return self._store.look(gates.page, owner=owner, waiter=waiter, kind=kind, pending=pending, limit=limit)
+
+    def resolve_gate(self, id: str, *, by: str | None, reason: str) -> Gate:
+        return self._store.call(gates.resolve, id, by=by, reason=reason)
+
+    def withdraw_gate(self, id: str, *, by: str | None, reason: str) -> Gate:
+        return self._store.call(gates.withdraw, id, by=by, reason=reason)
+
+    def add_waiter(self, id: str, name: str, *, by: str | None) -> Gate:
+        return self._store.call(gates.add_waiter, id, name, by=by)
+
+    def end_due(self) -> None:
+        while self._store.look(_unsettled) and self._store.call(endings.settle):
+            pass
+
+    def ask(self, question: Question, *, by: str | None) -> Decision:
+        return self._store.call(decisions.ask, question, by=by)
+
+    def decision(self, id: str) -> Decision:
+        return self._store.look(decisions.show, id)
+
+    def decisions(
+        self,
+        *,
+        asker: str | None,
+        asked: str | None,
+        session: str | None,
+        pending: bool | None,
+        since: Instant | None,
+        limit: int,
+    ) -> list[Decision]:
+        return self._store.look(
+            decisions.page, asker=asker, asked=asked, session=session, pending=pending, since=since, limit=limit
+        )
+
+    def answer(self, id: str, reply: Reply, *, by: str | None) -> Decision:
+        return self._store.call(decisions.answer, id, reply, by=by)
+
+    def revise(self, id: str, question: Question, *, by: str | None) -> Decision:
+        return self._store.call(decisions.revise, id, question, by=by)
+
+    def withdraw_decision(self, id: str, *, by: str | None, reason: str) -> Decision:
+        return self._store.call(decisions.withdraw, id, by=by, reason=reason)
+
     def create_key(self, *, agent: str | None, trigger: str | None, public: bool, name: str) -> tuple[Key, str]:
         kind: KeyKind = "agent" if agent else "trigger" if trigger else "public" if public else "admin"
         secret = keyring.new_secret(public=public)
@@ -242,3 +323,8 @@ class Near:
 def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
     found = agents.of_kind(directory.show(reader, name))
     return found, agents.show(reader, found.name)
+
+
+def _unsettled(reader: Reader) -> bool:
+    due = endings.next_due(reader)
+    return (due is not None and due <= reader.now) or endings.came(reader)

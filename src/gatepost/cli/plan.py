@@ -15,7 +15,7 @@ from gatepost.errors import Invalid
 
 app = Noun(help="Plans: what an agent is told later, once or again and again.")
 
-_WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z or --cron '0 9 * * 1-5'"
+_WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
 
 
 @app.verb("set")
@@ -34,6 +34,9 @@ def set_(
     ] = None,
     zone: Annotated[
         str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron; else UTC.")
+    ] = None,
+    on_gate: Annotated[
+        str | None, typer.Option("--on-gate", metavar="GATE", help="Due once, when this gate is resolved.")
     ] = None,
     catch_up: Annotated[
         str | None,
@@ -60,12 +63,13 @@ def set_(
         "scheduledAt": at,
         "cron": cron,
         "timeZone": zone,
+        "onGate": ids.check("gate", on_gate) if on_gate is not None else None,
         "catchUp": CatchUp.parse(catch_up).value if catch_up is not None else None,
         "instruction": words.content(text, configuration.settings.limits.content) if text is not None else None,
     }
     given = {field: value for field, value in fields.items() if value is not None}
-    if sum(each is not None for each in (after, at, cron)) > 1:
-        raise Invalid("give only one of --after, --at and --cron")
+    if sum(each is not None for each in (after, at, cron, on_gate)) > 1:
+        raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
     whose = None if id is not None else _new(given, words.given(owner, "--owner") or configuration.settings.agent)
@@ -136,7 +140,7 @@ def _new(given: dict[str, str], owner: str | None) -> str:
     """Whose a new plan is, if all is given that it needs."""
     if "name" not in given:
         raise Invalid("a plan needs a name", hint="give --name NAME")
-    if not given.keys() & {"runAfter", "scheduledAt", "cron"}:
+    if not given.keys() & {"runAfter", "scheduledAt", "cron", "onGate"}:
         raise Invalid("a plan must say when it is due", hint=_WHEN)
     if owner is None:
         raise Invalid("whose plan is it?", hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
@@ -144,7 +148,8 @@ def _new(given: dict[str, str], owner: str | None) -> str:
 
 
 def _when(plan: Plan) -> str:
-    next_at = rfc3339(plan.next_at) if plan.next_at is not None else "never"
+    waiting = f"when {plan.gate} is resolved" if plan.status is Status.PENDING else "never"
+    next_at = rfc3339(plan.next_at) if plan.next_at is not None else waiting
     return next_at if plan.cron is None else f"{next_at}, and again by {plan.cron!r} in {plan.zone}"
 
 

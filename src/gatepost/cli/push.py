@@ -1,5 +1,7 @@
 """`gatepost inbox push`."""
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -10,7 +12,8 @@ from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.core import instants, wire
 from gatepost.core.event import Priority, Push, Pushed, Ref, Type
-from gatepost.errors import Invalid, UnknownAddress
+from gatepost.errors import GatepostError, Invalid, UnknownAddress
+from gatepost.settings import Configuration
 
 
 def push(
@@ -27,7 +30,12 @@ def push(
     ] = None,
     broadcast: Annotated[bool, typer.Option("--broadcast", help="For every agent, as --to '*'.")] = False,
     bead: Annotated[str | None, typer.Option("--bead", metavar="ID", help="For whoever has this alias.")] = None,
-    sender: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who it is from.")] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="For the guest whose session this is.")
+    ] = None,
+    sender: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Who it is from; in a session, its agent.")
+    ] = None,
     type: Annotated[str, typer.Option("--type", metavar="TYPE", help=f"One of {', '.join(Type)}.")] = Type.EVENT,
     source: Annotated[str, typer.Option("--source", metavar="NAME", help="What it comes through.")] = "cli",
     subject: Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="A short title.")] = None,
@@ -62,15 +70,15 @@ def push(
         raise Invalid("there is nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
     if text == "-" and data == "-":
         raise Invalid("text and data cannot both be read from stdin", hint="read the data from a file: --data @FILE")
-    if sum((to is not None, bead is not None, broadcast)) > 1:
-        raise Invalid("give only one of --to, --bead and --broadcast")
+    if sum((to is not None, bead is not None, session is not None, broadcast)) > 1:
+        raise Invalid("give only one of --to, --bead, --session and --broadcast")
     configuration = settings.load()
     limits = configuration.settings.rules()
     wish = Push(
-        to="*" if broadcast else words.given(bead, "--bead") or here.whose(to, configuration),
+        to="*" if broadcast else _address(to, bead, session, configuration),
         type=Type.parse(type),
         source=source,
-        sender=words.given(sender, "--as"),
+        sender=words.given(sender, "--as") or here.pusher(configuration),
         subject=subject,
         priority=Priority.parse(priority),
         key=dedup_key,
@@ -85,11 +93,23 @@ def push(
     with here.opened(configuration) as place:
         if bead is not None:
             _check_alias(place, bead)
+        if session is not None:
+            wish = replace(wish, to=place.verbs.session(session).agent)
+        if wish.sender is None and (inside := here.session()) is not None:
+            with suppress(GatepostError):  # its hooks have not made it known
+                wish = replace(wish, hops=place.verbs.session(inside).hops)
         pushed = place.verbs.push(wish)
     if json:
         output.document(wire.pushed(pushed))
     else:
         _tell(pushed)
+
+
+def _address(to: str | None, bead: str | None, session: str | None, configuration: Configuration) -> str:
+    """Whom it is for, as it is written; whose a session is can be told when the store is open."""
+    if words.given(session, "--session"):
+        return "*"
+    return words.given(bead, "--bead") or here.whose(to, configuration)
 
 
 def _check_alias(place: here.Here, bead: str) -> None:

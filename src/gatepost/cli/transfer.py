@@ -16,6 +16,8 @@ from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.core import record
 from gatepost.core.entity import Entity
+from gatepost.core.gate import Gate
+from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
 from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MessageRecord, TriggerRecord
 from gatepost.core.space import Space
@@ -29,6 +31,8 @@ _NOUNS: Final[Mapping[type, str]] = {
     Entity: "entity",
     Space: "space",
     MessageRecord: "message",
+    Gate: "gate",
+    DecisionRecord: "decision",
     Plan: "plan",
     TriggerRecord: "trigger",
     KeyRecord: "key",

@@ -5,7 +5,9 @@ from typing import Self
 
 import httpx2
 
+from gatepost.client.decisions import Decisions
 from gatepost.client.doors import Doors
+from gatepost.client.gates import Gates
 from gatepost.client.inboxes import Inboxes
 from gatepost.client.line import Line
 from gatepost.client.people import People
@@ -18,7 +20,7 @@ from gatepost.errors import Invalid
 _HERE = ("127.0.0.1", "::1", "localhost")
 
 
-class Client(Inboxes, People, Residents, Spaces, Plans, Doors):
+class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors):
     """
     Talks to a gateway: with a secret key as the administrator or one agent, with a public key and a token as one
     entity.

@@ -1,10 +1,12 @@
 """Who there is: agents, people and services."""
 
 from collections.abc import AsyncIterator, Sequence
+from urllib.parse import quote
 
 from gatepost.client.line import Line
 from gatepost.core import address, unwire
 from gatepost.core.entity import Entity, Kind
+from gatepost.core.guest import GuestSession
 
 
 class People:
@@ -35,6 +37,10 @@ class People:
 
     async def entity(self, name: str) -> Entity:
         return unwire.entity(await self._line.get(f"/api/entities/{address.single(name)}"))
+
+    async def session(self, id: str) -> GuestSession:
+        """A session of a guest: whose it is, and what it is doing."""
+        return unwire.session(await self._line.get(f"/api/sessions/{quote(id, safe='')}"))
 
     def entities(
         self, *, kind: Kind | None = None, team: str | None = None, retired: bool = False, limit: int | None = None

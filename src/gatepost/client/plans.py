@@ -13,7 +13,7 @@ class Plans:
     async def set_plan(self, *, id: str | None = None, owner: str | None = None, **fields: str) -> Plan:
         """
         Make a plan or, with an id, change one. The fields are those of HTTP: `name`, `instruction`, `catchUp`, and one
-        of `runAfter`, `scheduledAt` and `cron`, this with its `timeZone`.
+        of `runAfter`, `scheduledAt`, `onGate` and `cron`, this with its `timeZone`.
         """
         if id is not None:
             return unwire.plan(await self._line.write("PATCH", _at(id), fields))

@@ -14,6 +14,7 @@ _KINDS: Final = {
         errors.Unauthorized,
         errors.Refused,
         errors.Conflict,
+        errors.Late,
         errors.Invalid,
         errors.Malformed,
         errors.UnknownAddress,
@@ -36,7 +37,10 @@ def error(answer: httpx2.Response) -> GatepostError:
 def of(problem: dict[str, Any], status: int) -> GatepostError:
     """The error that a problem was made of."""
     kind = _KINDS.get(str(problem.get("type", "")).rpartition(":")[2]) or _BY_STATUS.get(status, GatepostError)
-    return kind(str(problem.get("detail", f"the gateway answered {status}")), hint=problem.get("hint"))
+    detail, hint = str(problem.get("detail", f"the gateway answered {status}")), problem.get("hint")
+    if kind is errors.Late:
+        return errors.Late(detail, hint=hint, winner=problem.get("answer"))
+    return kind(detail, hint=hint)
 
 
 def lost(reason: Exception | None) -> Unavailable:

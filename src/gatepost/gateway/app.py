@@ -8,7 +8,9 @@ from fastapi import FastAPI
 from gatepost.gateway import (
     agents,
     combined,
+    decisions,
     entities,
+    gates,
     health,
     hot,
     inbox,
@@ -16,12 +18,14 @@ from gatepost.gateway import (
     plans,
     problems,
     runs,
+    sessions,
     spaces,
     triggers,
 )
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
+from gatepost.runtime.herald import Herald
 
 _ABOUT = """
 One durable inbox for every AI agent and every person who works with agents.
@@ -36,9 +40,11 @@ def create(office: Office) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        exchange = office.exchange
+        exchange, herald = office.exchange, Herald(office.store, office.hub)
         with exchange.subscribed(office.hub.heard), exchange.subscribed(office.doorkeeper.heard):
-            yield
+            async with herald.telling():
+                with exchange.subscribed(herald.heard):
+                    yield
         await office.hub.close()
 
     app = FastAPI(
@@ -56,7 +62,8 @@ def create(office: Office) -> FastAPI:
     app.state.office = office
     problems.install(app)
     hot.install(app)
-    for part in (entities, agents, runs, inbox, spaces, plans, triggers, keys, combined, health):
+    parts = (entities, agents, runs, inbox, spaces, plans, gates, decisions, triggers, sessions, keys, combined, health)
+    for part in parts:
         app.include_router(part.router)
     triggers.install(app)
     app.add_middleware(Bodies)

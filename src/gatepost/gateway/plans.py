@@ -24,7 +24,7 @@ House = Annotated[Office, Depends(office)]
 
 @router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(413))
 async def create(body: NewPlan, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
-    """Make a plan, due by exactly one of `runAfter`, `scheduledAt` and `cron`."""
+    """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
     owner = who.as_(body.owner)
 
     def verb(work: Work) -> wire.Document:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from gatepost.errors import GatepostError, Unavailable
+from gatepost.errors import GatepostError, Late, Unavailable
 from gatepost.gateway.misread import said
 
 log = structlog.get_logger("gatepost.gateway")
@@ -45,6 +45,17 @@ SCHEMA: Final[dict[str, Any]] = {
         "status": {"type": "integer"},
         "detail": {"type": "string"},
         "hint": {"type": "string"},
+        "answer": {
+            "type": "object",
+            "description": "of one who came late: how it ended before, by whom and when",
+            "properties": {
+                "outcome": {"type": "string"},
+                "option": {"type": ["string", "null"]},
+                "text": {"type": ["string", "null"]},
+                "by": {"type": ["string", "null"]},
+                "at": {"type": "string", "format": "date-time"},
+            },
+        },
     },
     "example": {
         "type": f"{_TYPE}unknown-address",
@@ -57,7 +68,13 @@ SCHEMA: Final[dict[str, Any]] = {
 
 
 def problem(
-    status: int, type: str, detail: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
+    status: int,
+    type: str,
+    detail: str,
+    *,
+    hint: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> Response:
     body: dict[str, Any] = {
         "type": f"{_TYPE}{type}",
@@ -67,7 +84,7 @@ def problem(
     }
     if hint:
         body["hint"] = hint
-    return Response(msgspec.json.encode(body), status, headers, MEDIA)
+    return Response(msgspec.json.encode(body | more), status, headers, MEDIA)
 
 
 def of_error(error: GatepostError) -> Response:
@@ -76,7 +93,8 @@ def of_error(error: GatepostError) -> Response:
         headers["WWW-Authenticate"] = 'Bearer realm="gatepost"'
     if isinstance(error, Unavailable):
         headers["Retry-After"] = "1"
-    return problem(error.status, error.type, error.message, hint=error.hint, headers=headers)
+    more = {"answer": error.winner} if isinstance(error, Late) else {}
+    return problem(error.status, error.type, error.message, hint=error.hint, headers=headers, **more)
 
 
 def install(app: FastAPI) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -20,13 +20,17 @@ import structlog
 import uvicorn
 
 from gatepost import app as house
+from gatepost import porch
 from gatepost.actions import keys
 from gatepost.core.instants import SECOND
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.doorstep import Doorstep
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
+from gatepost.gateway.spooling import Spooling
+from gatepost.hooks import plugins
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Condition
 from gatepost.runtime import notice
@@ -70,8 +74,12 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
             most=settings.residents.most,
             lease=settings.residents.lease,
             remind=hub.stir,
+            reach=house.reach(settings),
         )
         household = await stack.enter_async_context(living(means, exchange, habits))
+        spooling = Spooling(house.configured_carrier(configuration))
+        stack.enter_context(exchange.subscribed(spooling.heard))
+        await stack.enter_async_context(running([spooling.duty]))
         if (letterbox := house.configured_letterbox(configuration)) is not None:
             stack.push_async_callback(letterbox.close)
             collector = Collector(letterbox, store)
@@ -123,9 +131,22 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         )
         server = _Server(config, hub)
         on = masked(configuration.settings.store)
-        with _listening(host, port) as ears, notice.posted(configuration.home, url := _url(host, ears), on):
-            server.on_start = partial(ready, url)
-            await server.serve([ears])
+        with _listening(host, port) as ears:
+            url = _url(host, ears)
+            async with _doorstep(configuration, gateway.office.exchange, on) as socket_path:
+                with notice.posted(configuration.home, url, on, socket_path):
+                    server.on_start = partial(ready, url)
+                    await server.serve([ears])
+
+
+@asynccontextmanager
+async def _doorstep(configuration: Configuration, exchange: Exchange, on: str) -> AsyncIterator[str | None]:
+    """Where hooks are answered; on a store of their own, because they do not wait for it as long as others do."""
+    with closing(house.configured_store(configuration, exchange.bell, busy=porch.BUSY)) as store:
+        doorstep = Doorstep(configuration.home, store, on, plugins.found(log.warning))
+        with exchange.subscribed(doorstep.heard):
+            async with doorstep.open() as path:
+                yield path
 
 
 class _Server(uvicorn.Server):

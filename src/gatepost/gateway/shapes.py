@@ -26,6 +26,16 @@ class Entity(TypedDict):
     retiredAt: Time | None
 
 
+class Session(TypedDict):
+    id: str
+    agent: str
+    host: str
+    state: Literal["working", "idle", "ended"]
+    hops: Count
+    startedAt: Time
+    seenAt: Time
+
+
 class Ref(TypedDict):
     type: str
     id: str
@@ -260,6 +270,7 @@ class Plan(TypedDict):
     catchUp: Literal["once", "skip", "all"]
     isRecurring: bool
     scheduledAt: Time | None
+    onGate: str | None
     nextRunAt: Time | None
     lastRunAt: Time | None
     status: Literal["pending", "completed", "cancelled"]

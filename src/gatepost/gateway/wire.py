@@ -22,12 +22,13 @@ class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True)
 
 
-def _example(**fields: Any) -> ConfigDict:
+def example(**fields: Any) -> ConfigDict:
+    """What a body may look like, for the OpenAPI."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class NewEntity(Body):
-    model_config = _example(name="husam", kind="human", displayName="Husam")
+    model_config = example(name="husam", kind="human", displayName="Husam")
 
     name: Name
     kind: Literal["agent", "human", "service"]
@@ -60,7 +61,7 @@ class Configured(Body):
 
 
 class NewAgent(Configured):
-    model_config = _example(
+    model_config = example(
         name="analyst",
         displayName="Analyst",
         model="demo",
@@ -84,7 +85,7 @@ class NewAgent(Configured):
 
 
 class EntityChange(Body):
-    model_config = _example(displayName="Analyst", team="finance")
+    model_config = example(displayName="Analyst", team="finance")
 
     display_name: str | None = None
     team: str | None = None
@@ -98,24 +99,24 @@ class EntityChange(Body):
 
 
 class AgentChange(EntityChange, Configured):
-    model_config = _example(displayName="Analyst", instructions="Answer briefly.", loop={"maxSteps": 10})
+    model_config = example(displayName="Analyst", instructions="Answer briefly.", loop={"maxSteps": 10})
 
 
 class ToolResult(Body):
-    model_config = _example(callId="call_01a1e0dff6957124bd721ac983205d33", result={"status": "shipped"})
+    model_config = example(callId="call_01a1e0dff6957124bd721ac983205d33", result={"status": "shipped"})
 
     call_id: Annotated[str, Field(min_length=1, max_length=200)]
     result: Any
 
 
 class ReplayWish(Body):
-    model_config = _example(model="demo")
+    model_config = example(model="demo")
 
     model: Annotated[str, Field(min_length=1, max_length=300, description="the model to hold it against")]
 
 
 class Drain(Body):
-    model_config = _example(limit=20, session="session-1")
+    model_config = example(limit=20, session="session-1")
 
     limit: Limit = 20
     budget: Budget = 9_000
@@ -123,7 +124,7 @@ class Drain(Body):
 
 
 class ClaimWish(Body):
-    model_config = _example(owner="session-1", limit=20, hold="5m")
+    model_config = example(owner="session-1", limit=20, hold="5m")
 
     owner: Annotated[str, Field(min_length=1, max_length=200)]
     limit: Limit = 20
@@ -132,7 +133,7 @@ class ClaimWish(Body):
 
 
 class Held(Body):
-    model_config = _example(claimId=_CLAIM, owner="session-1", fence=1)
+    model_config = example(claimId=_CLAIM, owner="session-1", fence=1)
 
     claim_id: str
     owner: str
@@ -140,7 +141,7 @@ class Held(Body):
 
 
 class Release(Held):
-    model_config = _example(claimId=_CLAIM, owner="session-1", fence=1, failed=[_EVENT])
+    model_config = example(claimId=_CLAIM, owner="session-1", fence=1, failed=[_EVENT])
 
     failed: Annotated[
         list[str], Field(max_length=1000, description="events that failed of their own: it is counted against them")
@@ -150,19 +151,19 @@ class Release(Held):
 class About(Body):
     """Which recipient of an event is meant; without it, all of them."""
 
-    model_config = _example(name="analyst")
+    model_config = example(name="analyst")
 
     name: str | None = None
 
 
 class SeenBody(Body):
-    model_config = _example(events=[_EVENT])
+    model_config = example(events=[_EVENT])
 
     events: Annotated[list[str], Field(min_length=1, max_length=1000)]
 
 
 class NewSpace(Body):
-    model_config = _example(name="Q4 report", members=["husam", "analyst"])
+    model_config = example(name="Q4 report", members=["husam", "analyst"])
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     id: Annotated[str | None, Field(description="made from the name, if it is not given")] = None
@@ -170,19 +171,19 @@ class NewSpace(Body):
 
 
 class SpaceChange(Body):
-    model_config = _example(name="Q4 report, final")
+    model_config = example(name="Q4 report, final")
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class MemberWish(Body):
-    model_config = _example(name="designer")
+    model_config = example(name="designer")
 
     name: Name
 
 
 class NewMessage(Body):
-    model_config = _example(content="Pull the Q4 revenue numbers", sender="husam")
+    model_config = example(content="Pull the Q4 revenue numbers", sender="husam")
 
     content: Text
     sender: Annotated[str | None, Field(description="the caller itself, where that can be nobody else")] = None
@@ -190,14 +191,14 @@ class NewMessage(Body):
 
 
 class ReadMark(Body):
-    model_config = _example(seq=1, name="husam")
+    model_config = example(seq=1, name="husam")
 
     seq: Annotated[int, Field(ge=0, le=2**62)]
     name: str | None = None
 
 
 class PlanChange(Body):
-    model_config = _example(cron="0 9 * * 1", timeZone="Europe/Berlin")
+    model_config = example(cron="0 9 * * 1", timeZone="Europe/Berlin")
 
     name: str | None = None
     instruction: str | None = None
@@ -205,13 +206,14 @@ class PlanChange(Body):
     scheduled_at: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
     cron: Annotated[str | None, Field(description="five fields, or @daily and the like")] = None
     time_zone: Annotated[str | None, Field(description="of cron; UTC, if it is not given")] = None
+    on_gate: Annotated[str | None, Field(description="the id of a gate; due when it is resolved")] = None
     catch_up: Annotated[
         Literal["once", "skip", "all"] | None, Field(description="what of cron was missed fires late")
     ] = None
 
 
 class NewPlan(PlanChange):
-    model_config = _example(owner="analyst", name="Daily Report", instruction="Post the summary", cron="0 9 * * *")
+    model_config = example(owner="analyst", name="Daily Report", instruction="Post the summary", cron="0 9 * * *")
 
     owner: str | None = None
 
@@ -219,7 +221,7 @@ class NewPlan(PlanChange):
 class NewKey(Body):
     """For one agent, for one agent's trigger, public, or (none of them) the administrator's."""
 
-    model_config = _example(agent="analyst", name="laptop")
+    model_config = example(agent="analyst", name="laptop")
 
     agent: str | None = None
     trigger: str | None = None
@@ -228,7 +230,7 @@ class NewKey(Body):
 
 
 class NewTrigger(Body):
-    model_config = _example(
+    model_config = example(
         name="github-main",
         scheme="github",
         secret="a-long-shared-secret",  # noqa: S106 (an example)
@@ -244,6 +246,6 @@ class NewTrigger(Body):
 
 
 class TriggerChange(Body):
-    model_config = _example(active=False)
+    model_config = example(active=False)
 
     active: bool

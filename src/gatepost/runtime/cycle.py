@@ -46,10 +46,10 @@ SKIP: Final = "skip"
 PULL: Final = "peek_inbox"
 _PREVIEWED: Final = 5
 _PREVIEW: Final = 50
+#: how often an agent is told in a cycle that it may not end it
+_TOLD: Final = 3
 #: characters of a summary
 _SUMMARY: Final = 1_000
-#: refusals of what was begun after which it is given up
-_ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,8 @@ class Cycle:
         self._room = taken.held.resident.config.mind.max_tokens
         self._places: list[Space] = []
         self._streams: Streams | None = None
+        #: what waits in the inbox, if the last step has seen it
+        self._waiting: list[Item] | None = None
 
     async def run(self) -> Outcome:
         while True:
@@ -146,8 +148,12 @@ class Cycle:
                 return Slept(await self._write(journal.finish, at, reply, summary=summary, room=self._room))
 
     async def _gate(self) -> str | None:
+        """What the agent is told that may not end yet; one that has been told some times may sleep over it."""
         gate = self._means.gate
-        return await self._store.read(gate, self._held.run.agent) if gate is not None else None
+        told = sum(isinstance(turn, Reply) and not turn.calls for turn in self._turns)
+        if gate is None or told >= _TOLD:
+            return None
+        return await self._store.read(gate, self._held.run.agent)
 
     async def failed(self, failed: ModelFailed) -> Outcome:
         """Whatever was shown of the reply is void."""
@@ -159,9 +165,10 @@ class Cycle:
         """Read what the agent is, where it is, and what it has in mind."""
 
         def read(reader: Reader) -> tuple[str, runs.Mind, list[Space]]:
-            facts = prompt.facts(reader, self._held.resident)
-            mind = runs.mind_before(reader, self._held.run)
-            return words.system(facts, reader.now), mind, spaces.page(reader, as_=self._held.run.agent, limit=1_000)
+            places = spaces.page(reader, as_=self._held.run.agent, limit=1_000)
+            facts = prompt.facts(reader, self._held.resident, places)
+            mind = runs.mind_before(reader, self._held.run, self._held.resident.number)
+            return words.system(facts, reader.now), mind, places
 
         self._system, mind, self._places = await self._store.read(read)
         if self._toolkit.troubles:
@@ -202,7 +209,9 @@ class Cycle:
 
     async def _look(self) -> Prompt | None:
         """Take what is critical into the cycle; return a preview of the rest."""
-        waiting = await self._store.read(journal.waiting, self._held.run.agent)
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            waiting = await self._store.read(journal.waiting, self._held.resident.number)
         if any(item.event.priority is Priority.CRITICAL for item in waiting):
             taken: Prompt | None = await self._write(journal.urgent, len(self._turns) + 1)
             if taken is not None:
@@ -271,10 +280,10 @@ class Cycle:
 
     async def _may_speak(self, space: str) -> bool:
         try:
-            members = await self._store.read(spaces.members, space)
+            await self._store.read(spaces.show, space, as_=self._held.run.agent)
         except GatepostError:
             return False
-        return any(member.name == self._held.run.agent for member in members)
+        return True
 
     async def _do(self, index: int, call: Call) -> Outcome | None:
         """Do what the model calls for, and write down what it came to; the outcome when that ends the cycle."""
@@ -304,8 +313,9 @@ class Cycle:
             case BuiltInTool(name="skip"):
                 raise Conflict("something was done in this cycle already", hint="end with your summary instead")
             case BuiltInTool():
-                acted = await self._write(journal.act, at, call, place, arguments, self._active)
-                result, self._active = acted.result, acted.active
+                last = len(self._unanswered()) == 1
+                acted = await self._write(journal.act, at, call, place, arguments, self._active, look=last)
+                result, self._active, self._waiting = acted.result, acted.active, acted.waiting
                 self._effects += tool.effect
             case Outside(is_async=False):
                 result = await self._outside(tool, call, f"{self._held.run.id}/{place}", arguments)
@@ -348,8 +358,10 @@ async def refused(means: Means, held: Held, failed: ModelFailed, *, effects: int
     log.warning("model failed", run=held.run.id, trouble=failed.trouble, reason=failed.reason, times=failures)
     if not effects:
         await write(means.store, held, journal.release, failed.trouble, failed.reason, pause)
-    elif failed.trouble is Trouble.CONTENT and failures >= _ATTEMPTS:
-        return Slept(await write(means.store, held, journal.give_up, failed.reason))
+    elif failed.trouble is Trouble.CONTENT:
+        more = await write(means.store, held, journal.refuse, failed.reason, pause)
+        if more is not None:
+            return Slept(more)
     else:
         await write(means.store, held, journal.stumble, pause)
     return Resting(pause / SECOND)

@@ -6,20 +6,40 @@ A gateway has such a household, and so has a program that embeds Gatepost.
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from gatepost.actions import decisions
 from gatepost.actions.cycle import ERRAND, LENGTH, Taken
-from gatepost.core.instants import Duration
+from gatepost.core.instants import SECOND, Duration
+from gatepost.ports.command import Commands
+from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
-from gatepost.runtime import code, cycle, errands, janitor, ticker
+from gatepost.runtime import answering, code, cycle, errands, evaluator, janitor, keeper, ticker
 from gatepost.runtime.code import Function
 from gatepost.runtime.cycle import Means, Outcome
+from gatepost.runtime.errands import Handler
+from gatepost.runtime.evaluator import Evaluator
 from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.keeper import Keeper
 from gatepost.runtime.loops import Duty, running
 from gatepost.runtime.supervisor import Supervisor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What a household does outside for gates and decisions."""
+
+    commands: Commands
+    #: whether gates may run commands of users; `gh` is asked anyway
+    allowed: bool = False
+    #: between looks at one gate, and how long one may take
+    interval: Duration = 30 * SECOND
+    limit: Duration = 10 * SECOND
+    #: the command that is told of answers to decisions
+    on_answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +54,8 @@ class Habits:
     lease: Duration = LENGTH
     #: what else is done when rings may have been lost
     remind: Callable[[], None] = field(default=lambda: None)
+    #: without it nothing is done outside
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +68,7 @@ class Household:
 async def living(
     means: Means, exchange: Exchange, habits: Habits, functions: Mapping[str, Function] | None = None
 ) -> AsyncIterator[Household]:
-    """While entered, plans fire, what was lost is made up for, and residents think."""
+    """While entered, plans fire, gates end, what was lost is made up for, and residents think."""
     holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
     known = functions or {}
     supervisor = Supervisor(
@@ -57,13 +79,13 @@ async def living(
         lease=habits.lease,
         codes=known.__contains__,
     )
-    duties = _duties(means, exchange, holder, habits)
+    duties = tuple(_duties(means, exchange, holder, habits))
     async with AsyncExitStack() as stack:
         stack.enter_context(exchange.subscribed(partial(_heard, duties)))
         await stack.enter_async_context(supervisor.running())
         stack.enter_context(exchange.subscribed(supervisor.heard))
-        await stack.enter_async_context(running(duties))
-        yield Household(supervisor=supervisor, duties=duties)
+        await stack.enter_async_context(running([duty for duty, _ in duties]))
+        yield Household(supervisor=supervisor, duties=tuple(duty for duty, _ in duties))
 
 
 async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) -> Outcome:
@@ -71,9 +93,15 @@ async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) 
     return await (code.think(means, taken, function) if function else cycle.think(means, taken))
 
 
-def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> tuple[Duty, ...]:
+#: a duty, and whether a signal begins its next round now
+_Called = tuple[Duty, Callable[[Signal], bool]]
+
+
+def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> Iterator[_Called]:
     store = means.store
-    handlers = {ERRAND: partial(cycle.fetch, means)}
+    handlers: dict[str, Handler] = {ERRAND: partial(cycle.fetch, means)}
+    if habits.reach is not None and habits.reach.on_answer is not None:
+        handlers[decisions.ERRAND] = partial(answering.answered, habits.reach.commands, habits.reach.on_answer)
 
     async def tidy() -> None:
         await janitor.tidy(store, exchange)
@@ -82,18 +110,28 @@ def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> tu
         habits.remind()
         await janitor.ring(store, exchange.tell)
 
-    return (
-        Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder),
-        Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST),
-        Duty("errands", partial(errands.run, store, handlers, holder), interval=habits.interval),
-        Duty("reminder", remind, interval=habits.interval),
+    watch = Keeper(store)
+    yield Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder), _never
+    yield Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST), ticker.wakes
+    yield Duty("errands", partial(errands.run, store, handlers, holder), interval=habits.interval), errands.wakes
+    yield Duty("keeper", watch.look, interval=keeper.LONGEST), watch.wakes
+    if habits.reach is not None:
+        yield Duty("evaluator", _evaluator(store, habits.reach).look, interval=habits.interval), evaluator.wakes
+    yield Duty("reminder", remind, interval=habits.interval), _never
+
+
+def _evaluator(store: Store, reach: Reach) -> Evaluator:
+    return Evaluator(
+        store=store, commands=reach.commands, allowed=reach.allowed, interval=reach.interval, limit=reach.limit
     )
 
 
-def _heard(duties: tuple[Duty, ...], signal: Signal) -> None:
-    """A ring for a plan or an errand begins the next round now."""
-    _, tick, run, _ = duties
-    if ticker.wakes(signal):
-        tick.wake()
-    elif errands.wakes(signal):
-        run.wake()
+def _never(signal: Signal) -> bool:
+    del signal
+    return False
+
+
+def _heard(duties: Sequence[_Called], signal: Signal) -> None:
+    for duty, wakes in duties:
+        if wakes(signal):
+            duty.wake()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gatepost.actions import journal, upkeep
-from gatepost.core.ring import Ring
+from gatepost.core.ring import JANITOR, Ring
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime.exchange import Exchange
 
@@ -36,7 +36,7 @@ async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:
         after: int | None = 0
         while after is not None:
             names, after = await store.read(_page, query, after)
-            send([Ring(name, "janitor") for name in names])
+            send([Ring(name, JANITOR) for name in names])
 
 
 def _page(

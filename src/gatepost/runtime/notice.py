@@ -22,12 +22,14 @@ class Notice:
     pid: int
     #: its URL, without a password
     store: str
+    #: where it answers the hooks of guests on this machine
+    socket: str | None = None
 
 
 @contextmanager
-def posted(home: Path, url: str, store: str) -> Iterator[None]:
+def posted(home: Path, url: str, store: str, socket: str | None = None) -> Iterator[None]:
     """While entered, the notice is there; another gateway's in its place is left alone."""
-    notice = Notice(url, os.getpid(), store)
+    notice = Notice(url, os.getpid(), store, socket)
     aside = home / f".{NAME}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(json.dumps(asdict(notice)) + "\n")
@@ -50,7 +52,7 @@ def read(home: Path) -> Notice | None:
 def _read(home: Path) -> Notice | None:
     try:
         document = json.loads((home / NAME).read_bytes())
-        return Notice(str(document["url"]), int(document["pid"]), str(document["store"]))
+        return Notice(str(document["url"]), int(document["pid"]), str(document["store"]), document.get("socket"))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

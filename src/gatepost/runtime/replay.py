@@ -73,7 +73,8 @@ def _read(reader: Reader, id: str) -> _Past:
     resident = agents.show(reader, run.agent)
     assert resident is not None, "what has run is a resident"
     system = words.system(prompt.facts(reader, resident), reader.now)
-    return _Past(resident, system, journal.mind_before(reader, run), tuple(journal.steps(reader, id)))
+    mind = journal.mind_before(reader, run, resident.number)
+    return _Past(resident, system, mind, tuple(journal.steps(reader, id)))
 
 
 async def _reply(model: Model, ask: Ask) -> Reply:

@@ -44,6 +44,7 @@ class _Form:
     names: tuple[str, ...]
 
 
+@cache
 def spec(name: str, function: Callable[..., Any]) -> ToolSpec:
     return ToolSpec(name, inspect.getdoc(function) or "", _form(function).schema)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final
 
-from gatepost.core.instants import SECOND, Duration
+from gatepost.core.instants import MINUTE, SECOND, Duration
 from gatepost.core.limits import Limits
 from gatepost.settings.forms import (
     DURATION,
@@ -23,6 +23,7 @@ from gatepost.settings.forms import (
     HOST,
     SECRET,
     SIZE,
+    SPOOL,
     STORE,
     TEXT,
     TRANSPORT,
@@ -66,6 +67,15 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpoolSettings:
+    path: str = setting(
+        SPOOL,
+        "spool/<session>.jsonl",
+        "where lines wait for the hooks of a session, such as `.runtime/inject-queue/<session>.jsonl`",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteSettings:
     busy: Duration = setting(DURATION, 30 * SECOND, "how long to wait while another process writes")
 
@@ -103,6 +113,49 @@ class ToolSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    commands: bool = setting(YES_OR_NO, False, "whether gates may run commands, which only administrators can make")
+    interval: Duration = setting(DURATION, 30 * SECOND, "how often what a gate awaits outside is looked at")
+    limit: Duration = setting(DURATION, 10 * SECOND, "how long such a look may take")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionSettings:
+    on_answer: str | None = setting(
+        TEXT,
+        None,
+        "a command that is run when a decision is answered, rejected or sent back, with that as JSON on stdin",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopDecisionSettings:
+    enabled: bool = setting(YES_OR_NO, False, "whether a guest has to ask for a decision before it stops")
+    wait: Duration = setting(DURATION, 9 * MINUTE, "how long its stop then waits for the answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSettings:
+    format: str = setting(
+        one_of("plain", "system-reminder"), "plain", "how hooks put what they tell a guest: as it is, or in a tag"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CourierSettings:
+    reconcile: Duration = setting(
+        DURATION, 10 * MINUTE, "how often a courier asks for what is pending and in no spool yet"
+    )
+    nudge: str | None = setting(
+        TEXT, None, "how a courier tells an idle agent that something waits: a command, a URL, or `rewake`"
+    )
+    nudge_limit: Duration = setting(DURATION, 10 * SECOND, "how long a nudge may take")
+    allow_private: bool = setting(
+        YES_OR_NO, False, "whether nudges may go to addresses of this machine and of private networks"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthSettings:
     jwt_secret: str | None = setting(SECRET, None, "the secret that bearer tokens are signed with (HS256)")
     jwks_url: str | None = setting(TEXT, None, "where the keys are that bearer tokens are signed with")
@@ -118,12 +171,18 @@ class Settings:
     agent: str | None = setting(ENTITY, None, "who I am: whose inbox is meant when no address is given")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
+    spool: SpoolSettings = section(SpoolSettings)
     sqlite: SqliteSettings = section(SqliteSettings)
     postgres: PostgresSettings = section(PostgresSettings)
     gateway: GatewaySettings = section(GatewaySettings)
     janitor: JanitorSettings = section(JanitorSettings)
     residents: ResidentSettings = section(ResidentSettings)
     tools: ToolSettings = section(ToolSettings)
+    gates: GateSettings = section(GateSettings)
+    decision: DecisionSettings = section(DecisionSettings)
+    stop_decision: StopDecisionSettings = section(StopDecisionSettings)
+    hooks: HookSettings = section(HookSettings)
+    courier: CourierSettings = section(CourierSettings)
     auth: AuthSettings = section(AuthSettings)
 
     def rules(self) -> Limits:
@@ -136,6 +195,8 @@ class Settings:
             hops=self.limits.hops,
             content=self.limits.content,
             data=self.limits.data,
+            commands=self.gates.commands,
+            on_answer=self.decision.on_answer is not None,
         )
 
 

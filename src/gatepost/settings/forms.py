@@ -49,6 +49,15 @@ def _store(value: Any, folder: Path) -> str:
     return f"sqlite:///{str(folder).replace('%', '%25')}/{path}"
 
 
+def _spool(value: Any, folder: Path) -> str:
+    path = _text(value, "the path of a spool")
+    if path.count("<session>") != 1 or not path.endswith("<session>.jsonl") or "\x00" in path:
+        raise Invalid(
+            f"{path!r} is not the path of a spool", hint="end it in <session>.jsonl, as in spool/<session>.jsonl"
+        )
+    return str(folder / Path(path).expanduser())
+
+
 def _entity(value: Any, _: Path) -> str:
     text = _text(value, "the name of an entity")
     if not isinstance(address.parse(text), address.Named):
@@ -120,6 +129,7 @@ TEXT: Final = Form("a text", _word)
 SECRET: Final = Form("a secret; it is never shown", _word, lambda value: "***" if value else "")
 HOST: Final = Form("an address of this machine", _host)
 STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
+SPOOL: Final = Form("a path that ends in `<session>.jsonl`", _spool, relative=True)
 ENTITY: Final = Form("a name or an alias", _entity)
 YES_OR_NO: Final = Form("`true` or `false`", _yes_or_no, lambda value: str(value).lower(), quoted=False)
 DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)

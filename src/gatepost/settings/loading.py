@@ -9,7 +9,6 @@ beside a home, counts if it belongs to this user or to the system. A home that w
 """
 
 import os
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -17,12 +16,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.errors import Invalid, Refused, Unavailable
+from gatepost import home as houses
+from gatepost.errors import Invalid, Unavailable
 from gatepost.settings.declared import PREFIX, Settings, declared, variable
 from gatepost.settings.forms import Form, masked
 
 FILE: Final = "gatepost.toml"
-HOME: Final = ".gatepost"
 
 #: variables that are no settings: where the home is, tracebacks, long tests
 _NOT_SETTINGS: Final = {"HOME", "DEBUG", "NIGHTLY"}
@@ -74,51 +73,19 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
 
 def find_home(environ: Mapping[str, str]) -> tuple[Path, str]:
     """`GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them."""
-    if named := environ.get(f"{PREFIX}HOME"):
-        return Path.cwd() / Path(named).expanduser(), f"{PREFIX}HOME"
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        found = folder / HOME
-        if os.path.isdir(found):  # noqa: PTH112 (unlike Path.is_dir it is not stopped by a folder it may not look into)
-            if not _trusted(found):
-                raise Refused(
-                    f"{str(found)!r} belongs to another user", hint=f"set {PREFIX}HOME={found} to use it all the same"
-                )
-            return found, "found upwards from the working directory"
-    return _data_directory(environ) / "gatepost", "default"
+    found, origin = houses.find(environ)
+    return Path(found), origin
 
 
 def find_file(home: Path) -> Path | None:
     """The settings file in the home, or the one beside it."""
     inside, beside = home / FILE, home.parent / FILE
-    found = [path for path in (inside, beside) if os.path.isfile(path)]  # noqa: PTH113 (as above)
-    found = [path for path in found if path == inside or _trusted(path, like=home)]
+    # not Path.is_file, which is stopped by a folder it may not look into
+    found = [path for path in (inside, beside) if os.path.isfile(path)]  # noqa: PTH113
+    found = [path for path in found if path == inside or houses.trusted(str(path), like=str(home))]
     if len(found) > 1:
         raise Invalid(f"there are two settings files, {str(inside)!r} and {str(beside)!r}", hint="keep one of them")
     return found[0] if found else None
-
-
-def _trusted(path: Path, like: Path | None = None) -> bool:
-    """Whether it belongs to this user, to the system, or to whoever owns the home."""
-    if not hasattr(os, "getuid"):
-        return True
-    owners = {0, os.getuid()}
-    if like is not None and like.exists():
-        owners.add(like.stat().st_uid)
-    return path.stat().st_uid in owners
-
-
-def _data_directory(environ: Mapping[str, str]) -> Path:
-    try:
-        user = Path.home()
-    except RuntimeError:
-        raise Unavailable("this user has no home directory", hint=f"set {PREFIX}HOME to a folder") from None
-    if sys.platform == "darwin":
-        return user / "Library" / "Application Support"
-    if sys.platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or user / "AppData" / "Local")
-    named = environ.get("XDG_DATA_HOME", "")
-    return Path(named) if named.startswith("/") else user / ".local" / "share"
 
 
 def _of_file(file: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ The model that needs no key: it follows a few rules, always the same ones, and s
     "remember that ..."                        it keeps that as a memory as well
     "decide", "should we ...?"                 it asks for a decision as well, if it can
     a plan is due, a service calls, an answer  it says so in the space the plan was made in, else in its first one
+    a gate keeps it from ending                it says again what it said last, and waits
 
 It answers everything in one reply of several calls, closes with its summary in the next, and skips if nothing is for
 it. What it replies depends on what it is asked and on nothing else, the ids of its calls included.
@@ -22,7 +23,8 @@ from typing import Any, Final
 from gatepost.adapters.models.reading import Answered, Called, Due, News, Said, Surroundings, news, surroundings
 from gatepost.core.agent import DEMO
 from gatepost.core.event import Json
-from gatepost.core.mind import Call, Reply, Result, Turn, Usage, tokens, weigh
+from gatepost.core.gate import CLOSED
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage, tokens, weigh
 from gatepost.ports.model import Ask, CallDelta, Heard, TextDelta
 
 _LABEL: Final = "(demo)"
@@ -42,6 +44,7 @@ _AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 _DAYS: Final = {"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
+_OUTCOMES: Final = {"defaulted": "left to its default", "again": "sent back"}
 _MENTION: Final = re.compile(r"(?<!\w)@([\w.-]*\w)")
 _ADDRESSED: Final = re.compile(r"(?:(?:hi|hello|hey|ok|dear) )?(?P<name>\w[\w .-]*?)[,:]", re.IGNORECASE)
 _HERE: Final = re.compile(r"\(in space (?P<space>[^\s)]+)\)$")
@@ -89,10 +92,17 @@ def _answer(ask: Ask) -> tuple[str, tuple[Call, ...]]:
     deeds = list(_deeds(news(fresh), around, offered))
     if deeds:
         return "", _numbered(ask, _uses(deeds, offered))
+    if any(isinstance(turn, Prompt) and turn.text.startswith(CLOSED) for turn in fresh):
+        return _closing(ask.turns), ()
     cycle = ask.turns[_after_last(ask.turns, closed=True) :]
     if len(cycle) == len(fresh) and "skip" in offered:
         return "", _numbered(ask, [("skip", {"reason": "nothing here is for me"})])
     return _summary(list(_deeds(news(cycle), around, offered)), cycle), ()
+
+
+def _closing(turns: Sequence[Turn]) -> str:
+    """What it said last: a gate keeps it, and there is nothing that it could do but wait."""
+    return next(turn.text for turn in reversed(turns) if isinstance(turn, Reply))
 
 
 def _after_last(turns: Sequence[Turn], *, closed: bool) -> int:
@@ -119,9 +129,12 @@ def _deeds(heard: Iterator[News], around: Surroundings, offered: dict[str, Json]
             case Called(service=service, payload=payload):
                 words = f"{service} reports: {_short(payload)}"
                 yield from _told(around, words, f"Responded to {service} about its report.")
-            case Answered(who=who, text=text):
+            case Answered(outcome="answered", who=who, text=text):
                 words = f"{who} has decided: {_short(text)}"
                 yield from _told(around, words, f"Responded to {who} about the decision.")
+            case Answered(outcome=outcome, text=text):
+                words = f"the decision was {_OUTCOMES.get(outcome, outcome)}" + (f": {_short(text)}" if text else "")
+                yield from _told(around, words, f"Said that the decision was {_OUTCOMES.get(outcome, outcome)}.")
 
 
 def _told(around: Surroundings, words: str, summary: str, space: str | None = None) -> Iterator[_Deed]:

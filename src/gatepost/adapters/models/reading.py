@@ -20,7 +20,10 @@ _SAID: Final = re.compile(
 )
 _DUE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
 _CALLED: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")
-_ANSWERED: Final = re.compile(rf"\[Decision {_TITLE}\] answered(?: by (?P<who>{_TITLE}))?: (?P<text>{_STRING}){_NOTES}")
+_ANSWERED: Final = re.compile(
+    rf"\[Decision {_TITLE}\] (?P<outcome>answered|defaulted|rejected|expired|withdrawn|orphaned|again)"
+    rf"(?: by (?P<who>{_TITLE}))?(?:: (?P<text>{_STRING}))?{_NOTES}"
+)
 _SPACE: Final = re.compile(rf"space (?P<space>{_STRING}|[^,]+)(?:,|$)")
 
 _SELF: Final = re.compile(
@@ -55,6 +58,9 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
+    """A decision was answered, or ended otherwise, or was sent back."""
+
+    outcome: str
     who: str
     text: str
 
@@ -101,7 +107,7 @@ def _news(line: str) -> Iterator[News]:
     elif found := _CALLED.fullmatch(line):
         yield Called(_plain(found["name"]), found["payload"])
     elif found := _ANSWERED.fullmatch(line):
-        yield Answered(_plain(found["who"] or "somebody"), _plain(found["text"]))
+        yield Answered(found["outcome"], _plain(found["who"] or "somebody"), _plain(found["text"] or ""))
 
 
 def _plain(text: str) -> str:

@@ -21,8 +21,10 @@ class Forbidden(httpx2.ConnectError):
 class Guarded(httpx2.AsyncBaseTransport):
     """A transport for one server: whatever it has connected to, it has connected to in the name of one host."""
 
-    def __init__(self, *, allow_private: bool) -> None:
+    def __init__(self, *, allow_private: bool, setting: str = "tools.allow_private") -> None:
+        """`setting` is what would have to be set to reach what is not allowed."""
         self._allow_private = allow_private
+        self._setting = setting
         self._inner = httpx2.AsyncHTTPTransport(verify=_trusted(), trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -43,7 +45,7 @@ class Guarded(httpx2.AsyncBaseTransport):
                 return
             case Verdict.PRIVATE:
                 if not self._allow_private:
-                    raise Forbidden(f"{host!r} is on a private network, which tools.allow_private would have to allow")
+                    raise Forbidden(f"{host!r} is on a private network, which {self._setting} would have to allow")
             case Verdict.NEVER:
                 raise Forbidden(f"{host!r} is at an address that is never called")
 

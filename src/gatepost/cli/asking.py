@@ -1,0 +1,201 @@
+"""`gatepost decision ask`, `revise` and `answer`."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gatepost import settings
+from gatepost.cli import here, output, words
+from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
+from gatepost.cli.here import As, Json
+from gatepost.core import instants, wire
+from gatepost.core.decision import Decision, Option, Question, Reply
+from gatepost.core.event import Priority, Ref
+from gatepost.core.instants import Duration
+from gatepost.errors import Invalid
+
+Text = Annotated[str, typer.Argument(metavar="TEXT|-", help="The question; - reads stdin.", show_default=False)]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="ID=LABEL", help="An answer to choose; may be repeated, ID alone is its label."),
+]
+Words = Annotated[bool, typer.Option("--text", help="It may be answered in words.")]
+Default = Annotated[str | None, typer.Option("--default", metavar="ID", help="The option that counts at the deadline.")]
+Within = Annotated[str | None, typer.Option("--within", metavar="2h", help="Its deadline, from now.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its deadline, as a time.")]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", metavar="TEXT", help="What whoever answers should know; @FILE reads a file."),
+]
+About = Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="What it is about.")]
+Urgency = Annotated[str, typer.Option("--urgency", metavar="P", help="critical, high, normal, low, fyi; or 0 to 4.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for the answer, and print it.")]
+
+
+def ask(
+    text: Text,
+    option: Options = None,
+    free_text: Words = False,
+    of: Annotated[
+        list[str] | None,
+        typer.Option("--of", metavar="ADDRESS", help="Who is asked: names or teams; else the owner of who asks."),
+    ] = None,
+    default: Default = None,
+    within: Within = None,
+    until: Until = None,
+    context: Context = None,
+    ref: About = None,
+    urgency: Urgency = "normal",
+    session: Session = None,
+    who: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Who asks; else whose session it is, or the current agent."),
+    ] = None,
+    wait: Wait = False,
+    most: For = None,
+    json: Json = False,
+) -> None:
+    """
+    Ask for a decision, and print its id. Until it is answered, whoever asks may not stop.
+
+    With --wait the answer is printed: the option, and then what was said. Ends with 0 when it was answered, and with 1
+    when it was rejected, withdrawn, sent back, or not answered in time.
+
+    \b
+    Examples:
+      gatepost decision ask "Ship version 2?" --option ship="Ship it" --option wait=Wait --as analyst --of husam
+      gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
+    """
+    configuration = settings.load()
+    asker = words.given(who, "--as") or (None if session else here.current(configuration))
+    if asker is None and words.given(session, "--session") is None:
+        raise Invalid("who asks?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    length = _length(most, wait=wait)
+    question = Question(
+        question=words.content(text, LARGEST),
+        options=tuple(map(_option, option or ())),
+        free_text=free_text,
+        of=tuple(of or ()),
+        urgency=Priority.parse(urgency),
+        default=words.given(default, "--default"),
+        deadline=instants.instant(until) if until is not None else None,
+        within=instants.duration(within) if within is not None else None,
+        context=words.told(context, LARGEST) if context is not None else None,
+        ref=Ref.parse(ref) if ref is not None else None,
+        session=session or (here.session() if who is None else None),
+    )
+    with here.opened(configuration) as place:
+        made = place.verbs.ask(question, by=asker or place.verbs.session(session or "").agent)
+        _asked(place, made, wait=wait, most=length, json=json)
+
+
+def revise(
+    decision: DecisionId,
+    text: Text,
+    option: Options = None,
+    free_text: Words = False,
+    default: Default = None,
+    within: Within = None,
+    until: Until = None,
+    context: Context = None,
+    ref: About = None,
+    urgency: Urgency = "normal",
+    who: As = None,
+    wait: Wait = False,
+    most: For = None,
+    json: Json = False,
+) -> None:
+    """
+    Ask anew, in another round: what was asked before is replaced as a whole, and whoever was asked is told again.
+
+    \b
+    Example:
+      gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
+    """
+    configuration = settings.load()
+    length = _length(most, wait=wait)
+    question = Question(
+        question=words.content(text, LARGEST),
+        options=tuple(map(_option, option or ())),
+        free_text=free_text,
+        urgency=Priority.parse(urgency),
+        default=words.given(default, "--default"),
+        deadline=instants.instant(until) if until is not None else None,
+        within=instants.duration(within) if within is not None else None,
+        context=words.told(context, LARGEST) if context is not None else None,
+        ref=Ref.parse(ref) if ref is not None else None,
+    )
+    with here.opened(configuration) as place:
+        made = place.verbs.revise(decision, question, by=place.myself(who))
+        _asked(place, made, wait=wait, most=length, json=json)
+
+
+def answer(
+    decision: DecisionId,
+    option: Annotated[
+        str | None, typer.Argument(metavar="OPTION", help="The id of an option.", show_default=False)
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="What to say with it, or instead; - reads stdin.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Send the question back, with --text.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Refuse to decide.")] = False,
+    hash: Annotated[
+        str | None,
+        typer.Option("--context-hash", metavar="HASH", help="Answer only if the question is still this one."),
+    ] = None,
+    who: As = None,
+    json: Json = False,
+) -> None:
+    """
+    Answer a decision. The first answer counts, whichever way it comes; whoever is later is told who answered what.
+
+    \b
+    Examples:
+      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
+      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
+    """
+    reply = Reply(
+        option=words.given(option, "OPTION"),
+        text=words.content(text, LARGEST) if text is not None else None,
+        again=again,
+        reject=reject,
+        context_hash=words.given(hash, "--context-hash"),
+    )
+    with here.opened() as place:
+        answered = place.verbs.answer(decision, reply, by=place.myself(who))
+        now = place.verbs.now()
+    if json:
+        output.document(wire.decision(answered, now))
+    else:
+        output.line_out(answered.id)
+        output.talk(f"{outcome(answered)}; {answered.asker} is told")
+
+
+def _option(text: str) -> Option:
+    """`ship=Ship it`, or the id alone."""
+    id, equals, label = text.partition("=")
+    return Option(id=id.strip(), label=label.strip() if equals else id.strip())
+
+
+def _length(most: str | None, *, wait: bool) -> Duration | None:
+    if most is not None and not wait:
+        raise Invalid("--for goes with --wait")
+    return instants.duration(most) if most is not None else None
+
+
+def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | None, json: bool) -> None:
+    """Say that a question was asked or, if somebody waits for it, what became of it."""
+    if wait:
+        output.talk(f"{made.id}: {_names(made.asked)} asked, waiting")
+        awaited(place, made.id, most, json=json)
+    elif json:
+        output.document(wire.decision(made, place.verbs.now()))
+    else:
+        output.line_out(made.id)
+        output.talk(f"{_names(made.asked)} asked")
+
+
+def _names(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"

@@ -1,0 +1,94 @@
+"""What became of a decision: waiting for it, and telling it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+
+from gatepost.cli import output, waiting
+from gatepost.cli.here import Here
+from gatepost.core import line, wire
+from gatepost.core.decision import Answer, Decision, DecisionStatus
+from gatepost.core.instants import SECOND, Duration, Instant, rfc3339
+
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id of a decision.", show_default=False)]
+For = Annotated[str | None, typer.Option("--for", metavar="10m", help="How long to wait at most.")]
+Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="The guest session that asks.")]
+
+#: bytes of what is read from stdin or a file
+LARGEST: Final = 256 * 1024
+
+
+def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
+    """Wait until a round has ended, print what was answered, and end with 1 if nothing was."""
+
+    def over(found: Decision) -> bool:
+        # What has a default is answered with it in a moment; nothing else can be answered any more.
+        return found.status is not DecisionStatus.PENDING or (
+            found.default is None and found.overdue(place.verbs.now())
+        )
+
+    seen = waiting.until(place, lambda: place.verbs.decision(id), over, most)
+    now = place.verbs.now()
+    if json:
+        output.document(wire.decision(seen, now))
+    elif seen.status is DecisionStatus.ANSWERED and seen.last is not None:
+        _print(seen.last)
+    if seen.status is not DecisionStatus.ANSWERED:
+        output.talk(outcome(seen) if seen.last else f"not answered: it is {state(seen, now)}")
+        raise typer.Exit(1)
+
+
+def _print(given: Answer) -> None:
+    if given.option is not None:
+        output.line_out(given.option)
+    if given.text is not None:
+        output.line_out("\n".join(line.escaped(each) for each in given.text.splitlines()))
+
+
+def listed(found: Sequence[Decision], now: Instant, *, json: bool) -> bool:
+    """Print decisions, if there are any or JSON is wanted; say whether there were."""
+    if json:
+        output.document([wire.decision(each, now) for each in found])
+    elif found:
+        rows = [_row(each, now) for each in found]
+        output.table(["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"], rows)
+    return bool(found)
+
+
+def _row(decision: Decision, now: Instant) -> list[str]:
+    deadline = decision.deadline
+    said = f" -> {outcome(decision)}" if decision.last else ""
+    return [
+        decision.id,
+        state(decision, now),
+        decision.asker,
+        ", ".join(decision.asked),
+        rfc3339(deadline - deadline % SECOND) if deadline is not None else "",
+        f"{line.quote(decision.question)}{said}",
+    ]
+
+
+def row(given: Answer) -> list[str]:
+    return [
+        str(given.iteration),
+        given.outcome.value,
+        given.by or "",
+        rfc3339(given.at),
+        given.option or "",
+        line.quote(given.text) if given.text is not None else "",
+    ]
+
+
+def state(decision: Decision, now: Instant) -> str:
+    return "overdue" if decision.overdue(now) else decision.status.value
+
+
+def outcome(decision: Decision) -> str:
+    """How the last round ended, in a few words."""
+    given = decision.last
+    assert given is not None
+    by = f" by {given.by}" if given.by else ""
+    parts = [part for part in (given.option, line.quote(given.text) if given.text is not None else None) if part]
+    verb = "sent back" if decision.status is DecisionStatus.REVISING else given.outcome.value
+    return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

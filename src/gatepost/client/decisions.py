@@ -1,0 +1,84 @@
+"""Decisions."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlencode
+
+from gatepost.client.line import Line
+from gatepost.core import ids, unwire
+from gatepost.core.decision import Decision, Question, Reply
+from gatepost.core.instants import Instant, rfc3339, short
+from gatepost.core.wire import Document
+
+
+class Decisions:
+    _line: Line
+
+    async def ask(self, question: Question, *, by: str | None = None) -> Decision:
+        """Ask for a decision as somebody; a gate keeps them from stopping until it is answered."""
+        body = _written(question) | {"of": list(question.of), "session": question.session, "asker": by}
+        return unwire.decision(await self._line.write("POST", "/api/decisions", body))
+
+    async def decision(self, id: str) -> Decision:
+        return unwire.decision(await self._line.get(_at(id)))
+
+    def decisions(
+        self,
+        *,
+        asker: str | None = None,
+        asked: str | None = None,
+        session: str | None = None,
+        pending: bool | None = None,
+        since: Instant | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Decision]:
+        """Decisions in the order they were asked; with `since`, those that were answered since then."""
+        return self._line.all(
+            "/api/decisions",
+            unwire.decision,
+            limit=limit,
+            asker=asker,
+            asked=asked,
+            session=session,
+            pending=pending,
+            since=rfc3339(since) if since is not None else None,
+        )
+
+    async def answer(self, id: str, reply: Reply, *, by: str | None = None) -> Decision:
+        """Answer a decision. The first answer counts; a later one is `Late`, which says who answered what."""
+        body = {
+            "option": reply.option,
+            "text": reply.text,
+            "again": reply.again,
+            "reject": reply.reject,
+            "contextHash": reply.context_hash,
+            "by": by,
+        }
+        return unwire.decision(await self._line.write("PUT", f"{_at(id)}/answer", body))
+
+    async def revise(self, id: str, question: Question, *, by: str | None = None) -> Decision:
+        """Ask anew what was sent back."""
+        body = _written(question) | {"asker": by}
+        return unwire.decision(await self._line.write("PUT", f"{_at(id)}/question", body))
+
+    async def withdraw_decision(self, id: str, *, by: str | None = None, reason: str = "") -> Decision:
+        """Say that a question need not be answered any more."""
+        query = urlencode({"reason": reason} | ({"by": by} if by is not None else {}))
+        return unwire.decision(await self._line.write("DELETE", f"{_at(id)}?{query}"))
+
+
+def _written(question: Question) -> Document:
+    return {
+        "question": question.question,
+        "options": [{"id": each.id, "label": each.label, "description": each.description} for each in question.options],
+        "freeText": question.free_text,
+        "urgency": question.urgency.value,
+        "default": question.default,
+        "deadline": rfc3339(question.deadline) if question.deadline is not None else None,
+        "within": short(question.within) if question.within is not None else None,
+        "context": question.context,
+        "ref": {"type": question.ref.type, "id": question.ref.id} if question.ref else None,
+    }
+
+
+def _at(id: str) -> str:
+    return f"/api/decisions/{ids.check('dec', id)}"

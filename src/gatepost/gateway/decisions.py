@@ -1,0 +1,122 @@
+"""Decisions: `/api/decisions`. Whoever neither asked nor was asked does not see one."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from gatepost.actions import decisions
+from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.core import instants, wire
+from gatepost.core.decision import Decision
+from gatepost.core.instants import Instant
+from gatepost.gateway import waits
+from gatepost.gateway.auth import Acting, Principal, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.waits import AnswerWish, NewDecision, Revision
+from gatepost.ports.store import Reader, Work
+
+router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(waits.Decision, 201) | documented(413))
+async def ask(body: NewDecision, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Ask for a decision. A gate keeps whoever asks from stopping until it is answered."""
+    asker, question = who.as_(body.asker), body.wish()
+
+    def verb(work: Work) -> wire.Document:
+        return wire.decision(decisions.ask(work, question, by=asker), work.now)
+
+    return await write(house, request, who, key, verb, lane=asker or "")
+
+
+@router.get("", responses=shaped(waits.DecisionPage))
+async def list_decisions(
+    who: Who,
+    house: House,
+    asker: str | None = None,
+    asked: str | None = None,
+    session: str | None = None,
+    pending: bool | None = None,
+    since: Annotated[str | None, Query(description="only those answered since then")] = None,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Any:
+    """The decisions that the caller asked or was asked, in that order; for the administrator all."""
+    if isinstance(who, Acting):
+        for name in (asker, asked):
+            who.as_(name)
+    found, now = await house.store.read(
+        _page,
+        concerning=who.as_(None),
+        asker=asker,
+        asked=asked,
+        session=session,
+        pending=pending,
+        since=instants.instant(since) if since is not None else None,
+        after=after,
+        limit=limit,
+    )
+    return page([wire.decision(one, now) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{id}", responses=shaped(waits.Decision))
+async def show(id: str, who: Who, house: House) -> Any:
+    """A decision that the caller asked or was asked; the administrator sees all."""
+    found, now = await house.store.read(_shown, id, who.as_(None))
+    return wire.decision(found, now)
+
+
+@router.put("/{id}/answer", responses=shaped(waits.Decision) | documented(409, 413))
+async def answer(
+    id: str, body: AnswerWish, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
+    by = who.as_(body.by) or ADMINISTRATOR
+
+    def verb(work: Work) -> wire.Document:
+        return wire.decision(decisions.answer(work, id, body.reply(), by=by), work.now)
+
+    return await write(house, request, who, key, verb, lane=id)
+
+
+@router.put("/{id}/question", responses=shaped(waits.Decision) | documented(409, 413))
+async def revise(id: str, body: Revision, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Ask anew what was sent back: the next round."""
+    by, question = who.as_(body.asker) or ADMINISTRATOR, body.wish()
+
+    def verb(work: Work) -> wire.Document:
+        return wire.decision(decisions.revise(work, id, question, by=by), work.now)
+
+    return await write(house, request, who, key, verb, lane=id)
+
+
+@router.delete("/{id}", responses=shaped(waits.Decision) | documented(409))
+async def withdraw(
+    id: str,
+    request: Request,
+    who: Who,
+    house: House,
+    reason: str = "",
+    by: waits.Who = None,
+    key: IdempotencyKey = None,
+) -> Any:
+    """Withdraw a question: it need not be answered any more."""
+    actor = who.as_(by) or ADMINISTRATOR
+
+    def verb(work: Work) -> wire.Document:
+        return wire.decision(decisions.withdraw(work, id, by=actor, reason=reason), work.now)
+
+    return await write(house, request, who, key, verb, lane=id)
+
+
+def _page(reader: Reader, **wanted: Any) -> tuple[list[Decision], Instant]:
+    return decisions.page(reader, **wanted), reader.now
+
+
+def _shown(reader: Reader, id: str, me: str | None) -> tuple[Decision, Instant]:
+    return decisions.show(reader, id, as_=me), reader.now

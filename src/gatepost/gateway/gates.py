@@ -1,0 +1,102 @@
+"""Gates: `/api/gates`. Whoever is not concerned by one does not see it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gatepost.actions import gates
+from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.core import wire
+from gatepost.core.gate import Gate, GateKind
+from gatepost.core.instants import Instant
+from gatepost.gateway import waits
+from gatepost.gateway.auth import Acting, Principal, caller
+from gatepost.gateway.office import Office, office
+from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.shapes import shaped
+from gatepost.gateway.waits import GateEnd, NewGate, WaiterWish
+from gatepost.ports.store import Reader, Work
+
+router = APIRouter(prefix="/api/gates", tags=["gates"], responses=documented(401, 403, 404, 422, 503))
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(office)]
+
+
+@router.post("", status_code=201, responses=shaped(waits.Gate, 201) | documented(413))
+async def create(body: NewGate, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Make a gate, which keeps its owner from stopping. Only the administrator makes one that runs a command."""
+    maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()
+
+    def verb(work: Work) -> wire.Document:
+        return wire.gate(gates.add(work, wish, by=maker), work.now)
+
+    return await write(house, request, who, key, verb, lane=wish.owner or maker)
+
+
+@router.get("", responses=shaped(waits.GatePage))
+async def list_gates(
+    who: Who,
+    house: House,
+    owner: str | None = None,
+    waiter: str | None = None,
+    kind: waits.GateKind | None = None,
+    pending: bool | None = None,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Any:
+    """The gates that concern the caller, in the order in which they were made; for the administrator all."""
+    if isinstance(who, Acting):
+        for name in (owner, waiter):
+            who.as_(name)
+    found, now = await house.store.read(
+        _page,
+        concerning=who.as_(None),
+        owner=owner,
+        waiter=waiter,
+        kind=GateKind(kind) if kind else None,
+        pending=pending,
+        after=after,
+        limit=limit,
+    )
+    return page([wire.gate(one, now) for one in found], limit, lambda: found[-1].number)
+
+
+@router.get("/{id}", responses=shaped(waits.Gate))
+async def show(id: str, who: Who, house: House) -> Any:
+    """A gate that concerns the caller; the administrator sees all."""
+    found, now = await house.store.read(_shown, id, who.as_(None))
+    return wire.gate(found, now)
+
+
+@router.put("/{id}/resolution", responses=shaped(waits.Gate) | documented(409, 413))
+async def resolve(id: str, body: GateEnd, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+    """Say that what it waits for has come or, with `withdraw`, that it is not needed any more. The first end counts."""
+    by = who.as_(body.by) or ADMINISTRATOR
+
+    def verb(work: Work) -> wire.Document:
+        end = gates.withdraw if body.withdraw else gates.resolve
+        return wire.gate(end(work, id, by=by, reason=body.reason), work.now)
+
+    return await write(house, request, who, key, verb, lane=id)
+
+
+@router.post("/{id}/waiters", responses=shaped(waits.Gate) | documented(409, 413))
+async def add_waiter(
+    id: str, body: WaiterWish, request: Request, who: Who, house: House, key: IdempotencyKey = None
+) -> Any:
+    """Let somebody be told when it ends."""
+    by = who.as_(body.by) or ADMINISTRATOR
+
+    def verb(work: Work) -> wire.Document:
+        return wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now)
+
+    return await write(house, request, who, key, verb, lane=id)
+
+
+def _page(reader: Reader, **wanted: Any) -> tuple[list[Gate], Instant]:
+    return gates.page(reader, **wanted), reader.now
+
+
+def _shown(reader: Reader, id: str, me: str | None) -> tuple[Gate, Instant]:
+    return gates.show(reader, id, as_=me), reader.now

@@ -1,0 +1,253 @@
+"""What requests about gates and decisions may say, and what answers look like."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Final, Literal, TypedDict
+
+from msgspec import Meta
+from pydantic import Field
+
+from gatepost.core import decision as core
+from gatepost.core import event as core_event
+from gatepost.core import gate as core_gate
+from gatepost.core import instants
+from gatepost.core.event import Priority
+from gatepost.core.gate import AtDeadline, Fail, GateWish
+from gatepost.core.instants import Duration, Instant
+from gatepost.gateway.shapes import Cursor, Ref, Time
+from gatepost.gateway.wire import Body, Name, example
+
+GateKind = Literal["human", "decision", "timer", "event", "mail", "command", "ci"]
+Who = Annotated[str | None, Field(description="the caller itself, where that can be nobody else")]
+Ending = Literal["resolved", "expired", "orphaned", "withdrawn"]
+
+
+class _Deadline(Body):
+    deadline: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
+    within: Annotated[str | None, Field(description="a duration from now, instead", examples=["2h"])] = None
+
+    def times(self) -> tuple[Instant | None, Duration | None]:
+        """The deadline, in whichever way it was said."""
+        return (
+            instants.instant(self.deadline) if self.deadline is not None else None,
+            instants.duration(self.within) if self.within is not None else None,
+        )
+
+
+class NewGate(_Deadline):
+    model_config = example(
+        owner="analyst", name="Sign-off", awaits="husam", instruction="Wait for Husam's sign-off", within="2h"
+    )
+
+    name: str
+    kind: Annotated[GateKind, Field(description="all but decision, which is made by asking")] = "human"
+    owner: Annotated[str | None, Field(description="whom it keeps from stopping; else the caller")] = None
+    made_by: Who = None
+    awaits: Annotated[
+        str | None,
+        Field(description="a name (human, mail), TYPE[:SOURCE] (event), a command line, or run:ID and pr:NUMBER (ci)"),
+    ] = None
+    instruction: Annotated[str, Field(description="what its owner is told who wants to stop")] = ""
+    waiters: Annotated[Sequence[str], Field(description="who else is told when it ends")] = ()
+    at_deadline: Annotated[
+        Literal["open", "escalate"], Field(description="open lets go; escalate alerts, and holds on")
+    ] = "open"
+    fail: Annotated[Literal["open", "closed"], Field(description="closed holds also when it cannot be looked at")] = (
+        "open"
+    )
+
+    def wish(self) -> GateWish:
+        deadline, within = self.times()
+        return GateWish(
+            name=self.name,
+            kind=core_gate.GateKind(self.kind),
+            owner=self.owner,
+            awaits=self.awaits,
+            instruction=self.instruction,
+            waiters=tuple(self.waiters),
+            deadline=deadline,
+            within=within,
+            at_deadline=AtDeadline(self.at_deadline),
+            fail=Fail(self.fail),
+        )
+
+
+class GateEnd(Body):
+    model_config = example(reason="CI is green")
+
+    reason: str = ""
+    withdraw: Annotated[bool, Field(description="it is not needed any more, instead of: it is resolved")] = False
+    by: Who = None
+
+
+class WaiterWish(Body):
+    model_config = example(name="designer")
+
+    name: Name
+    by: Who = None
+
+
+class Choice(Body):
+    id: Annotated[str, Field(description="a short word")]
+    label: str
+    description: str = ""
+
+
+class Reference(Body):
+    type: str
+    id: str
+
+    def reference(self) -> core_event.Ref:
+        return core_event.Ref(self.type, self.id)
+
+
+class Revision(_Deadline):
+    model_config = example(
+        question="Ship version 2 on Monday instead?",
+        options=[{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}],
+    )
+
+    question: str
+    options: Annotated[Sequence[Choice], Field(description="up to 20")] = ()
+    free_text: Annotated[bool, Field(description="whether it may be answered in words")] = False
+    urgency: Annotated[int | str, Field(description="0 to 4, or critical, high, normal, low, fyi")] = 2
+    default: Annotated[str | None, Field(description="the option that counts at the deadline")] = None
+    context: Annotated[str | None, Field(description="what whoever answers should know")] = None
+    ref: Annotated[Reference | None, Field(description="what it is about")] = None
+    asker: Who = None
+
+    def wish(self) -> core.Question:
+        deadline, within = self.times()
+        return core.Question(
+            question=self.question,
+            options=tuple(
+                core.Option(id=each.id, label=each.label, description=each.description) for each in self.options
+            ),
+            free_text=self.free_text,
+            urgency=Priority.parse(self.urgency),
+            default=self.default,
+            deadline=deadline,
+            within=within,
+            context=self.context,
+            ref=self.ref.reference() if self.ref is not None else None,
+        )
+
+
+class NewDecision(Revision):
+    model_config = example(
+        asker="analyst",
+        of=["husam"],
+        question="Ship version 2 today?",
+        options=[{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait", "description": "until Monday"}],
+        freeText=True,
+        default="wait",
+        within="2h",
+    )
+
+    of: Annotated[Sequence[str], Field(description="names or teams; else the owner of the asker")] = ()
+    session: Annotated[str | None, Field(description="the guest session that asks")] = None
+
+    def wish(self) -> core.Question:
+        return replace(super().wish(), of=tuple(self.of), session=self.session)
+
+
+class AnswerWish(Body):
+    model_config = example(option="ship")
+
+    option: str | None = None
+    text: Annotated[str | None, Field(description="words; alone only where they are allowed")] = None
+    again: Annotated[bool, Field(description="send the question back, with words: at most two times")] = False
+    reject: Annotated[bool, Field(description="refuse to decide")] = False
+    context_hash: Annotated[str | None, Field(description="of the question that was read: a changed one is 409")] = None
+    by: Who = None
+
+    def reply(self) -> core.Reply:
+        return core.Reply(
+            option=self.option,
+            text=self.text,
+            again=self.again,
+            reject=self.reject,
+            context_hash=self.context_hash,
+        )
+
+
+class Resolution(TypedDict):
+    ending: Ending
+    reason: str
+    by: Annotated[str | None, Meta(description="null when it ended by itself")]
+    at: Time
+
+
+class Gate(TypedDict):
+    id: str
+    name: str
+    kind: GateKind
+    owner: Annotated[str, Meta(description="whom it keeps from stopping")]
+    madeBy: str | None
+    awaits: str | None
+    instruction: str
+    waiters: list[str]
+    deadline: Time | None
+    atDeadline: Literal["open", "escalate"]
+    fail: Literal["open", "closed"]
+    trouble: Annotated[str | None, Meta(description="why the last look at it failed")]
+    escalatedAt: Time | None
+    createdAt: Time
+    status: Literal["pending", "resolved", "expired", "orphaned", "withdrawn"]
+    holds: Annotated[bool, Meta(description="whether its owner may not stop now")]
+    overdue: bool
+    resolution: Resolution | None
+
+
+class GatePage(TypedDict):
+    items: list[Gate]
+    next: Cursor | None
+
+
+class Option(TypedDict):
+    id: str
+    label: str
+    description: str
+
+
+class DecisionAnswer(TypedDict):
+    """How a round of a decision ended."""
+
+    outcome: Literal["answered", "rejected", "defaulted", "expired", "withdrawn", "orphaned", "again"]
+    option: str | None
+    text: str | None
+    by: Annotated[str | None, Meta(description="null when nobody did anything: at the deadline")]
+    at: Time
+    iteration: Annotated[int, Meta(ge=1)]
+
+
+class Decision(TypedDict):
+    id: str
+    gate: str
+    asker: str
+    asked: list[str]
+    question: str
+    options: list[Option]
+    freeText: bool
+    urgency: Annotated[int, Meta(ge=0, le=4)]
+    default: str | None
+    deadline: Time | None
+    context: str | None
+    contextHash: Annotated[str, Meta(description="of the question as it stands; send it back with the answer")]
+    ref: Ref | None
+    session: str | None
+    iteration: Annotated[int, Meta(ge=1)]
+    guidance: Annotated[str | None, Meta(description="what was said by whoever sent the last round back")]
+    createdAt: Time
+    status: Literal["pending", "revising", "answered", "rejected", "expired", "withdrawn", "orphaned"]
+    overdue: bool
+    answer: Annotated[DecisionAnswer | None, Meta(description="the one that counts")]
+    answers: Annotated[list[DecisionAnswer], Meta(description="of all rounds")]
+
+
+class DecisionPage(TypedDict):
+    items: list[Decision]
+    next: Cursor | None
+
+
+ALL: Final = (Gate, GatePage, Decision, DecisionPage)

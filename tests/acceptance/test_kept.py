@@ -1,0 +1,230 @@
+"""Export and import of gates and decisions: they arrive as they were, once, and go on from there."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans
+from gatepost.actions.directory import Newcomer
+from gatepost.actions.merge import Taken
+from gatepost.core.decision import Decision, DecisionStatus, Option, Outcome, Question, Reply
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push, Ref, Type
+from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish, Troubled
+from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.plan import Status, read
+from gatepost.errors import GatepostError, Invalid, UnknownAddress
+from gatepost.ports.store import Store
+from gatepost.testing import Kit
+from tests.acceptance.moving import healthy, lines_of, take_all
+
+SHIP = Question(
+    question="Ship it?",
+    options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
+    free_text=True,
+    of=("husam", "ben"),
+    default="wait",
+    within=10 * DAY,
+    context="All \u2028 green",
+    ref=Ref("task", "1"),
+    session="s-1",
+)
+
+
+def furnish(kit: Kit) -> dict[str, str]:
+    """Gates and decisions in every state; return the ids of some."""
+    store, clock = kit.store, kit.clock
+    for name in ("admin", "husam", "ana", "ben"):
+        kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
+        store.call(directory.register, Newcomer(name=name, kind=kind))
+
+    def add(name: str, **more: Any) -> str:
+        return store.call(gates.add, GateWish(name=name, owner="ana", **more), by="admin").id
+
+    ids = {"forgotten": add("Long ago", waiters=("ben",))}
+    store.call(gates.resolve, ids["forgotten"], by="admin")
+    clock.advance("3 days")
+    ids["resolved"] = add("Done", awaits="husam", waiters=("ben",))
+    store.call(gates.resolve, ids["resolved"], by="husam", reason='"so"\n')
+    escalating = add("Held", awaits="husam", within=MINUTE, at_deadline=AtDeadline.ESCALATE, fail=Fail.CLOSED)
+    clock.advance("2 minutes")
+    assert store.call(endings.settle) == 1
+    assert store.look(gates.show, escalating).escalated_at is not None
+    troubled = add("CI", kind=GateKind.CI, awaits="run:1")
+    store.call(gates.looked, troubled, Troubled("gh is not there"), again_in=HOUR)
+    store.call(intake.push, Push(to="ana", type=Type.SERVICE, source="jira", content="before", data={"payload": 1}))
+    clock.advance("1 second")
+    ids["early"] = add("Jira", kind=GateKind.EVENT, awaits="service:jira")
+    ids["came"] = add("Mail", kind=GateKind.MAIL, awaits="ben")
+    clock.advance("1 second")
+    store.call(intake.push, Push(to="ana", type=Type.MAIL, source="ben", sender="ben", content="after"))
+    ids["awaited"] = add("Sign-off", awaits="husam")
+    ids["plan"] = store.call(plans.set, "ana", read({"name": "then", "onGate": ids["awaited"]})).id
+
+    ids["pending"] = store.call(decisions.ask, SHIP, by="ana").id
+    ids["answered"] = store.call(decisions.ask, SHIP, by="ana").id
+    store.call(decisions.answer, ids["answered"], Reply(text="When?", again=True), by="ben")
+    store.call(
+        decisions.revise,
+        ids["answered"],
+        replace(SHIP, question="On Monday?", default=None, within=None, of=()),
+        by="ana",
+    )
+    store.call(decisions.answer, ids["answered"], Reply(option="ship", text="go"), by="husam")
+    ids["revising"] = store.call(decisions.ask, replace(SHIP, default=None, within=None), by="ana").id
+    store.call(decisions.answer, ids["revising"], Reply(text="Why?", again=True), by="husam")
+    ids["withdrawn"] = store.call(decisions.ask, SHIP, by="ana").id
+    store.call(decisions.withdraw, ids["withdrawn"], by="ana", reason="known")
+    return ids
+
+
+def hung(store: Store) -> tuple[list[Gate], list[Decision]]:
+    """Everything about gates and decisions, but for numbers, and for what is forgotten."""
+    found = store.look(gates.page, limit=1_000), store.look(decisions.page, limit=1_000)
+    kept = [replace(each, number=0) for each in found[0] if each.name != "Long ago"]
+    return sorted(kept, key=lambda each: each.id), [replace(each, number=0) for each in found[1]]
+
+
+@pytest.fixture(params=["from", "to"])
+def stores(kit: Kit, request: pytest.FixtureRequest) -> Any:
+    """A furnished store, an empty one, and the ids; one of the stores on each database in turn."""
+    with Kit(clock=kit.clock) as other:
+        source, target = (kit, other) if request.param == "from" else (other, kit)
+        yield source.store, target, furnish(source)
+
+
+def test_everything_arrives_once(stores: tuple[Store, Kit, dict[str, str]]) -> None:
+    source, target, ids = stores
+    lines = lines_of(source)
+    taken = take_all(target.store, lines)
+    assert replace(taken, events=0, items=0) == Taken(entities=4, gates=6, decisions=4, plans=1)
+    assert hung(target.store) == hung(source)
+    assert target.store.look(plans.show, ids["plan"]).gate == ids["awaited"]
+    assert take_all(target.store, lines) == Taken(known=taken.items)
+    assert hung(target.store) == hung(source)
+    healthy(target.store)
+
+
+def test_cut_off_anywhere_and_run_again(
+    stores: tuple[Store, Kit, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it was cut, no decision is without its gate, and nothing that is due goes wrong."""
+    monkeypatch.setattr("gatepost.actions.transfer.CHUNK", 2)
+    source, target, _ = stores
+    lines = lines_of(source)
+    for cut in range(2, len(lines), 3):
+        with pytest.raises(Invalid, match="the rest is missing"):
+            take_all(target.store, lines[:cut])
+        known = {each.gate for each in target.store.look(decisions.page)}
+        assert {each.id for each in target.store.look(gates.page, kind=GateKind.DECISION)} == known
+    take_all(target.store, lines)
+    assert hung(target.store) == hung(source)
+    healthy(target.store)
+
+
+def test_it_goes_on_there(stores: tuple[Store, Kit, dict[str, str]]) -> None:
+    source, target, ids = stores
+    take_all(target.store, lines_of(source))
+    store = target.store
+    while store.call(endings.settle):
+        pass
+    came = store.look(gates.show, ids["came"]).resolution
+    assert came is not None
+    assert came.ending is Ending.RESOLVED
+    assert store.look(gates.show, ids["early"]).pending
+
+    store.call(gates.resolve, ids["awaited"], by="husam")
+    assert store.call(plans.fire) == 1
+    assert store.look(plans.show, ids["plan"]).status is Status.COMPLETED
+    waiting = [item.event.key for item in store.look(inbox.page, "husam") if item.ended_at is None]
+    assert f"decision:{ids['pending']}:1" in waiting
+    store.call(decisions.answer, ids["pending"], Reply(option="ship"), by="ben")
+    waiting = [item.event.key for item in store.look(inbox.page, "husam") if item.ended_at is None]
+    assert f"decision:{ids['pending']}:1" not in waiting
+    revised = store.call(decisions.revise, ids["revising"], replace(SHIP, of=()), by="ana")
+    assert (revised.iteration, revised.guidance) == (2, "Why?")
+    target.clock.advance("11 days")
+    while store.call(endings.settle):
+        pass
+    ended = store.look(decisions.show, ids["revising"])
+    assert (ended.status, ended.answers[-1].outcome) == (DecisionStatus.ANSWERED, Outcome.DEFAULTED)
+    healthy(store)
+
+
+def test_who_has_left_there_orphans_what_needs_them(stores: tuple[Store, Kit, dict[str, str]]) -> None:
+    source, target, ids = stores
+    store = target.store
+    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+    store.call(directory.retire, "husam")
+    take_all(store, lines_of(source))
+    gate = store.look(gates.show, ids["awaited"])
+    assert gate.resolution is not None
+    assert (gate.resolution.ending, gate.resolution.reason) == (Ending.ORPHANED, "husam is retired")
+    assert store.look(plans.show, ids["plan"]).status is Status.CANCELLED
+    assert store.look(decisions.show, ids["pending"]).open  # ben was asked, too
+    healthy(store)
+
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+ANSWERED: dict[str, Any] = {
+    "outcome": "answered",
+    "option": "ship",
+    "text": None,
+    "by": None,
+    "at": "2026-01-01T00:00:00Z",
+    "iteration": 1,
+}
+AGAIN = ANSWERED | {"outcome": "again"}
+BROKEN: list[tuple[str, Change, str]] = [
+    ("gate", lambda one: one | {"kind": "cat"}, "'cat' is not a kind of gate"),
+    ("gate", lambda one: one | {"kind": "decision"}, "the gate of a decision stands with the decision"),
+    ("gate", lambda one: one | {"owner": "nobody"}, "nobody is called 'nobody'"),
+    ("gate", lambda one: one | {"waiters": ["nobody"]}, "nobody is called 'nobody'"),
+    ("gate", lambda one: one | {"name": " "}, "' ' is not a name of a gate"),
+    ("gate", lambda one: one | {"kind": "ci", "awaits": "x"}, "'x' is nothing on GitHub to wait for"),
+    ("gate", lambda one: one | {"resolution": 1}, "'resolution' must be an object, not 1"),
+    ("gate", lambda one: one | {"instruction": "x" * 4_001}, "the instruction has 4001 characters"),
+    ("gate", lambda one: {name: one[name] for name in one if name != "fail"}, "'fail' is missing"),
+    ("decision", lambda one: one | {"gate": None}, "'gate' is missing"),
+    ("decision", lambda one: one | {"gate": one["gate"] | {"kind": "human"}}, "the gate 'gate_"),
+    ("decision", lambda one: one | {"gate": one["gate"] | {"owner": "ben"}}, "the gate 'gate_"),
+    ("decision", lambda one: one | {"question": "Other?"}, "'"),
+    ("decision", lambda one: one | {"options": [1]}, "'options' must be a list of objects, not of 1"),
+    ("decision", lambda one: one | {"default": "no"}, "the default 'no' is not among the options"),
+    ("decision", lambda one: one | {"iteration": 4}, "a decision has at most 3 rounds"),
+    ("decision", lambda one: one | {"asked": ["nobody"]}, "nobody is called 'nobody'"),
+    ("decision", lambda one: one | {"answers": [ANSWERED]}, "the decision 'dec_"),
+    ("decision", lambda one: one | {"answers": [AGAIN, AGAIN]}, "the answers of the decision 'dec_"),
+]
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[bytes]:
+    """Who there is, a pending gate and a pending decision."""
+    with Kit() as kit:
+        furnish(kit)
+        found = [json.loads(line) for line in lines_of(kit.store)]
+    chosen = [one for one in found if one["record"] in ("export", "entity")]
+    chosen += [next(one for one in found if one["record"] == "gate" and one["name"] == "Held")]
+    chosen += [next(one for one in found if one["record"] == "decision" and not one["answers"])]
+    chosen += [{"record": "end", "lines": len(chosen)}]
+    return [json.dumps(one).encode() for one in chosen]
+
+
+@pytest.mark.parametrize(("record", "change", "message"), BROKEN, ids=[f"{one[0]}-{n}" for n, one in enumerate(BROKEN)])
+def test_a_broken_line_is_named_and_nothing_of_its_chunk_is_stored(
+    lines: list[bytes], record: str, change: Change, message: str
+) -> None:
+    broken = [json.dumps(change(one) if one["record"] == record else one).encode() for one in map(json.loads, lines)]
+    with Kit() as kit:
+        with pytest.raises(GatepostError) as raised:
+            take_all(kit.store, broken)
+        assert isinstance(raised.value, Invalid | UnknownAddress)
+        assert message in raised.value.message
+        assert kit.store.look(directory.page) == []
+    with Kit() as kit:
+        assert take_all(kit.store, lines) == Taken(entities=4, gates=1, decisions=1)

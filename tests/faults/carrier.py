@@ -1,0 +1,45 @@
+"""
+A courier that is killed between writing a line and acking the parcel it came in:
+`python -m tests.faults.carrier NATS AGENT SPOOL`. The spool may have `<session>` in its path; the session is `s1`.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from gatepost.adapters.spool import FileSpool
+from gatepost.adapters.transports.jetstream import JetStreamParcels
+from gatepost.core.entry import Entry
+from gatepost.core.event import Item
+from gatepost.ports.nudge import Guest
+from gatepost.runtime.courier import Courier
+
+#: seconds after which what it did not ack comes again
+ACK_WAIT = 1.0
+
+
+class Fatal(FileSpool):
+    def append(self, session: str, entries: Sequence[Entry]) -> None:
+        super().append(session, entries)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def nothing() -> list[Item]:
+    return []
+
+
+def main(server: str, agent: str, path: str) -> None:
+    carrying = Courier(
+        agent,
+        source=lambda: JetStreamParcels(server, agent, ack_wait=ACK_WAIT),
+        pending=nothing,
+        spool=Fatal(path),
+        guests=lambda: [Guest(session="s1", agent=agent)],
+    )
+    asyncio.run(carrying.run(asyncio.Event()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

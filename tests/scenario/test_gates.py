@@ -1,0 +1,349 @@
+"""What keeps residents from stopping, and what lets them go: in cycles, in a household, and in a whole gateway."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.actions import decisions, directory, gates, inbox, intake, journal
+from gatepost.actions.directory import Newcomer
+from gatepost.core.decision import Option, Question
+from gatepost.core.decision import Reply as Answered
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push, Type
+from gatepost.core.gate import Ending, Gate, GateKind, GateWish
+from gatepost.core.instants import HOUR, MINUTE, SECOND
+from gatepost.core.limits import Limits
+from gatepost.core.mind import Prompt, Reply, Result
+from gatepost.core.ring import Ring
+from gatepost.core.run import Status
+from gatepost.ports.command import Ran
+from gatepost.ports.model import Ask
+from gatepost.ports.store import Store
+from gatepost.ports.transport import Signal
+from gatepost.runtime import keeper
+from gatepost.runtime.evaluator import Evaluator
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.household import Habits, Reach, living
+from gatepost.runtime.keeper import Keeper
+from gatepost.testing import Kit
+from tests.faults.thinker import means
+from tests.living import House
+from tests.living import living as house_of
+from tests.models import Say, Script, Use, in_turn
+from tests.rooms import Mind, Room, done, quiet, use
+
+YES_OR_NO = [{"id": "yes", "label": "Ship it"}, {"id": "no", "label": "Wait"}]
+
+
+def gated(kit: Kit, mind: Mind) -> Room:
+    room = Room(kit, mind)
+    room.means = replace(room.means, gate=gates.keeping)
+    return room
+
+
+def told(ask: Ask) -> int:
+    """How often a model was told, in all it was shown, that it cannot stop yet."""
+    return sum(isinstance(turn, Prompt) and turn.text.startswith("You cannot stop yet") for turn in ask.turns)
+
+
+class TestCycles:
+    async def test_a_gate_keeps_a_cycle_three_times_and_then_lets_it_sleep(self, kit: Kit) -> None:
+        def mind(ask: Ask, replies: int) -> Reply:
+            if len(room.model.asked) == 1:
+                return Reply(calls=(use("set_gate", name="review", instruction="Husam looks at it", awaits="husam"),))
+            return done(f"Told {told(ask)} times.")
+
+        room = gated(kit, mind)
+        room.push("hello")
+        assert await room.cycles() == 1
+        [gate] = kit.store.look(gates.blocking, "ana")
+        assert [told(ask) for ask in room.model.asked] == [0, 0, 1, 2, 3]
+        shown = room.model.asked[-1].turns[-1]
+        assert isinstance(shown, Prompt)
+        assert shown.text.splitlines()[1] == f'- review: "Husam looks at it" ({gate.id})'
+        [run] = kit.store.look(journal.page, agent="ana")
+        assert (run.status, run.summary) == (Status.COMPLETED, "Told 3 times.")
+        kit.clock.advance(MINUTE)
+        room.push("anything else?")
+        assert await room.cycles() == 1
+        assert len(room.model.asked) == 6, "it has slept over that gate"
+        kit.store.call(gates.resolve, gate.id, by="husam", reason="fine")
+        assert await room.cycles() == 1
+        woken = room.model.asked[-1].turns[-1]
+        assert isinstance(woken, Prompt)
+        assert woken.text.splitlines()[1] == f'[Gate {gate.id}] resolved: "review: fine"'
+
+    async def test_it_goes_on_at_once_when_the_gate_is_open(self, kit: Kit) -> None:
+        def mind(ask: Ask, replies: int) -> Reply:
+            if not replies:
+                return Reply(calls=(use("set_gate", name="tests", kind="event", awaits="mail"),))
+            if told(ask) == 1 and isinstance(ask.turns[-1], Prompt):
+                [gate] = kit.store.look(gates.blocking, "ana")
+                return Reply(calls=(use("resolve_gate", gateId=gate.id, reason="they pass"),))
+            return done()
+
+        room = gated(kit, mind)
+        room.push("hello")
+        assert await room.cycles() == 1
+        assert [told(ask) for ask in room.model.asked] == [0, 0, 1, 1]
+        assert kit.store.look(inbox.page, "ana", type=Type.GATE) == [], "it knows what it has done itself"
+
+    async def test_a_gate_of_somebody_else_keeps_nobody(self, kit: Kit) -> None:
+        room = gated(kit, quiet)
+        kit.store.call(gates.add, GateWish(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
+        room.push("hello")
+        await room.cycles()
+        assert len(room.model.asked) == 1
+
+    async def test_the_tools_say_what_they_did_and_what_is_wrong(self, kit: Kit) -> None:
+        question: dict[str, Any] = {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}
+        calls = (
+            use("ask_decision", **question, default="no"),
+            use("ask_decision", **question),
+            use("set_gate", name="build", kind="command", awaits="make"),
+            use("set_gate", name="later", kind="timer", within="1 hour", waiters=["husam"]),
+            use("set_gate", name="later", kind="timer", within="soon"),
+            use("answer_decision", decisionId="dec_1", option="yes"),
+        )
+
+        def mind(ask: Ask, replies: int) -> Reply:
+            if not replies:
+                return Reply(calls=tuple(replace(call, id=f"call-{place}") for place, call in enumerate(calls)))
+            return done()
+
+        room = gated(kit, mind)
+        room.push("hello")
+        await room.cycles()
+        results = [turn for turn in room.model.asked[1].turns if isinstance(turn, Result)]
+        assert [result.ok for result in results] == [False, True, False, True, False, False]
+        made = json.loads(results[1].content)
+        assert (made["asked"], made["status"], made["iteration"]) == (["husam"], "pending", 1)
+        decision = kit.store.look(decisions.show, made["decisionId"])
+        assert (decision.asker, decision.gate) == ("ana", made["gateId"])
+        assert [gate.kind for gate in kit.store.look(gates.blocking, "ana")] == [GateKind.DECISION, GateKind.TIMER]
+        assert "gates.commands" in results[2].content
+
+    async def test_one_agent_decides_for_another(self, kit: Kit) -> None:
+        """Ana is asked by Ben, sends it back, and answers when it is asked anew."""
+
+        def mind(ask: Ask, replies: int) -> Reply:
+            if replies:
+                return done()
+            [decision] = kit.store.look(decisions.page, asked="ana", pending=True)
+            if decision.iteration == 1:
+                arguments: dict[str, Any] = {"text": "which one?", "again": True}
+            else:
+                arguments = {"option": "b", "contextHash": decision.context_hash}
+            return Reply(calls=(use("answer_decision", decisionId=decision.id, **arguments),))
+
+        room = gated(kit, mind)
+        kit.store.call(directory.register, Newcomer(name="ben", kind=Kind.AGENT))
+        options = (Option(id="a", label="A"), Option(id="b", label="B"))
+        question = Question(question="Which?", options=options, free_text=True, of=("ana",))
+        made = kit.store.call(decisions.ask, question, by="ben")
+        assert await room.cycles() == 1
+        kit.store.call(decisions.revise, made.id, question, by="ben")
+        assert await room.cycles() == 1
+        found = kit.store.look(decisions.show, made.id)
+        assert [answer.outcome for answer in found.answers] == ["again", "answered"]
+        told_ = [item.event.data["outcome"] for item in kit.store.look(inbox.page, "ben", type=Type.DECISION)]
+        assert told_ == ["again", "answered"]
+
+
+@dataclass
+class Scripted:
+    """Commands that all end as the test wants; what was run can be waited for."""
+
+    end: Ran
+    ran: asyncio.Queue[tuple[str | Sequence[str], str]] = field(default_factory=asyncio.Queue)
+
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+        self.ran.put_nowait((command, stdin))
+        return self.end
+
+
+def office(kit: Kit) -> Store:
+    store = kit.open(limits=Limits(commands=True, on_answer=True))
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    for name in ("ana", "ben"):
+        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    return store
+
+
+class TestEvaluating:
+    @pytest.mark.parametrize(
+        ("awaits", "ran", "outcome"),
+        [
+            ("make check", Ran(code=0, stdout="\nall green\n"), (Ending.RESOLVED, "all green")),
+            ("make check", Ran(code=1, stdout="not yet"), None),
+            ("make check", Ran(code=2, stderr="no rule"), "the command ended with 2: no rule"),
+            ("make check", Ran(code=-9), "the command ended with -9"),
+            ("make check", Ran(code=None), "the command took too long"),
+            ("make check", Ran(code=127, stderr="sh: make: not found"), (Ending.ORPHANED, "sh: make: not found")),
+            ("run:7", Ran(code=0, stdout='{"status":"in_progress","conclusion":""}'), None),
+            (
+                "run:7",
+                Ran(code=0, stdout='{"status":"completed","conclusion":"success"}'),
+                (Ending.RESOLVED, "success"),
+            ),
+            (
+                "run:7",
+                Ran(code=0, stdout='{"status":"completed","conclusion":"failure"}'),
+                (Ending.ORPHANED, "failure"),
+            ),
+            ("run:7", Ran(code=1, stderr="HTTP 404: Not Found"), (Ending.ORPHANED, "404")),
+            ("run:7", Ran(code=4, stderr="gh auth login"), "gh auth login"),
+            ("run:7", Ran(code=127), "`gh` is not here, which says how things stand on GitHub"),
+            ("run:7", Ran(code=0, stdout="<html>"), "`gh` answered what cannot be read: <html>"),
+            ("run:7", Ran(code=0, stdout="[]"), "`gh` answered what cannot be read: []"),
+            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"OPEN"}'), None),
+            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"MERGED"}'), (Ending.RESOLVED, "merged")),
+            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"CLOSED"}'), (Ending.ORPHANED, "closed")),
+        ],
+    )
+    async def test_what_is_seen_outside(
+        self, kit: Kit, awaits: str, ran: Ran, outcome: tuple[Ending, str] | str | None
+    ) -> None:
+        store = office(kit)
+        kind = GateKind.COMMAND if awaits == "make check" else GateKind.CI
+        wish = GateWish(name="build", kind=kind, awaits=awaits, owner="ana")
+        gate = store.call(gates.add, wish, by="admin")
+        commands = Scripted(ran)
+        wait = await self.looking(store, commands).look()
+        found = store.look(gates.show, gate.id)
+        if isinstance(outcome, tuple):
+            assert found.resolution is not None
+            assert (found.resolution.ending, outcome[1] in found.resolution.reason) == (outcome[0], True)
+            assert wait is None
+        else:
+            assert (found.pending, found.trouble, wait) == (True, outcome, 30.0)
+        command, _ = commands.ran.get_nowait()
+        if awaits.startswith("pr:"):
+            assert command == ["gh", "pr", "view", "3", "--repo", "me/repo", "--json", "state"]
+
+    async def test_commands_are_run_only_where_they_are_allowed(self, kit: Kit) -> None:
+        store = office(kit)
+        gate = store.call(gates.add, GateWish(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
+        commands = Scripted(Ran(code=0))
+        await replace(self.looking(store, commands), allowed=False).look()
+        assert (commands.ran.qsize(), store.look(gates.show, gate.id).pending) == (0, True)
+
+    def looking(self, store: Store, commands: Scripted) -> Evaluator:
+        return Evaluator(store=store, commands=commands, allowed=True, interval=30 * SECOND, limit=10 * SECOND)
+
+
+class TestKeeping:
+    async def test_it_looks_when_something_is_due_and_writes_only_then(self, kit: Kit) -> None:
+        store = office(kit)
+        look = Keeper(store).look
+        assert await look() == keeper.LONGEST
+        store.call(gates.add, GateWish(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
+        assert await look() == keeper.LONGEST
+        kit.clock.advance(MINUTE - 2 * SECOND)
+        assert await look() == 2.0
+        kit.bell.clear()
+        kit.clock.advance("2s")
+        assert await look() == keeper.LONGEST
+        assert {(ring.recipient.partition("_")[0], ring.cause) for ring in kit.bell.rings} == {
+            ("gate:gate", "resolved"),
+            ("ana", "gate"),
+        }
+
+    async def test_a_household_ends_what_is_over_and_tells_of_answers(
+        self, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It would sleep for an hour; the rings of what comes are all there is to wake it."""
+        monkeypatch.setattr(keeper, "LONGEST", 3_600.0)
+        office(kit)
+        exchange = Exchange()
+        store = kit.open(limits=Limits(commands=True, on_answer=True), bell=exchange.bell)
+        commands = Scripted(Ran(code=0, stdout="ok"))
+        reach = Reach(commands=commands, allowed=True, on_answer="tell-somebody")
+        ended: asyncio.Queue[str] = asyncio.Queue()
+
+        def heard(signal: Signal) -> None:
+            if isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "resolved":
+                ended.put_nowait(signal.recipient.removeprefix("gate:"))
+
+        async def over(gate: Gate) -> Gate:
+            assert await ended.get() == gate.id
+            return store.look(gates.show, gate.id)
+
+        habits = Habits(interval=3_600.0, reach=reach)
+        async with exchange.open(), asyncio.timeout(30), living(means(store), exchange, habits):
+            with exchange.subscribed(heard):
+                wish = GateWish(name="mail", kind=GateKind.MAIL, awaits="ben", owner="ana")
+                mail = await store.run(gates.add, wish, by="ana")
+                push = Push(to="ana", type=Type.MAIL, source="mail", sender="ben", content="here")
+                await store.run(intake.push_all, [push])
+                assert (await over(mail)).pending is False
+                wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana")
+                build = await store.run(gates.add, wish, by="admin")
+                assert (await over(build)).pending is False
+                assert await commands.ran.get() == ("make", "")
+                question = Question(question="Ship?", free_text=True, of=("admin",))
+                made = await store.run(decisions.ask, question, by="ana")
+                await store.run(decisions.answer, made.id, Answered(text="yes"), by="admin")
+                assert await ended.get() == made.gate
+                command, said = await commands.ran.get()
+        answer = json.loads(said)
+        assert command == "tell-somebody"
+        assert (answer["decisionId"], answer["outcome"], answer["text"]) == (made.id, "answered", "yes")
+
+
+@pytest.fixture
+def scripts() -> dict[str, Script]:
+    return {}
+
+
+@pytest.fixture
+def house(tmp_path: Path, scripts: dict[str, Script]) -> Iterator[House]:
+    with house_of(tmp_path, scripts) as made:
+        made.person("husam")
+        yield made
+
+
+def test_a_resident_asks_is_kept_sleeps_and_goes_on_with_the_answer(house: House, scripts: dict[str, Script]) -> None:
+    waiting = Say("Asked Husam whether to ship. A decision is pending.")
+    scripts["shipper"] = in_turn(
+        Use("ask_decision", {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}),
+        *([waiting] * 4),
+        [Use("enter_space", {"spaceId": "dock"}), Use("send_message", {"text": "Shipping now."})],
+        Say("Shipped, as Husam decided. Nothing is pending."),
+    )
+    house.resident("shipper")
+    house.space("dock", "husam", "shipper")
+    house.say("dock", "Ship the release if you may", by="husam")
+    [first] = house.ended("shipper", 1)
+    assert (first["status"], first["steps"]) == ("completed", 5), "it was told three times that it cannot stop"
+    assert "You cannot stop yet" in str(house.asked("shipper")[4].messages[-1])
+    [decision] = house.get("/decisions", asked="husam")["items"]
+    assert (decision["question"], decision["asker"], decision["status"]) == ("Ship?", "shipper", "pending")
+    [item] = house.get("/inbox/husam")["items"]
+    assert (item["type"], item["state"]) == ("decision", "pending")
+    house.put(f"/decisions/{decision['id']}/answer", by="husam", option="yes", contextHash=decision["contextHash"])
+    second = house.ended("shipper", 2)[1]
+    assert (second["status"], second["cause"], second["steps"]) == ("completed", "decision", 2)
+    assert house.asked("shipper")[5].inbox.endswith(f'[Decision {decision["id"]}] answered by husam: "Ship it"')
+    assert house.said("dock")[-1] == ("shipper", "Shipping now.")
+    assert house.get(f"/gates/{decision['gate']}")["resolution"]["ending"] == "resolved"
+
+
+def test_the_demo_asks_waits_and_says_what_was_decided(house: House) -> None:
+    house.post("/agents", name="ada", model="demo")
+    house.space("kitchen", "husam", "ada")
+    house.say("kitchen", "Should we buy more tea?", by="husam")
+    [first] = house.ended("ada", 1)
+    assert (first["status"], first["summary"].endswith("A decision is pending.")) == ("completed", True)
+    [decision] = house.get("/decisions", pending="true")["items"]
+    assert [option["id"] for option in decision["options"]] == ["yes", "no"]
+    house.put(f"/decisions/{decision['id']}/answer", by="admin", option="yes", text="a lot")
+    house.ended("ada", 2)
+    said = [text for who, text in house.said("kitchen") if who == "ada"]
+    assert "I have asked for a decision." in said[0]
+    assert said[1:] == ["(demo) admin has decided: Yes - a lot"]

@@ -1,0 +1,80 @@
+"""Commands as processes: what they are given, how they end, and that nothing of them is left."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from gatepost.adapters.command import ShellCommands
+from gatepost.ports.command import NOT_FOUND, Ran
+
+
+async def run(command: str | list[str], *, stdin: str = "", limit: float = 30.0, folder: Path | None = None) -> Ran:
+    return await ShellCommands(folder).run(command, stdin=stdin, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("command", "ran"),
+    [
+        ("cat; echo told >&2; exit 3", Ran(code=3, stdout="given\n", stderr="told\n")),
+        (["printf", "%s", "$HOME; rm -rf x"], Ran(code=0, stdout="$HOME; rm -rf x")),
+        ("kill -TERM $$", Ran(code=-15)),
+        ("exec 0<&-; head -c 100000 /dev/zero | tr '\\0' x | wc -c", Ran(code=0, stdout="100000\n")),
+    ],
+)
+async def test_how_a_command_ends(command: str | list[str], ran: Ran) -> None:
+    assert await run(command, stdin="given\n") == ran
+
+
+@pytest.mark.parametrize("command", ["no-such-command-here", ["no-such-command-here"]])
+async def test_one_that_is_not_there_says_so(command: str | list[str]) -> None:
+    ran = await run(command)
+    assert (ran.code, bool(ran.said)) == (NOT_FOUND, True)
+
+
+async def test_one_that_cannot_be_run(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("not a program")
+    assert (await run([str(tmp_path / "text")])).code == 126
+    assert (await run("pwd", folder=tmp_path)).stdout == f"{tmp_path}\n"
+
+
+async def test_too_much_is_read_and_forgotten_whatever_it_does_not_read() -> None:
+    ran = await run("head -c 300000 /dev/zero | tr '\\0' x", stdin="y" * 1_000_000)
+    assert (ran.code, len(ran.stdout)) == (0, 64 * 1024)
+
+
+async def test_one_that_takes_too_long_is_cut_short() -> None:
+    assert await run("sleep 600", limit=0.1) == Ran(code=None)
+
+
+async def test_one_that_nobody_waits_for_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    running = asyncio.create_task(run(f"exec 3> '{pipe}'; echo here >&3; (sleep 600) & sleep 600"))
+    with await asyncio.to_thread(pipe.open) as said:
+        assert await asyncio.to_thread(said.readline) == "here\n"
+        running.cancel()
+        assert await asyncio.to_thread(said.read) == "", "the last who could write has ended"
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_what_it_leaves_in_the_background_is_not_waited_for_nor_left(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = asyncio.to_thread(pipe.read_text)
+    ran, _ = await asyncio.gather(run(f"exec 3> '{pipe}'; sleep 600 >/dev/null 2>&1 & echo done", limit=30.0), reading)
+    assert (ran.code, ran.said) == (0, "done")
+
+
+@pytest.mark.parametrize(
+    ("ran", "said"),
+    [
+        (Ran(code=0, stdout="\n  \n first \nsecond"), "first"),
+        (Ran(code=0, stderr="only\nthis"), "only"),
+        (Ran(code=0), ""),
+    ],
+)
+def test_what_a_command_said_is_its_first_line(ran: Ran, said: str) -> None:
+    assert ran.said == said

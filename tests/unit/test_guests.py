@@ -1,0 +1,81 @@
+"""Which sessions on disk are live, and whose."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.core.guest import ENDED, IDLE, WORKING
+from gatepost.core.instants import DAY
+from gatepost.core.session import filename, of_filename
+from gatepost.errors import Unavailable
+from gatepost.hooks import guests
+
+NOW = 1_771_427_215_000_001
+
+
+def noted(home: Path, id: str, agent: str | None = "ann", state: str = WORKING, *, ago: int = 0) -> None:
+    """What a hook of that session has noted some time ago."""
+    folder = home / "sessions" / filename(id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "state.json").write_text(json.dumps({"agent": agent, "state": state}))
+    os.utime(folder / "state.json", ns=(0, (NOW - ago) * 1_000))
+
+
+def live(home: Path, *names: str) -> dict[str, bool]:
+    """The live sessions of an agent, and whether each is idle."""
+    return {guest.session: guest.idle for guest in guests.guests(home, names or ("ann",), now=NOW)}
+
+
+def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> None:
+    assert live(tmp_path) == {}
+    noted(tmp_path, "works")
+    noted(tmp_path, "waits", state=IDLE)
+    noted(tmp_path, "ended", state=ENDED)
+    noted(tmp_path, "silent", ago=8 * DAY)
+    noted(tmp_path, "of somebody else", agent="bob")
+    noted(tmp_path, "of an alias", agent="bead-42")
+    noted(tmp_path, "of nobody", agent=None)
+    (tmp_path / "sessions" / "empty").mkdir()
+    (tmp_path / "sessions" / "a file").touch()
+    (tmp_path / "sessions" / "broken").mkdir()
+    (tmp_path / "sessions" / "broken" / "state.json").write_text("{")
+    assert live(tmp_path) == {"works": False, "waits": True}
+    assert live(tmp_path, "ann", "bead-42") == {"works": False, "waits": True, "of an alias": False}
+    assert guests.ended(tmp_path, "ended")
+    assert not guests.ended(tmp_path, "never heard of")
+
+
+def test_a_hook_that_notes_something_is_seen(tmp_path: Path) -> None:
+    noted(tmp_path, "s1", ago=DAY)
+    before = guests.find(tmp_path, "s1")
+    noted(tmp_path, "s1")
+    after = guests.find(tmp_path, "s1")
+    assert before is not None
+    assert after is not None
+    assert before.noted != after.noted
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_a_session_is_found_by_whatever_id_its_host_gave_it(id: str) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        noted(Path(home), id)
+        found = list(live(Path(home)))
+    assert found == ([id] if of_filename(filename(id)) else [])
+    assert found or "%~" in filename(id)  # of a very long one only a hash is kept
+
+
+@given(st.text(alphabet=st.characters(blacklist_characters="/\x00"), max_size=60))
+def test_a_folder_of_any_name_does_no_harm(name: str) -> None:
+    id = of_filename(name)
+    assert id is None or filename(id) == name
+
+
+def test_a_place_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "sessions").touch()
+    with pytest.raises(Unavailable, match="cannot be read"):
+        live(tmp_path)

@@ -1,0 +1,86 @@
+"""A guest whose hooks are run here, without a process: its session on disk, its spool, a clock that stands still."""
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gatepost.adapters.spool import FileSpool
+from gatepost.core.entry import Entry
+from gatepost.errors import Unavailable
+from gatepost.hooks import chain, visit
+from gatepost.hooks.chain import Handler, Listed, Wait
+from gatepost.hooks.desk import Desk, Rules
+from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.session import Session
+from gatepost.ports.store import Store
+from gatepost.testing import FakeClock
+
+
+def finished(running: Generator[Wait, None, Verdict], waits: Callable[[Wait], None] | None = None) -> Verdict:
+    """Run a chain to its end; whatever it waits for is up to `waits`."""
+    while True:
+        try:
+            wait = next(running)
+        except StopIteration as ended:
+            verdict: Verdict = ended.value
+            return verdict
+        assert waits is not None, "it waits, and nobody knows what for"
+        waits(wait)
+
+
+@dataclass
+class Guest:
+    home: Path
+    store: Store | None = None
+    clock: FakeClock = field(default_factory=FakeClock)
+    rules: Rules = field(default_factory=lambda: Rules(agent="ann"))
+    id: str = "s-1"
+    handlers: Iterable[Handler | Listed] = chain.BUILT_IN
+    #: what the last hook said on stderr
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session:
+        return Session(self.home, self.id)
+
+    @property
+    def spool(self) -> FileSpool:
+        return FileSpool(f"{self.home}/spool/<session>.jsonl")
+
+    def desk(self) -> Desk:
+        return Desk(
+            home=self.home,
+            rules=self.rules,
+            clock=self.clock,
+            session=self.session,
+            reach=self._reach,
+            spool=lambda: self.spool,
+            waiting=lambda: bool(self.spool.waiting(self.id)),
+        )
+
+    def hook(
+        self, event: str, *, waits: Callable[[Wait], None] | None = None, printed: bool = True, **told: Any
+    ) -> Verdict:
+        """Run a hook to its end; whatever it waits for is up to `waits`, which may move the clock."""
+        desk = self.desk()
+        occasion = Occasion(host="claude", event=event, session=self.id, cwd=str(self.home), **told)
+        verdict = finished(visit.receive(desk, occasion, self.handlers), waits)
+        (verdict.printed if printed else verdict.unprinted)()
+        self.notes = desk.notes
+        return verdict
+
+    def stop(self, **more: Any) -> Verdict:
+        return self.hook("Stop", **more)
+
+    def spooled(self, *contents: str) -> None:
+        """Have lines wait in the spool."""
+        known = len(self.spool.waiting(self.id))
+        now = self.clock.now()
+        lines = [Entry(id=f"{now}-{known + at}", content=text) for at, text in enumerate(contents)]
+        self.spool.append(self.id, lines)
+
+    def _reach(self) -> Store:
+        if self.store is None:
+            raise Unavailable("the store is out of reach")
+        return self.store
