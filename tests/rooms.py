@@ -67,12 +67,15 @@ def quiet(ask: Ask, replies: int) -> Reply:
 class Room:
     """An agent with a mind that the test plays, in a space with Husam."""
 
-    def __init__(self, kit: Kit, mind: Mind, config: Config | None = None) -> None:
+    def __init__(self, kit: Kit, mind: Mind, config: Config | None = None, *, furnished: bool = False) -> None:
+        """`furnished` when all of them are there already."""
         self.kit = kit
         self.store = kit.store
         self.model = Played(mind)
         self.frames: list[Frame] = []
         self.means: Means = means(self.store, self.model, self.frames.extend)
+        if furnished:
+            return
         self.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
         self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
         self.store.call(agents.settle, Newcomer(name="ana", kind=Kind.AGENT), config or Config())

@@ -368,6 +368,13 @@ class TestRevising:
         settle(house)
         assert answered(house, made, option="yes").status is DecisionStatus.ANSWERED
 
+    def test_a_default_counts_at_the_deadline_that_stays(self, house: House) -> None:
+        made = asked(house, within=HOUR)
+        house.store.call(decisions.revise, made.id, question(question="Ship now?", default="yes"), by="ann")
+        house.clock.advance(HOUR)
+        settle(house)
+        assert shown(house, made).answers[-1].outcome is Outcome.DEFAULTED
+
     def test_three_rounds_are_the_most(self, house: House) -> None:
         made = asked(house, free_text=True)
         for _ in range(2):

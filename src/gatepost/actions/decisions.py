@@ -101,8 +101,8 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
 
 def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask anew, in another round; those who were asked are told again. Without a new deadline the old one stays."""
-    question = rules.checked(question)
     decision, who = _taken(work, id, by)
+    question = rules.checked(question, until=decision.deadline)
     if not _is(who, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, work.now)

@@ -2,7 +2,7 @@
 Storing what was exported elsewhere, a chunk in one transaction.
 
 Entities are merged by name, events by id, items by event and recipient (and what surrounds them as
-`actions/resettle.py` and `actions/reopen.py` say). So an import that was cut off is simply run
+`actions/resettle.py`, `actions/reopen.py` and `actions/move_in.py` say). So an import that was cut off is simply run
 again, and importing twice is importing once:
 
 - *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final, assert_never
 
-from gatepost.actions import directory, intake, reopen, resettle
+from gatepost.actions import directory, intake, move_in, reopen, resettle
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.transfer import Line
 from gatepost.core import address, line
@@ -45,6 +45,7 @@ from gatepost.core.record import (
     TriggerRecord,
 )
 from gatepost.core.ring import Ring
+from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid
 from gatepost.ports.store import Work
@@ -52,8 +53,8 @@ from gatepost.tables import broadcasts, claims, entities, events, records, talli
 
 _ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
 _LONGEST_KEY: Final = 512
-#: what is stored after events: gates wait for those that came later than they did
-_AFTERWARDS: Final = (Gate, DecisionRecord, Plan)
+#: what is stored after events: gates wait for those that came later than they did, and residents think about them
+_AFTERWARDS: Final = (Gate, DecisionRecord, Plan, ResidentRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Taken:
     gates: int = 0
     decisions: int = 0
     plans: int = 0
+    residents: int = 0
     triggers: int = 0
     keys: int = 0
     events: int = 0
@@ -135,6 +137,8 @@ def _take_one(work: Work, record: Record) -> Taken:
             return Taken(decisions=reopen.take_decision(work, record))
         case Plan():
             return Taken(plans=resettle.take_plan(work, record))
+        case ResidentRecord():
+            return Taken(residents=move_in.take_resident(work, record))
         case TriggerRecord():
             return Taken(triggers=resettle.take_trigger(work, record))
         case KeyRecord():

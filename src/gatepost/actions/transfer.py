@@ -6,8 +6,8 @@ Everything there is, on its way from one store to another: read out here, cut in
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from gatepost.actions import decisions, directory, gates, plans, spaces, triggers
-from gatepost.core.entity import Entity
+from gatepost.actions import decisions, directory, gates, goals, memories, plans, spaces, triggers
+from gatepost.core.entity import Entity, Kind
 from gatepost.core.gate import GateKind
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.record import (
@@ -21,9 +21,10 @@ from gatepost.core.record import (
     Record,
     TriggerRecord,
 )
+from gatepost.core.settled import ResidentRecord, bare
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader
-from gatepost.tables import messages, tallies
+from gatepost.tables import agents, messages, minds, runs, tallies
 from gatepost.tables import records as stored
 from gatepost.tables import triggers as ways_in
 
@@ -46,7 +47,8 @@ def size(reader: Reader) -> int:
 def records(reader: Reader, *, secrets: bool = False) -> Iterator[Record]:
     """
     Everything there is. To be read to its end within one query, so that it is of one moment. With `secrets` also what
-    lets others in elsewhere too: what is kept of the secrets of triggers, and the administrator's keys.
+    lets others in elsewhere too: what is kept of the secrets of triggers and of residents' tools, and the
+    administrator's keys.
     """
     lines = 0
     for record in _records(reader, secrets):
@@ -71,6 +73,7 @@ def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
     yield from _gates(reader)
     yield from _decisions(reader)
     yield from _plans(reader)
+    yield from _residents(reader, secrets)
     for account in tallies.accounts(reader):
         if account.delivered or account.expired or account.discarded:
             yield AccountRecord(
@@ -123,6 +126,27 @@ def _plans(reader: Reader) -> Iterator[Record]:
     last = 0
     while found := plans.page(reader, after=last, limit=_PAGE):
         yield from found
+        last = found[-1].number
+
+
+def _residents(reader: Reader, secrets: bool) -> Iterator[Record]:
+    """Every resident that is still there, with what is left of its cycles in its own words."""
+    last = 0
+    while found := directory.page(reader, kind=Kind.AGENT, after=last, limit=_PAGE):
+        for agent in found:
+            if (resident := agents.read(reader, agent.number)) is None:
+                continue
+            _, carried = minds.read(reader, agent.number)
+            cycles = runs.weights(reader, agent.number, carried.run)
+            yield ResidentRecord(
+                name=agent.name,
+                config=resident.config if secrets else bare(resident.config),
+                paused_at=resident.paused_at,
+                memories={one.key: one.value for one in reversed(memories.page(reader, agent))},
+                goals=tuple(goals.page(reader, agent)),
+                summaries=(*carried.summaries, *(cycle.summary for cycle in cycles if cycle.summary)),
+                dropped=carried.dropped,
+            )
         last = found[-1].number
 
 

@@ -20,6 +20,7 @@ from gatepost.core.gate import Gate
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
 from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MessageRecord, TriggerRecord
+from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, Unavailable
 from gatepost.ports.store import Reader
@@ -34,6 +35,7 @@ _NOUNS: Final[Mapping[type, str]] = {
     Gate: "gate",
     DecisionRecord: "decision",
     Plan: "plan",
+    ResidentRecord: "resident",
     TriggerRecord: "trigger",
     KeyRecord: "key",
     EventRecord: "event",
@@ -45,13 +47,13 @@ def export(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.", show_default=False)] = "-",
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
     secrets: Annotated[
-        bool, typer.Option("--secrets", help="With the secrets of triggers and the administrator's keys.")
+        bool, typer.Option("--secrets", help="With the secrets of triggers and tools, and the administrator's keys.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
 ) -> None:
     """
-    Write everything there is, as of one moment, as lines of JSON. What residents are told to be, have done and have in
-    mind is not among it yet: elsewhere they are guests until they are given a model again.
+    Write everything there is, as of one moment, as lines of JSON. Of residents it holds what they are told to be, their
+    memories and goals, and their cycles as they summed them up; the journals of their runs stay here.
 
     A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
     --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is

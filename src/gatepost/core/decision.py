@@ -195,8 +195,8 @@ class Reply:
     context_hash: str | None = None
 
 
-def checked(question: Question) -> Question:
-    """Return the question if it can be answered."""
+def checked(question: Question, *, until: Instant | None = None) -> Question:
+    """Return the question if it can be answered; `until` is the deadline that stays if it names none."""
     if not question.question.strip():
         raise Invalid("there is nothing in the question")
     _fits("question", question.question, _LONGEST_QUESTION)
@@ -216,7 +216,7 @@ def checked(question: Question) -> Question:
         raise Invalid(f"there are two options {twice!r}", hint="give each an id of its own")
     if question.default is not None and question.default not in ids:
         raise Invalid(f"the default {question.default!r:.60} is not among the options", hint=_choice(ids))
-    if question.default is not None and question.deadline is None and question.within is None:
+    if question.default is not None and question.deadline is question.within is until is None:
         raise Invalid("a default counts at the deadline, and there is none", hint="say within (2h) or deadline")
     return question
 

@@ -13,6 +13,7 @@ What is exported, a line of JSON each:
     {"record": "gate", ...}                     with who waits for it, and how it ended
     {"record": "decision", ...}                 with its gate, and what was answered
     {"record": "plan", ...}
+    {"record": "resident", ...}                 the secrets of its tools only where they were asked for
     {"record": "account", ...}                  what has ended in each inbox, what is no longer there included
     {"record": "end", "lines": N}               last, so that a file that was cut short is recognised
 
@@ -25,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never, cast
 
-from gatepost.core import ids, kept, wire
+from gatepost.core import ids, kept, settled, wire
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Json, Priority, Push, Receipt, Ref, Route, State, Trust, Type
 from gatepost.core.fields import Fields
@@ -35,6 +36,7 @@ from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
 from gatepost.core.key import Kind as KeyKind
 from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
@@ -134,6 +136,7 @@ Record = (
     | Gate
     | DecisionRecord
     | Plan
+    | ResidentRecord
     | TriggerRecord
     | KeyRecord
     | EventRecord
@@ -165,6 +168,8 @@ def _document(record: Record) -> dict[str, Any]:
     match record:
         case Head():
             return {"record": "export", "format": record.format, "at": rfc3339(record.at)}
+        case End():
+            return {"record": "end", "lines": record.lines}
         case Entity():
             return {"record": "entity"} | wire.entity(record)
         case Space() | MessageRecord() | MemberRecord():
@@ -177,6 +182,24 @@ def _document(record: Record) -> dict[str, Any]:
             return {"record": "trigger"} | wire.trigger(record.trigger) | {"secret": record.secret}
         case KeyRecord():
             return {"record": "key"} | wire.key(record.key) | {"hash": record.hash}
+        case ResidentRecord():
+            return settled.document(record)
+        case EventRecord() | ItemRecord():
+            return _event_document(record)
+        case AccountRecord():
+            return {
+                "record": "account",
+                "name": record.name,
+                "delivered": record.delivered,
+                "expired": record.expired,
+                "discarded": record.discarded,
+            }
+        case other:
+            assert_never(other)
+
+
+def _event_document(record: EventRecord | ItemRecord) -> dict[str, Any]:
+    match record:
         case EventRecord(wish=wish):
             return {
                 "record": "event",
@@ -208,18 +231,6 @@ def _document(record: Record) -> dict[str, Any]:
                 "endedAt": _time(record.ended_at),
                 "receipt": wire.receipt(record.receipt),
             }
-        case AccountRecord():
-            return {
-                "record": "account",
-                "name": record.name,
-                "delivered": record.delivered,
-                "expired": record.expired,
-                "discarded": record.discarded,
-            }
-        case End():
-            return {"record": "end", "lines": record.lines}
-        case other:
-            assert_never(other)
 
 
 def _space_document(record: Space | MessageRecord | MemberRecord) -> dict[str, Any]:
@@ -435,6 +446,7 @@ _READ: Final[Mapping[str, Callable[[Fields], Record]]] = {
     "gate": kept.gate,
     "decision": kept.decision,
     "plan": _plan,
+    "resident": settled.read,
     "trigger": _trigger,
     "key": _key,
     "event": _event,

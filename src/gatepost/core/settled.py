@@ -1,0 +1,91 @@
+"""
+Residents as lines of an export: what they are told to be, what they remember and work towards, and what they have in
+mind, as far as it is in their own words. Their journals stay where they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from gatepost.core import config as configs
+from gatepost.core import goal as goals
+from gatepost.core import ids, wire
+from gatepost.core import memory as memories
+from gatepost.core.agent import Config
+from gatepost.core.fields import Fields
+from gatepost.core.goal import Goal, Status
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.errors import Invalid
+
+_MOST_SUMMARIES: Final = 10_000
+_FARTHEST: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentRecord:
+    name: str
+    config: Config = field(repr=False)
+    paused_at: Instant | None
+    #: by key, the oldest first
+    memories: Mapping[str, str]
+    goals: tuple[Goal, ...]
+    #: of its cycles, oldest first
+    summaries: tuple[str, ...]
+    #: summaries that were let go before
+    dropped: int
+
+
+def bare(config: Config) -> Config:
+    """The same without the secrets in it: what its tools and servers are sent."""
+    return replace(
+        config,
+        tools=tuple(
+            replace(tool, request=replace(tool.request, headers={}) if tool.request else None) for tool in config.tools
+        ),
+        servers=tuple(replace(server, headers={}, env={}) for server in config.servers),
+    )
+
+
+def document(record: ResidentRecord) -> dict[str, Any]:
+    return {
+        "record": "resident",
+        "name": record.name,
+        "config": configs.document(record.config),
+        "pausedAt": rfc3339(record.paused_at) if record.paused_at is not None else None,
+        "memories": dict(record.memories),
+        "goals": [wire.goal(goal) for goal in record.goals],
+        "summaries": list(record.summaries),
+        "dropped": record.dropped,
+    }
+
+
+def read(fields: Fields) -> ResidentRecord:
+    remembered = fields.inner("memories") or Fields({})
+    summaries = fields.texts("summaries")
+    if len(summaries) > _MOST_SUMMARIES:
+        raise Invalid(f"{len(summaries)} summaries are too many", hint=f"at most {_MOST_SUMMARIES} are taken")
+    return ResidentRecord(
+        name=fields.text("name"),
+        config=configs.parse(fields.value("config")),
+        paused_at=fields.time_or_none("pausedAt"),
+        memories={memories.key(key): memories.value(remembered.text(key)) for key in remembered.document},
+        goals=tuple(map(_goal, fields.inners("goals"))),
+        summaries=tuple(summaries),
+        dropped=fields.whole("dropped"),
+    )
+
+
+def _goal(fields: Fields) -> Goal:
+    status, priority = fields.text("status"), fields.value("priority")
+    if status not in Status.__members__.values():
+        raise Invalid(f"{status!r:.60} is not a status of a goal")
+    if not isinstance(priority, int) or isinstance(priority, bool) or abs(priority) > _FARTHEST:
+        raise Invalid(f"{priority!r:.60} is not a priority of a goal")
+    return Goal(
+        id=ids.check("goal", fields.text("id")),
+        description=goals.described(fields.text("description")),
+        status=Status(status),
+        priority=goals.ranked(priority),
+        created_at=fields.time("createdAt"),
+        updated_at=fields.time("updatedAt"),
+    )
