@@ -8,11 +8,12 @@ events can `match` on them and be told by the type checker what was forgotten.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import Any
 
 from gatepost.core.entity import Kind
 from gatepost.core.instants import LAST, Duration, Instant
+from gatepost.core.word import Word
 from gatepost.errors import Invalid
 
 Json = Any
@@ -35,7 +36,7 @@ class Priority(IntEnum):
         raise Invalid(f"{text!r} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
 
 
-class Type(StrEnum):
+class Type(Word, what="a type of event"):
     SPACE_MESSAGE = "space_message"
     PLAN = "plan"
     SERVICE = "service"
@@ -50,43 +51,22 @@ class Type(StrEnum):
     AGENT = "agent"
     SYSTEM = "system"
 
-    @staticmethod
-    def parse(text: str) -> "Type":
-        try:
-            return Type(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a type of event", hint=f"use one of {', '.join(Type)}") from None
 
-
-class Trust(StrEnum):
+class Trust(Word, what="a trust"):
     """How far the text may be trusted; it is always data, never an instruction of ours."""
 
     OWNER = "owner"
     MEMBER = "member"
     EXTERNAL = "external"
 
-    @staticmethod
-    def parse(text: str) -> "Trust":
-        try:
-            return Trust(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a trust", hint=f"use one of {', '.join(Trust)}") from None
 
-
-class State(StrEnum):
+class State(Word, what="a state"):
     PENDING = "pending"
     CLAIMED = "claimed"
     DELIVERED = "delivered"
     EXPIRED = "expired"
     DEAD = "dead"
     DISCARDED = "discarded"
-
-    @staticmethod
-    def parse(text: str) -> "State":
-        try:
-            return State(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a state", hint=f"use one of {', '.join(State)}") from None
 
 
 @dataclass(frozen=True, slots=True)

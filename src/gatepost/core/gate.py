@@ -29,6 +29,7 @@ from typing import Final
 from gatepost.core import line, text
 from gatepost.core.event import Type
 from gatepost.core.instants import LAST, LONGEST, Duration, Instant, rfc3339
+from gatepost.core.word import Word
 from gatepost.errors import Invalid
 
 #: how it begins what somebody is told who wants to stop and may not
@@ -39,7 +40,7 @@ _LONGEST_TEXT: Final = 4_000
 _CI: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
 
 
-class GateKind(StrEnum):
+class GateKind(Word, what="a kind of gate"):
     HUMAN = "human"
     DECISION = "decision"
     TIMER = "timer"
@@ -47,13 +48,6 @@ class GateKind(StrEnum):
     MAIL = "mail"
     COMMAND = "command"
     CI = "ci"
-
-    @staticmethod
-    def parse(text: str) -> "GateKind":
-        try:
-            return GateKind(text)
-        except ValueError:
-            raise Invalid(f"{text!r:.60} is not a kind of gate", hint=f"use one of {', '.join(GateKind)}") from None
 
 
 class Ending(StrEnum):
@@ -63,34 +57,18 @@ class Ending(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class AtDeadline(StrEnum):
+class AtDeadline(Word, what="hing to do at a deadline"):
     #: it ends as expired and lets go
     OPEN = "open"
     #: whoever owns the one it holds is alerted, once, and it stays
     ESCALATE = "escalate"
 
-    @staticmethod
-    def parse(text: str) -> "AtDeadline":
-        try:
-            return AtDeadline(text)
-        except ValueError:
-            raise Invalid(
-                f"{text!r:.60} is nothing to do at a deadline", hint=f"use one of {', '.join(AtDeadline)}"
-            ) from None
 
-
-class Fail(StrEnum):
+class Fail(Word, what="a way to fail"):
     """Whether a gate holds that nobody can look at: its command is broken, its store out of reach."""
 
     OPEN = "open"
     CLOSED = "closed"
-
-    @staticmethod
-    def parse(text: str) -> "Fail":
-        try:
-            return Fail(text)
-        except ValueError:
-            raise Invalid(f"{text!r:.60} is not a way to fail", hint=f"use one of {', '.join(Fail)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

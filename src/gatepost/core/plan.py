@@ -16,7 +16,6 @@ A `scheduledAt` in the past is a slot like any other: it fires at once, late, an
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, assert_never
 
 from gatepost.core import cron as crons
@@ -24,6 +23,7 @@ from gatepost.core import ids
 from gatepost.core.cron import Cron
 from gatepost.core.event import Json
 from gatepost.core.instants import LAST, MINUTE, Duration, Instant, duration, instant
+from gatepost.core.word import Word
 from gatepost.errors import Invalid
 
 #: how late a slot may be and still count as on time: ticking is not exact, and a gateway may just be restarting
@@ -38,32 +38,18 @@ _ONE_OF: Final = (
 )
 
 
-class CatchUp(StrEnum):
+class CatchUp(Word, what="a way to catch up"):
     ONCE = "once"
     SKIP = "skip"
     ALL = "all"
 
-    @staticmethod
-    def parse(text: str) -> "CatchUp":
-        try:
-            return CatchUp(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a way to catch up", hint=f"use one of {', '.join(CatchUp)}") from None
 
-
-class Status(StrEnum):
+class Status(Word, what="a status of a plan"):
     PENDING = "pending"
     #: it was to fire once, and has
     COMPLETED = "completed"
     #: it could not fire: its owner is retired, its event was refused, or its gate ended without being resolved
     CANCELLED = "cancelled"
-
-    @staticmethod
-    def parse(text: str) -> "Status":
-        try:
-            return Status(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a status of a plan", hint=f"use one of {', '.join(Status)}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import sha256
 from typing import Final, assert_never
 
 from gatepost.core import cloudevent, strict
 from gatepost.core.event import Json
 from gatepost.core.instants import MINUTE, SECOND, Duration, Instant
+from gatepost.core.word import Word
 from gatepost.errors import Invalid, Malformed
 
 TOLERANCE: Final[Duration] = 5 * MINUTE
@@ -39,20 +39,13 @@ _STANDARD_PREFIX: Final = "whsec_"
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
 
 
-class Scheme(StrEnum):
+class Scheme(Word, what="a webhook scheme"):
     HEADER = "header"
     BEARER = "bearer"
     STANDARD = "standard-webhooks"
     GITHUB = "github"
     SLACK = "slack"
     STRIPE = "stripe"
-
-    @staticmethod
-    def parse(text: str) -> "Scheme":
-        try:
-            return Scheme(text)
-        except ValueError:
-            raise Invalid(f"{text!r} is not a webhook scheme", hint=f"use one of {', '.join(Scheme)}") from None
 
 
 @dataclass(frozen=True, slots=True)
