@@ -21,9 +21,10 @@ from gatepost.core.limits import Limits
 from gatepost.core.mind import Prompt, Reply, Result
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
+from gatepost.errors import Invalid
 from gatepost.ports.command import Ran
 from gatepost.ports.model import Ask
-from gatepost.ports.store import Store
+from gatepost.ports.store import Store, Work
 from gatepost.ports.transport import Signal
 from gatepost.runtime import keeper
 from gatepost.runtime.evaluator import Evaluator
@@ -226,6 +227,23 @@ class TestEvaluating:
         if awaits.startswith("pr:"):
             assert command == ["gh", "pr", "view", "3", "--repo", "me/repo", "--json", "state"]
 
+    async def test_one_that_fails_is_its_own_trouble_and_not_the_others(self, kit: Kit) -> None:
+        store = office(kit)
+        wishes = [GateWish(name=str(each), kind=GateKind.COMMAND, awaits="x", owner="ana") for each in range(3)]
+        made = [store.call(gates.add, wish, by="admin") for wish in wishes]
+
+        class Broken(Scripted):
+            async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+                if not self.ran.qsize():
+                    self.ran.put_nowait((command, stdin))
+                    raise RuntimeError("a fault of ours")
+                return await super().run(command, stdin=stdin, limit=limit)
+
+        await self.looking(store, Broken(Ran(code=0, stdout="a\x00b"))).look()
+        found = [store.look(gates.show, gate.id) for gate in made]
+        assert [gate.trouble for gate in found if gate.pending] == ["it could not be looked at: RuntimeError"]
+        assert [gate.resolution.reason for gate in found if gate.resolution] == ["ab", "ab"]
+
     async def test_commands_are_run_only_where_they_are_allowed(self, kit: Kit) -> None:
         store = office(kit)
         gate = store.call(gates.add, GateWish(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
@@ -253,6 +271,24 @@ class TestKeeping:
             ("gate:gate", "resolved"),
             ("ana", "gate"),
         }
+
+    async def test_one_that_cannot_be_ended_keeps_no_other_from_ending(
+        self, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = office(kit)
+        wishes = [GateWish(name=name, kind=GateKind.TIMER, within=MINUTE) for name in ("first", "bad", "last")]
+        made = [store.call(gates.add, wish, by="ana") for wish in wishes]
+        ends = gates.end
+
+        def end(work: Work, gate: Gate, *args: Any, **more: Any) -> Gate:
+            if gate.name == "bad":
+                raise Invalid("it cannot be told")
+            return ends(work, gate, *args, **more)
+
+        monkeypatch.setattr(gates, "end", end)
+        kit.clock.advance(MINUTE)
+        assert await Keeper(store).look() == keeper.LONGEST, "not again and again"
+        assert [store.look(gates.show, gate.id).pending for gate in made] == [False, True, False]
 
     async def test_a_household_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch

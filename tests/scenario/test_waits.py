@@ -182,6 +182,27 @@ async def test_what_runs_a_command_is_for_the_administrator_where_it_is_allowed(
                 assert (await admin.post("/api/gates", json=wish)).status_code == (201 if allowed else 403)
 
 
+async def test_a_command_line_is_shown_to_the_administrator_alone(url: str) -> None:
+    """There may be a secret in it."""
+    async with gateway(url, limits=Limits(commands=True)) as made:
+        furnish(made.store)
+        body = {"owner": "analyst", "name": "Build", "kind": "command", "awaits": "curl -H token:hunter2 x"}
+        async with made.client() as admin, client(made, "analyst") as analyst:
+            gate = await good(await admin.post("/api/gates", json=body), 201)
+            assert gate["awaits"] == body["awaits"]
+            [listed] = (await good(await analyst.get("/api/gates")))["items"]
+            shown = await good(await analyst.get(f"/api/gates/{gate['id']}"))
+            assert listed["awaits"] is shown["awaits"] is None
+
+
+async def test_nobody_takes_the_keys_of_what_the_house_warns_of(one: Gateway) -> None:
+    """Else the warning would be taken for a repeat, and never told."""
+    async with client(one, "analyst") as analyst:
+        push = {"to": "husam", "content": "lunch", "dedupKey": "alert:gatepost:gate:x:deadline"}
+        assert (await analyst.post("/api/inbox", json=push)).status_code == 403
+        await good(await analyst.post("/api/inbox", json=push | {"dedupKey": "alert:ci:1"}), 201)
+
+
 STREAMS: Final = ["/api/inbox/analyst/stream", "/api/agents/analyst/stream", "/api/stream", "/api/stream?inbox=analyst"]
 
 

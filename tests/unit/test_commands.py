@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.ports.command import NOT_FOUND, Ran
@@ -25,6 +26,20 @@ async def run(command: str | list[str], *, stdin: str = "", limit: float = 30.0,
 )
 async def test_how_a_command_ends(command: str | list[str], ran: Ran) -> None:
     assert await run(command, stdin="given\n") == ran
+
+
+def test_one_that_reads_nothing_ends_well_on_the_loop_of_a_gateway() -> None:
+    """A gateway runs on uvloop, which says in its own way that nobody reads any more."""
+
+    async def many() -> list[Ran]:
+        return await asyncio.gather(*(run("exit 0", stdin="x" * 100_000) for _ in range(30)))
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(many()) == [Ran(code=0)] * 30
+
+
+def test_what_it_says_to_people_can_be_printed() -> None:
+    assert Ran(code=0, stdout="\x00\n a\x00\x1bb \nc").said == "ab"
 
 
 @pytest.mark.parametrize("command", ["no-such-command-here", ["no-such-command-here"]])

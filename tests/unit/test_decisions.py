@@ -45,6 +45,26 @@ def settle(house: House) -> None:
         pass
 
 
+def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(house: House) -> None:
+    made = asked(house, of=("husam", "bob"))
+    house.store.call(gates.add_waiter, made.gate, "bob", by="ann")
+    answered(house, made, option="yes")
+    told = [item for item in heard(house, "bob") if item.state is State.PENDING]
+    assert [item.event.data["outcome"] for item in told] == ["answered"]
+
+
+def test_an_answer_that_is_too_long_to_be_told_is_told_cut(kit: Kit) -> None:
+    house = House(kit)
+    store = kit.open(limits=Limits(content=400))
+    made = store.call(decisions.ask, question(free_text=True), by="ann")
+    store.call(decisions.answer, made.id, Reply(text="x" * 5_000), by="husam")
+    [item] = [item for item in heard(house, "ann") if item.event.data["outcome"] == "answered"]
+    assert item.event.content == "x" * 100
+    with pytest.raises(Late) as late:
+        store.call(decisions.answer, made.id, Reply(text="y"), by="husam")
+    assert len(late.value.message) < 400
+
+
 class TestAsking:
     def test_those_asked_are_told_and_whoever_asks_is_held(self, house: House) -> None:
         made = asked(

@@ -271,6 +271,17 @@ class TestWatching:
         assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
         assert (house.store.look(endings.came), house.store.look(endings.watching)) == (False, frozenset())
 
+    def test_a_broadcast_counts_before_its_owner_has_taken_it(self, house: House) -> None:
+        gate = made(house, kind=GateKind.EVENT, awaits="alert")
+        house.tell("mine", to="*", type=Type.ALERT, sender="ann")
+        settle(house.store)
+        assert blocking(house) == ["review"]
+        event = house.tell("for all", to="*", type=Type.ALERT)
+        settle(house.store)
+        found = shown(house, gate)
+        assert found.resolution is not None
+        assert event in found.resolution.reason
+
     def test_mail_counts_from_the_sender_it_awaits(self, house: House) -> None:
         made(house, kind=GateKind.MAIL, awaits="bob")
         house.tell("no", type=Type.MAIL, sender="husam")
@@ -433,6 +444,23 @@ def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: H
     assert lines[0] == "You cannot stop yet: 2 gates are still closed."
     assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({found[0].id}, until 2026-02-18T10:00:00Z)'
     assert lines[2] == f'- "\\"odd\\"" ({found[1].id})'
+
+
+def test_of_very_many_gates_some_are_named(house: House) -> None:
+    for number in range(25):
+        made(house, name=f"gate {number}")
+    lines = core.instruction(house.store.look(gates.blocking, "ann")).splitlines()
+    assert (len(lines), lines[0], lines[-1]) == (
+        22,
+        "You cannot stop yet: 25 gates are still closed.",
+        "- and 5 more",
+    )
+
+
+def test_whose_owner_has_left_waits_for_the_administrator(house: House) -> None:
+    house.store.call(directory.update, "ann", owner="husam")
+    house.store.call(directory.retire, "husam")
+    assert made(house).awaits == "admin"
 
 
 def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(house: House) -> None:

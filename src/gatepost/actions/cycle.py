@@ -410,7 +410,7 @@ def _alert(work: Work, held: Held, text: str, *, about: str) -> None:
         source="gatepost",
         content=text,
         priority=Priority.HIGH,
-        key=f"alert:{held.run.agent}:{about}",
+        key=f"{intake.ALERTS}{held.run.agent}:{about}",
         trust=Trust.OWNER,
     )
     intake.push(work, alert)

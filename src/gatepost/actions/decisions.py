@@ -48,7 +48,7 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="say who with --as")
     asker = directory.find_live(work, by)
-    asked = _asked(work, question.of or (asker.owner or directory.ADMINISTRATOR,), asker)
+    asked = _asked(work, question.of or (directory.responsible(work, asker),), asker)
     gates.stay(work, [asker, *asked])
     id = work.id("dec")
     gate = Gate(
@@ -213,9 +213,13 @@ def end(
     if outcome.ending is not None:
         gates.end(work, gate, outcome.ending, _reason(decision, given), who, tell=False)
     inbox.put_away(work, _known(work, decision.asked), _key(decision, decision.iteration), by=who)
-    hearing = _known(work, [decision.asker, *(one for one in gate.waiters if one not in decision.asked)])
     wish = _told(decision, given, hops)
-    intake.fan_out(work, wish, who, hearing)
+    wish = replace(wish, content=wish.content[: work.limits.content // 4])
+    hearing = [decision.asker, *(one for one in gate.waiters if one not in decision.asked)]
+    intake.fan_out(work, wish, who, _known(work, hearing))
+    # Those who were asked too have had something with that key: the question.
+    both = [one for one in gate.waiters if one in decision.asked]
+    intake.fan_out(work, replace(wish, key=f"{wish.key}:ended"), who, _known(work, both))
     if work.limits.on_answer and outcome in _ANSWERS:
         errands.add(work, ERRAND, wish.data)
     work.after_commit(Ring(f"decision:{decision.id}", "answered", wakes=False))
@@ -358,11 +362,11 @@ def _late(decision: Decision) -> Late:
     assert last is not None
     by = f" by {last.by!r}" if last.by else ""
     if last.outcome is Outcome.AGAIN:
-        words = f"was sent back{by}: {last.text!r}"
+        words = f"was sent back{by}: {last.text!r:.200}"
         hint = f"{decision.asker!r} has to revise it"
         return Late(f"the decision {decision.id!r} {words}", hint=hint, winner=rules.winner(decision))
     said = rules.said(decision, last)
-    words = f"was {last.outcome} already{by}" + (f": {said!r}" if said else "")
+    words = f"was {last.outcome} already{by}" + (f": {said!r:.200}" if said else "")
     return Late(f"the decision {decision.id!r} {words}", winner=rules.winner(decision))
 
 

@@ -152,6 +152,11 @@ def retire(work: Work, name: str) -> Entity:
     return show(work, name)
 
 
+def responsible(reader: Reader, entity: Entity) -> str:
+    """Who is asked and told where an entity is concerned: its owner while that one is there, else the administrator."""
+    return entity.owner if entity.owner is not None and find(reader, entity.owner).live else ADMINISTRATOR
+
+
 def resolve(reader: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
     """Everybody behind each address but `*`; whoever is unknown is simply not in the answer."""
     wanted = set(addresses)

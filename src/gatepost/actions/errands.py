@@ -70,7 +70,7 @@ def _tell(work: Work, errand: Errand, error: str) -> None:
         source="gatepost",
         content=f"gave up on {errand.kind} after {errand.attempts + 1} tries: {error[:_LONGEST_ERROR]}",
         priority=Priority.HIGH,
-        key=f"alert:errand:{errand.id}",
+        key=f"{intake.ALERTS}errand:{errand.id}",
         trust=Trust.OWNER,
     )
     [outcome] = intake.push_all(work, [alert])

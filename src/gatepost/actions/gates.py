@@ -261,7 +261,7 @@ def over(gate: Gate) -> Late:
     found = gate.resolution
     assert found is not None
     by = f" by {found.by!r}" if found.by else ""
-    reason = f": {found.reason!r}" if found.reason else ""
+    reason = f": {found.reason!r:.200}" if found.reason else ""
     winner = {
         "gateId": gate.id,
         "outcome": found.ending.value,
@@ -300,7 +300,7 @@ def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:
     """Who has to do something about it."""
     if wish.kind not in (GateKind.HUMAN, GateKind.MAIL):
         return None
-    found = directory.find_live(work, wish.awaits or owner.owner or directory.ADMINISTRATOR)
+    found = directory.find_live(work, wish.awaits or directory.responsible(work, owner))
     if found.number == owner.number:
         raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
     return found
@@ -336,7 +336,7 @@ def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
         source="gate",
         content=words,
         priority=Priority.HIGH,
-        key=f"alert:gate:{gate.id}:{what}",
+        key=f"{intake.ALERTS}gate:{gate.id}:{what}",
         ref=Ref("gate", gate.id),
         trust=Trust.OWNER,
     )

@@ -27,6 +27,8 @@ from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAd
 from gatepost.ports.store import Again, Work, batched
 from gatepost.tables import broadcasts, events, items, sessions
 
+#: how the keys begin of what the house itself warns of; nobody else's do
+ALERTS: Final = "alert:gatepost:"
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
 _DEEPEST: Final = 128
 _LONGEST: Final = {"source": 200, "subject": 1_000, "dedup key": 512, "reference": 256, "route": 256}
@@ -348,7 +350,7 @@ def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
             f" (event {event.id})"
         ),
         priority=Priority.HIGH,
-        key=f"alert:hops:{reached}",
+        key=f"{ALERTS}hops:{reached}",
         trust=Trust.OWNER,
     )
 

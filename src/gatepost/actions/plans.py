@@ -269,7 +269,7 @@ def _alert(plan: Plan, error: GatepostError) -> Push:
         source="plan",
         content=f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}",
         priority=Priority.HIGH,
-        key=f"alert:plan:{plan.id}",
+        key=f"{intake.ALERTS}plan:{plan.id}",
         ref=Ref("plan", plan.id),
         trust=Trust.OWNER,
     )

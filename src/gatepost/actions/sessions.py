@@ -82,7 +82,7 @@ def alert(work: Work, id: str, agent: str, what: str) -> None:
         source="hooks",
         content=f"the agent {agent!r} was let go in its session {id!r:.120}: {what}",
         priority=Priority.HIGH,
-        key=f"alert:hooks:{filename(id)}:{work.now // HOUR}",
+        key=f"{intake.ALERTS}hooks:{filename(id)}:{work.now // HOUR}",
         ref=Ref("agent", agent),
         trust=Trust.OWNER,
     )

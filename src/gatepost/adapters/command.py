@@ -61,7 +61,7 @@ async def _ended(process: Process, given: bytes) -> Ran:
 
 
 async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(ConnectionError):  # it does not want to read all of it
+    with suppress(ConnectionError, RuntimeError):  # it does not want to read all of it; uvloop says so in its own way
         stream.write(given)
         await stream.drain()
         stream.close()

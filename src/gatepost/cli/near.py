@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Unpack, cast
 
 from gatepost import app
@@ -51,6 +51,7 @@ from gatepost.core.run import Status as RunStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
 from gatepost.core.wire import Document
+from gatepost.errors import GatepostError
 from gatepost.ports.bell import Bell
 from gatepost.ports.store import Reader, Store
 from gatepost.runtime import drain, keyring
@@ -260,8 +261,10 @@ class Near:
         return self._store.call(gates.add_waiter, id, name, by=by)
 
     def end_due(self) -> None:
-        while self._store.look(_unsettled) and self._store.call(endings.settle):
-            pass
+        """Without a gateway somebody has to; what cannot be ended keeps nobody from waiting for something else."""
+        with suppress(GatepostError):
+            while self._store.look(_unsettled) and self._store.call(endings.settle):
+                pass
 
     def ask(self, question: Question, *, by: str | None) -> Decision:
         return self._store.call(decisions.ask, question, by=by)

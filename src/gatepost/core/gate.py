@@ -37,6 +37,8 @@ CLOSED: Final = "You cannot stop yet:"
 
 _LONGEST_NAME: Final = 200
 _LONGEST_TEXT: Final = 4_000
+#: gates that are named to whoever they hold
+_SHOWN: Final = 20
 _CI: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
 
 
@@ -265,9 +267,10 @@ def awaited_check(awaits: str) -> Check:
 
 
 def instruction(gates: Sequence[Gate]) -> str:
-    """What somebody is told who wants to stop and may not: a line for each gate that holds."""
+    """What somebody is told who wants to stop and may not: a line for each gate that holds, up to a few."""
     head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
-    return "\n".join([f"{CLOSED} {head} still closed.", *map(_told, gates)])
+    more = [f"- and {len(gates) - _SHOWN} more"] if len(gates) > _SHOWN else []
+    return "\n".join([f"{CLOSED} {head} still closed.", *map(_told, gates[:_SHOWN]), *more])
 
 
 def _told(gate: Gate) -> str:

@@ -17,7 +17,7 @@ from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision
 from gatepost.core.entity import Entity
 from gatepost.core.event import Called, Due, Event, Item, Json, Posted, Pushed, Receipt, State, body
-from gatepost.core.gate import Gate, Resolution
+from gatepost.core.gate import Gate, GateKind, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant, rfc3339
@@ -320,15 +320,19 @@ def plan(plan: Plan) -> Document:
     }
 
 
-def gate(gate: Gate, now: Instant) -> Document:
-    """A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed."""
+def gate(gate: Gate, now: Instant, *, whole: bool = True) -> Document:
+    """
+    A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed. Only the
+    administrator sees the `whole`, for there may be a secret in a command line.
+    """
+    shown = whole or gate.kind is not GateKind.COMMAND
     return {
         "id": gate.id,
         "name": gate.name,
         "kind": gate.kind.value,
         "owner": gate.owner,
         "madeBy": gate.made_by,
-        "awaits": gate.awaits,
+        "awaits": gate.awaits if shown else None,
         "instruction": gate.instruction,
         "waiters": list(gate.waiters),
         "deadline": _time(gate.deadline),

@@ -29,7 +29,7 @@ async def create(body: NewGate, request: Request, who: Who, house: House, key: I
     maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()
 
     def verb(work: Work) -> wire.Document:
-        return wire.gate(gates.add(work, wish, by=maker), work.now)
+        return wire.gate(gates.add(work, wish, by=maker), work.now, whole=_all(who))
 
     return await write(house, request, who, key, verb, lane=wish.owner or maker)
 
@@ -59,14 +59,14 @@ async def list_gates(
         after=after,
         limit=limit,
     )
-    return page([wire.gate(one, now) for one in found], limit, lambda: found[-1].number)
+    return page([wire.gate(one, now, whole=_all(who)) for one in found], limit, lambda: found[-1].number)
 
 
 @router.get("/{id}", responses=shaped(waits.Gate))
 async def show(id: str, who: Who, house: House) -> Any:
     """A gate that concerns the caller; the administrator sees all."""
     found, now = await house.store.read(_shown, id, who.as_(None))
-    return wire.gate(found, now)
+    return wire.gate(found, now, whole=_all(who))
 
 
 @router.put("/{id}/resolution", responses=shaped(waits.Gate) | documented(409, 413))
@@ -76,7 +76,7 @@ async def resolve(id: str, body: GateEnd, request: Request, who: Who, house: Hou
 
     def verb(work: Work) -> wire.Document:
         end = gates.withdraw if body.withdraw else gates.resolve
-        return wire.gate(end(work, id, by=by, reason=body.reason), work.now)
+        return wire.gate(end(work, id, by=by, reason=body.reason), work.now, whole=_all(who))
 
     return await write(house, request, who, key, verb, lane=id)
 
@@ -89,7 +89,7 @@ async def add_waiter(
     by = who.as_(body.by) or ADMINISTRATOR
 
     def verb(work: Work) -> wire.Document:
-        return wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now)
+        return wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now, whole=_all(who))
 
     return await write(house, request, who, key, verb, lane=id)
 
@@ -100,3 +100,8 @@ def _page(reader: Reader, **wanted: Any) -> tuple[list[Gate], Instant]:
 
 def _shown(reader: Reader, id: str, me: str | None) -> tuple[Gate, Instant]:
     return gates.show(reader, id, as_=me), reader.now
+
+
+def _all(who: Principal) -> bool:
+    """Whether somebody may see the command that a gate runs."""
+    return not isinstance(who, Acting)

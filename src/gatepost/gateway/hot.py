@@ -201,8 +201,11 @@ def _own_words(name: str, body: PushBody, type: Type, header: str | None) -> tup
     """
     if type in _OURS:
         raise Refused(f"an event of the type {type.value!r} comes from Gatepost itself", hint="push a mail or an event")
-    if body.dedup_key is not None and body.dedup_key.partition(":")[0] in _OUR_KEYS:
-        raise Refused(f"the dedup key {body.dedup_key[:60]!r} is one of Gatepost's own", hint="begin it otherwise")
+    ours = body.dedup_key is not None and (
+        body.dedup_key.partition(":")[0] in _OUR_KEYS or body.dedup_key.startswith(intake.ALERTS)
+    )
+    if ours:
+        raise Refused(f"the dedup key {body.dedup_key!r:.60} is one of Gatepost's own", hint="begin it otherwise")
     source = name if body.source in (None, "", name) else f"{name}/{body.source}"
     return source, body.dedup_key or (f"http:{name}:{header}" if header is not None else None)
 

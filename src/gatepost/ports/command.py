@@ -23,9 +23,10 @@ class Ran:
 
     @property
     def said(self) -> str:
-        """The first line that it wrote, for people."""
-        lines = (line.strip() for line in (*self.stdout.splitlines(), *self.stderr.splitlines()))
-        return next((line for line in lines if line), "")
+        """The first line that it wrote, for people: what cannot be printed is left out."""
+        lines = (*self.stdout.splitlines(), *self.stderr.splitlines())
+        plain = ("".join(filter(str.isprintable, line)).strip() for line in lines)
+        return next((line for line in plain if line), "")
 
 
 class Commands(Protocol):

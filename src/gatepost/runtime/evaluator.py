@@ -15,14 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
+
 from gatepost.actions import gates
 from gatepost.core import gate as rules
 from gatepost.core.gate import Check, Gate, GateKind, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports.command import NOT_FOUND, Commands, Ran
 from gatepost.ports.store import Reader, Store
 from gatepost.ports.transport import Signal
+
+log = structlog.get_logger("gatepost.evaluator")
 
 #: gates looked at side by side
 _AT_ONCE: Final = 8
@@ -47,10 +52,24 @@ class Evaluator:
         """Look at what is due; return in how many seconds there is more."""
         hold = self.limit + 30 * SECOND
         while taken := await self.store.run(gates.take, hold=hold, limit=_AT_ONCE, lane="gates"):
-            sights = await asyncio.gather(*map(self._see, taken))
-            for gate, sight in zip(taken, sights, strict=True):
-                await self.store.run(gates.looked, gate.id, sight, again_in=self.interval, lane="gates")
+            await asyncio.gather(*map(self._look_at, taken))
         return await self.store.read(_wait)
+
+    async def _look_at(self, gate: Gate) -> None:
+        """Look at one gate, and say what was seen: whatever goes wrong with it is its own trouble, not the others'."""
+        try:
+            sight = await self._see(gate)
+        except Unavailable:
+            raise
+        except Exception as error:
+            log.exception("gate could not be looked at", gate=gate.id)
+            sight = Troubled(f"it could not be looked at: {type(error).__name__}")
+        try:
+            await self.store.run(gates.looked, gate.id, sight, again_in=self.interval, lane="gates")
+        except Unavailable:
+            raise
+        except GatepostError as error:
+            log.warning("what a gate has come to cannot be written", gate=gate.id, reason=error.message)
 
     async def _see(self, gate: Gate) -> Sight:
         assert gate.awaits is not None

@@ -76,7 +76,7 @@ class Herald:
 
 def _gate(reader: Reader, id: str) -> tuple[Collection[str], wire.Document]:
     gate = gates.show(reader, id)
-    return gate.concerned, wire.gate(gate, reader.now)
+    return gate.concerned, wire.gate(gate, reader.now, whole=False)
 
 
 def _decision(reader: Reader, id: str) -> tuple[Collection[str], wire.Document]:

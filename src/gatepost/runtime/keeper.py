@@ -8,11 +8,16 @@ what is due. It writes only when something is due.
 
 from typing import Final
 
+import structlog
+
 from gatepost.actions import endings
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
+from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports.store import Reader, Store
 from gatepost.ports.transport import Signal
+
+log = structlog.get_logger("gatepost.keeper")
 
 #: seconds to sleep at most
 LONGEST: Final = 5.0
@@ -37,13 +42,36 @@ class Keeper:
             self._watched = watched
             if wait > 0:
                 return wait
-            if not await self._store.run(endings.settle, lane="gates"):
-                return _SHORTEST
+            settled, stuck = await self._settled()
+            if not settled:
+                return LONGEST if stuck else _SHORTEST
+
+    async def _settled(self) -> tuple[int, bool]:
+        """
+        End what is over: together, as nearly always can be done; else one by one, so that each stands for itself.
+        Return how many have ended, and whether any could not be.
+        """
+        try:
+            return await self._store.run(endings.settle, lane="gates"), False
+        except Unavailable:
+            raise
+        except GatepostError:
+            settled = 0
+        for id in await self._store.run(endings.over, lane="gates"):
+            try:
+                settled += await self._store.run(endings.settle, only=id, lane="gates")
+            except Unavailable:
+                raise
+            except GatepostError as error:
+                log.warning("gate cannot be ended", gate=id, reason=error.message)
+        return settled, True
 
     def wakes(self, signal: Signal) -> bool:
         """Whether a signal says that there may be something to end before the next look."""
         if not isinstance(signal, Ring):
             return False
+        if signal.recipient == "*":
+            return bool(self._watched)
         return signal.recipient.startswith("gate:") or signal.recipient in self._watched
 
 
