@@ -2,12 +2,13 @@
 Where things are kept: the home, and the gateway that runs in it. Nothing but `os` is imported for it, because every
 hook of a guest begins here.
 
-A home that was only come across counts if it belongs to this user or to the system; one that was named is trusted as
-it is.
+A home that was only come across counts if it belongs to this user or to the system, the link to it as well where it is
+reached by one, and if nobody else can write to it; one that was named is trusted as it is.
 """
 
 import os
 import sys
+from stat import S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,33 +18,68 @@ VARIABLE = "GATEPOST_HOME"
 NAME = ".gatepost"
 
 
-def find(environ: "Mapping[str, str]") -> tuple[str, str]:
-    """`GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them."""
+def find(environ: "Mapping[str, str]", start: str | None = None) -> tuple[str, str]:
+    """
+    `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them. `start` is
+    where to look instead of the working directory, which may be gone (FileNotFoundError, where it is needed).
+    """
     if named := environ.get(VARIABLE):
-        return os.path.join(os.getcwd(), os.path.expanduser(named)), VARIABLE
-    folder = os.getcwd()
+        named = os.path.expanduser(named)
+        return named if os.path.isabs(named) else os.path.join(start or os.getcwd(), named), VARIABLE
+    folder = start or os.getcwd()
     while True:
         found = os.path.join(folder, NAME)
         if os.path.isdir(found):
-            if not trusted(found):
+            if wrong := _wrong(found):
                 from gatepost.errors import Refused
 
-                raise Refused(
-                    f"{found!r} belongs to another user", hint=f"set {VARIABLE}={found} to use it all the same"
-                )
+                raise Refused(f"{found!r} {wrong}", hint=f"set {VARIABLE}={found} to use it all the same")
             return found, "found upwards from the working directory"
         if folder == (folder := os.path.dirname(folder)):
             return os.path.join(_data_directory(environ), "gatepost"), "default"
 
 
+def _wrong(found: str) -> str | None:
+    if not trusted(found):
+        return "belongs to another user"
+    return "can be written to by others" if _shared(os.stat(found)) else None
+
+
+def _shared(found: os.stat_result) -> bool:
+    """Whether others may write to it: all of them, or a group that this user is not in."""
+    if not hasattr(os, "getuid"):
+        return False
+    groups = {0, os.getegid(), *os.getgroups()}
+    return bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid not in groups))
+
+
 def trusted(path: str, like: str | None = None) -> bool:
-    """Whether it belongs to this user, to the system, or to whoever owns what it is `like`."""
+    """Whether it, and what it points to, belong to this user, to the system, or to whoever owns what it is `like`."""
+    return _owned(os.lstat(path), like) and _owned(os.stat(path), like)
+
+
+def read(path: str, like: str) -> bytes:
+    """What a file holds that is `trusted`; OSError if it is not, or is no regular file: nobody waits for a pipe."""
+    with open(path, "rb", opener=_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not S_ISREG(found.st_mode):
+            raise OSError("it is not a regular file")
+        if not _owned(found, like):
+            raise PermissionError("it belongs to another user")
+        return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _owned(found: os.stat_result, like: str | None) -> bool:
     if not hasattr(os, "getuid"):
         return True
     owners = {0, os.getuid()}
     if like is not None and os.path.exists(like):
         owners.add(os.stat(like).st_uid)
-    return os.stat(path).st_uid in owners
+    return found.st_uid in owners
 
 
 def _data_directory(environ: "Mapping[str, str]") -> str:

@@ -8,6 +8,7 @@ files, variables, installed packages, this code), that is read and nothing else 
 
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import chain, visit, wire
 from gatepost.hooks.chain import Handler, Listed, Wait
 from gatepost.hooks.desk import Desk, Rules
-from gatepost.hooks.occasion import Answer, nothing
+from gatepost.hooks.occasion import Answer, Occasion, nothing
 from gatepost.hooks.session import Session
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ DIGESTS: Final = ".hooks"
 _MOST: Final = 20
 #: seconds that a hook waits for a store that another process writes to
 BUSY: Final = 1.0
+#: digits of a number that is read as one: Python refuses more, and nobody here calculates with them
+_LONGEST_NUMBER: Final = 1_000
 #: variables that change nothing of what is written down
 _AGENT: Final = "GATEPOST_AGENT"
 _INDIFFERENT: Final = {"GATEPOST_DEBUG", "GATEPOST_NIGHTLY", "GATEPOST_HOME", _AGENT}
@@ -104,9 +107,13 @@ class Porch:
         """Answer a hook. What it yields is to be waited for, what it returns is to be said."""
         notes: list[str] = []
         known = self._known_or_told(hook, notes)
-        occasion = wire.parse(hook.host, hook.event, _payload(hook.told, notes))
+        unread: list[str] = []
+        occasion = wire.parse(hook.host, hook.event, payload(hook.told, unread))
+        notes += unread
         if not occasion.session:
-            return Said(answer=_noted(Answer(), [*notes, "the host has named no session"]))
+            notes.append("the host has named no session")
+            why = next(iter(unread), notes[-1])
+            return Said(answer=_noted(self._unlooked(occasion, why, notes), notes))
         occasion = replace(occasion, cwd=occasion.cwd or hook.cwd)
         desk = self.desk(occasion.session, known)
         desk.notes += notes
@@ -118,6 +125,16 @@ class Porch:
             verdict.unprinted()
             raise
         return Said(answer=_noted(answer, desk.notes), printed=verdict.printed, unprinted=verdict.unprinted)
+
+    def _unlooked(self, occasion: Occasion, why: str, notes: list[str]) -> Answer:
+        """What to say where nobody can tell whose hook it is: what is to hold in any case, holds."""
+        from gatepost.hooks import gates
+
+        try:
+            return wire.render(occasion, gates.unlooked(self._home, occasion.event, why, notes.append))
+        except Unavailable as error:
+            notes.append(error.message)
+            return Answer()
 
     def known(self, environ: Mapping[str, str], tell: Callable[[str], None]) -> Known:
         """What is set, and installed; a GatepostError if what is set makes no sense."""
@@ -168,7 +185,9 @@ class Porch:
             return self.known(hook.environ, notes.append)
         except GatepostError as error:
             notes.append(error.message)
-            return None
+        except OSError as error:  # a path is relative to where we are, and that is gone
+            notes.append(f"what is set cannot be read: {error}")
+        return None
 
     def desk(self, session: str, known: Known | None) -> Desk:
         """What handlers have before them; without what is known, only what is in the session's files."""
@@ -184,10 +203,12 @@ class Porch:
             waiting=lambda: _waiting(known.spool, session),
         )
 
-    def _reach(self, known: Known) -> "Store | None":
+    def _reach(self, known: Known) -> "Store":
         """The store, if it is a SQLite file that is there; it is neither made nor migrated by a hook."""
-        if known.file is None or not os.path.exists(known.file):  # noqa: PTH110 (a string as it is)
-            return None
+        if known.file is None:
+            raise Unavailable(f"without a gateway a hook reaches only a SQLite store, and {known.store!r} is none")
+        if not os.path.exists(known.file):  # noqa: PTH110 (a string as it is)
+            raise Unavailable(f"the store {known.store!r} is not there")
         from gatepost.adapters.stores.sqlite import SqliteStore
         from gatepost.core.limits import Limits
         from gatepost.tables import statements, versions
@@ -201,12 +222,39 @@ class Porch:
         return store
 
 
-def _payload(told: str, notes: list[str]) -> object:
-    try:
-        return json.loads(told)
-    except (ValueError, RecursionError):
-        notes.append("what the host has written to stdin is not JSON")
-        return None
+def payload(told: str, notes: list[str]) -> object:
+    """What the host has told, as far as it can be read; None if it cannot, and a note says so."""
+    told = told.removeprefix("\ufeff")
+    with suppress(ValueError):
+        try:
+            return json.loads(told, parse_int=_whole)
+        except RecursionError:
+            document = json.loads(_outermost(told), parse_int=_whole)
+            notes.append("what the host has written to stdin is nested too deeply; only what is outermost is read")
+            return document
+    notes.append("what the host has written to stdin is not JSON")
+    return None
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits) < _LONGEST_NUMBER else digits
+
+
+def _outermost(told: str) -> str:
+    """A JSON object with null for whatever is nested in it; ValueError if its brackets do not match."""
+    kept, depth, since = "", 0, 0
+    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', told, re.DOTALL):
+        if token[0] in "[{":
+            depth += 1
+            if depth == 2:
+                kept += told[since : token.start()] + "null"
+        elif token[0] in "]}":
+            depth -= 1
+            if depth == 1:
+                since = token.end()
+    if depth:
+        raise ValueError("brackets do not match")
+    return kept + told[since:]
 
 
 def _noted(answer: Answer, notes: Iterable[str]) -> Answer:
@@ -237,10 +285,12 @@ def _key(home: Path, environ: Mapping[str, str]) -> _Key:
         if name.startswith("GATEPOST_") and name not in _INDIFFERENT
     )
     if given:  # it may name a path
-        given.append(os.getcwd())  # noqa: PTH109 (a string will do)
+        with suppress(FileNotFoundError):
+            given.append(os.getcwd())  # noqa: PTH109 (a string will do)
     files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", f"{__file__[:-8]}settings/declared.py")
     # not what was given itself: there may be secrets in it
-    return [zlib.crc32("\0".join(given).encode()), sys.version, *map(_stamp, files), *map(_stamp, sys.path[1:])]
+    environment = zlib.crc32("\0".join(given).encode(errors="surrogatepass"))
+    return [environment, sys.version, *map(_stamp, files), *map(_stamp, sys.path[1:])]
 
 
 def _stamp(path: str) -> list[Any]:

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -18,7 +20,8 @@ from tests.acceptance.conftest import attended
 from tests.acceptance.office import PROGRAM, Ended, Office
 from tests.acceptance.test_bad_input import OTHERS, PUSHES
 from tests.gateways import Served, served
-from tests.uplinks import running
+from tests.servers import until
+from tests.uplinks import Running, running
 
 #: what is wrong with commands that the tests of bad input do not know
 WRONG = [
@@ -318,6 +321,27 @@ def test_up_and_down(office: Office) -> None:
         assert gateway.process.returncode == 0
         assert not (office.home / notice.NAME).exists()
     assert len(office.done("inbox", "drain", "--to", "analyst", "--json").json) == 3
+
+
+@pytest.mark.parametrize("leave", [Running.stop, Running.kill])
+def test_two_in_one_home(office: Office, leave: Callable[[Running], None]) -> None:
+    """Commands and hooks find the first while it is there, whoever else comes and goes, and then the other one."""
+    often = {"GATEPOST_JANITOR__INTERVAL": "1s"}
+    with running(office.home, **often) as first:
+        posted = notice.read(office.home)
+        with running(office.home, **often) as passing:
+            assert notice.read(office.home) == posted
+            leave(passing)
+        assert notice.read(office.home) == posted
+        with running(office.home, **often) as second:
+            leave(first)
+            until(lambda: notice.read(office.home) is not None, "the second has put up its notice")
+            found = notice.read(office.home)
+            assert found is not None
+            assert (found.url, found.pid) == (second.url, second.process.pid)
+            assert found.socket is not None
+            with socket.socket(socket.AF_UNIX) as line:
+                line.connect(found.socket)
 
 
 @pytest.mark.parametrize("road", ["alone", "through a gateway"])

@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.office import ROADS, Ended, Office
+from gatepost.cli import hook as hook_command
+from gatepost.gateway import doorstep
+from gatepost.hooks.session import Session
+from tests.acceptance.office import PROGRAM, ROADS, Ended, Office
 
 #: all that a hook imports beside what every Python has, where a gateway answers it
 HANDFUL = {
@@ -126,10 +129,12 @@ def test_a_gateway_that_makes_no_sense_is_done_without(office: Office, answer: b
     assert ended.err.startswith("gatepost: the gateway did not answer: ")
 
 
-def test_a_gateway_that_hangs_is_done_without(office: Office) -> None:
+@pytest.mark.parametrize(("event", "patience"), [("SessionStart", "_PATIENCE"), ("SessionEnd", "_AT_THE_END")])
+def test_a_gateway_that_hangs_is_done_without(office: Office, event: str, patience: str) -> None:
     office.done("inbox", "push", "--to", "analyst", "tea")
     program = (
-        "import sys; from gatepost.cli import hook; hook._PATIENCE = 0.05; sys.exit(hook.answer(['SessionStart']))"
+        "import sys; from gatepost.cli import hook; hook._PATIENCE = hook._AT_THE_END = 600;"
+        f"hook.{patience} = 0.05; sys.exit(hook.answer(['{event}']))"
     )
     with gateway(office):  # nobody takes the line
         ended = subprocess.run(
@@ -138,9 +143,10 @@ def test_a_gateway_that_hangs_is_done_without(office: Office) -> None:
             capture_output=True,
             env=os.environ | office.environ | {"GATEPOST_AGENT": "analyst"},
             cwd=office.here,
+            timeout=60,
             check=True,
         )
-    assert b"tea" in ended.stdout
+    assert (b"tea" in ended.stdout) is (event == "SessionStart")
     assert ended.stderr == b"gatepost: the gateway did not answer: timed out\n"
 
 
@@ -149,6 +155,116 @@ def test_an_old_notice_is_not_minded(office: Office) -> None:
     assert hook(office, "SessionStart").err == ""
     (office.home / "gateway.json").write_text("{")
     assert hook(office, "SessionStart").err == ""
+
+
+def test_a_gateway_has_time_for_two_signs_of_life() -> None:
+    assert 2 * doorstep._BEAT < hook_command._PATIENCE < 5
+    assert hook_command._AT_THE_END <= 2
+
+
+class TestSomebodyElses:
+    """What others may have put into the home is not believed, and not waited for."""
+
+    def test_a_notice_that_is_no_file(self, office: Office) -> None:
+        os.mkfifo(office.home / "gateway.json")
+        ended = hook(office, "SessionStart")
+        assert "gateway.json' is not believed: it is not a regular file" in ended.err
+
+    def test_a_notice_that_is_too_deep(self, office: Office) -> None:
+        (office.home / "gateway.json").write_text("[" * 100_000)
+        assert hook(office, "SessionStart").err == ""
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="giving files away takes root")
+    @pytest.mark.parametrize("name", ["gateway.json", "gateway.sock"])
+    def test_a_notice_or_socket_of_another_user(self, office: Office, name: str) -> None:
+        office.done("inbox", "push", "--to", "analyst", "tea")
+        with gateway(office):
+            os.chown(office.home / name, 1234, 1234)
+            ended = hook(office, "SessionStart")
+        assert "tea" in ended.out
+        assert "belongs to another user" in ended.err
+        assert "did not answer" not in ended.err
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="giving files away takes root")
+    def test_gates_of_another_user(self, office: Office) -> None:
+        office.done("gate", "register", "tested")
+        os.chown(office.home / "gates.json", 1234, 1234)
+        ended = hook(office, "Stop")
+        assert "block" not in ended.out
+        assert "gates.json' cannot be read: it belongs to another user" in ended.err
+
+
+class TestPayloads:
+    """A gate that is to hold in any case is not passed by telling what cannot be read."""
+
+    DEEP = "[" * 2_000 + "]" * 2_000
+
+    @pytest.fixture
+    def careful(self, office: Office) -> Office:
+        (office.home / "gates.json").write_text('[{"name": "careful", "hook": "PreToolUse", "closed": true}]')
+        return office
+
+    def denied(self, office: Office, stdin: str, event: str = "PreToolUse") -> str:
+        ended = office.process("hook", event, stdin=stdin.encode(), GATEPOST_AGENT="analyst")
+        assert ended.code == 0
+        return str(ended.json["hookSpecificOutput"]["permissionDecisionReason"]) if ended.out else ""
+
+    @pytest.mark.parametrize(
+        "stdin",
+        [
+            '\ufeff{"session_id": "s-1"}',
+            '{"session_id": "s-1", "n": ' + "1" * 4_301 + "}",
+            '{"a": ' + DEEP + ', "b": "]}\\"", "session_id": "s-1", "tool_input": {"x": [1, {}]}}',
+        ],
+        ids=["mark", "digits", "depth"],
+    )
+    def test_what_is_unusual_is_read(self, careful: Office, stdin: str) -> None:
+        assert self.denied(careful, stdin) == "careful: it is not marked"
+        Session(careful.home, "s-1").mark("careful")
+        assert self.denied(careful, stdin) == ""
+
+    @pytest.mark.parametrize("stdin", ["", '{"session_id": "s-1"', DEEP[:-1], "\ufeff\ufeff{}"])
+    def test_what_cannot_be_read_does_not_pass(self, careful: Office, stdin: str) -> None:
+        why = "careful: it cannot be looked at: what the host has written to stdin is not JSON"
+        assert self.denied(careful, stdin) == why
+        assert self.denied(careful, stdin, "PostToolUse") == ""
+        (careful.home / "gates.json").write_text('[{"name": "careful", "hook": "PreToolUse"}]')
+        assert self.denied(careful, stdin) == "", "that one fails open"
+
+    def test_nor_does_a_host_that_names_no_session(self, careful: Office) -> None:
+        assert self.denied(careful, "{}") == "careful: it cannot be looked at: the host has named no session"
+
+
+class TestSurroundings:
+    def gone(self, office: Office, stdin: bytes, **environ: str) -> Ended:
+        """Run a hook in a folder that is not there any more."""
+        script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+        env = {**os.environ, **office.environ, "GATEPOST_AGENT": "analyst", **environ}
+        ended = subprocess.run(
+            ["sh", "-c", script, "sh", *PROGRAM, "hook", "SessionStart"],
+            input=stdin,
+            capture_output=True,
+            env={name: value for name, value in env.items() if value},
+            cwd=office.here,
+            check=True,
+        )
+        return Ended(0, ended.stdout.decode(), ended.stderr.decode())
+
+    def test_a_working_directory_that_is_gone(self, office: Office, tmp_path: Path) -> None:
+        office.done("inbox", "push", "--to", "analyst", "tea")
+        project = tmp_path / "project"
+        project.mkdir()
+        (project / ".gatepost").symlink_to(office.home)
+        found = self.gone(office, told(cwd=str(project)), GATEPOST_HOME="")
+        assert "tea" in found.out
+        office.done("inbox", "push", "--to", "analyst", "cake")
+        assert "cake" in self.gone(office, told(), GATEPOST_HOME=str(office.home)).out
+
+    def test_a_variable_that_is_no_text(self, office: Office) -> None:
+        office.done("inbox", "push", "--to", "analyst", "tea")
+        ended = hook(office, "SessionStart", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame-\udcff")
+        assert "tea" in ended.out
+        assert ended.err == ""
 
 
 class TestHandlers:

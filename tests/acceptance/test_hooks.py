@@ -11,6 +11,7 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,7 +157,7 @@ def test_out_of_a_file_that_somebody_changed(gatepost: Office, host: str, name: 
     assert "// mine" in left or "# mine" in left
     for kept in ("do not touch", "trailing comma", "guard.sh", "afplay", "lint.sh", "notify.sh", "# the servers"):
         assert (kept in FOUND[host, name]) == (kept in left)
-    assert len(saved(file)) == 1, "what it was before is still kept"
+    assert saved(file) == []
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -173,6 +174,53 @@ def test_where_there_was_no_file_there_is_none_again(gatepost: Office, tmp_path:
     gone = gatepost.done("hooks", "uninstall", "--host", host)
     assert gone.err == "it had nothing but our entries in it, and is gone\n"
     assert list(file.parent.iterdir()) == []
+
+
+def test_what_was_there_last_counts(gatepost: Office) -> None:
+    """A file that was there, then was not, then was: uninstalling gives back what the last install found."""
+    file = gatepost.here / "a.json"
+    file.write_text("{}\n")
+    for there in (True, False, True):
+        if there:
+            file.write_text("{}\n")
+        else:
+            file.unlink()
+        gatepost.done("hooks", "install", "--file", "a.json")
+        assert len(saved(file)) == 1
+    file.unlink()
+    gatepost.done("hooks", "install", "--file", "a.json")
+    gatepost.done("hooks", "uninstall", "--file", "a.json")
+    assert list(gatepost.here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "left"),
+    [
+        ('{"hooks": {"Stop": [], "PreToolUse": []}}', {"Stop": [], "PreToolUse": []}),
+        ('{"hooks": {}}', {}),
+        ('{"model": "opus"}', None),
+        (None, None),
+    ],
+)
+def test_what_was_empty_before_is_so_again_and_what_was_not_there_is_gone(
+    gatepost: Office, before: str | None, left: dict[str, Any] | None
+) -> None:
+    file = gatepost.here / "a.json"
+    if before is not None:
+        file.write_text(before)
+    for _ in range(2):  # also after it was put in again
+        gatepost.done("hooks", "install", "--file", "a.json")
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"theirs": 1}).replace("hook Stop", "hook  Stop"))
+    gatepost.done("hooks", "uninstall", "--file", "a.json")
+    assert json.loads(file.read_text()).get("hooks") == left
+    assert saved(file) == []
+
+
+def test_what_may_have_been_empty_before_is_left(gatepost: Office) -> None:
+    file = gatepost.here / "a.json"
+    file.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gatepost hook Stop"}]}]}}')
+    gatepost.done("hooks", "uninstall", "--file", "a.json")
+    assert json.loads(file.read_text()) == {"hooks": {"Stop": []}}
 
 
 def test_scopes_and_the_folders_that_variables_name(gatepost: Office, tmp_path: Path) -> None:

@@ -190,6 +190,12 @@ def elsewhere(home: Home) -> Iterator[None]:
 
 
 @contextmanager
+def garbage(home: Home) -> Iterator[None]:
+    home.environ["GATEPOST_STORE"] = "garbage"
+    yield
+
+
+@contextmanager
 def misconfigured(home: Home) -> Iterator[None]:
     (home.folder / "gatepost.toml").write_text("[inbox\nremember = ")
     yield
@@ -244,8 +250,9 @@ FAULTS: dict[Fault, bool] = {
     somebody_elses: True,
     of_the_future: True,
     empty: True,
-    gone: False,
-    elsewhere: False,
+    gone: True,
+    elsewhere: True,
+    garbage: True,
     misconfigured: True,
     misset: True,
     full: True,

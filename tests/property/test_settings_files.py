@@ -5,6 +5,7 @@ back, byte for byte, or without them if somebody changed it since.
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -79,7 +80,7 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     wanted = entries.wanted(host, PROGRAM)
     hooks = value.get("hooks", {"": [0]})
     assume(value and hooks and all(hooks.get(event, [0]) for event in wanted))
-    assert merge.strip(merge.add(text, host, wanted), host) == text
+    assert merge.strip(merge.add(text, host, wanted), host, value) == text
 
 
 @given(files(older=True), st.text(max_size=4), st.booleans())
@@ -95,7 +96,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
         assert root is not None
         box = root if at_root else root.get("hooks")
         assert box is not None
-        changed = jsonc.append(changed, box, ["theirs"], key=key)
+        changed = jsonc.append(changed, box, (key, ["theirs"]))
         path.write_bytes(changed.encode())
         assert not install.uninstall(path, host).restored
         left = path.read_bytes().decode()
@@ -179,6 +180,32 @@ def _listed(text: str) -> dict[str, Any]:
     hooks = document.pop("hooks", {})
     state = hooks.pop("state", None)
     return document | {"state": state, "hooks": hooks}
+
+
+def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be of several megabytes, and a host of thousands of projects."""
+    read: list[int] = []
+
+    def counted(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+        def parsed(text: str) -> Any:
+            read.append(len(text))
+            return parse(text)
+
+        return parsed
+
+    monkeypatch.setattr(jsonc, "parse", counted(jsonc.parse))
+    wanted = entries.wanted("claude", PROGRAM)
+    text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*wanted, "PreToolUse"]}}, indent=2)
+    added = merge.add(text, "claude", wanted)
+    assert merge.strip(added, "claude") == text
+    assert len(read) == 2
+    read.clear()
+
+    monkeypatch.setattr(toml, "parse", counted(toml.parse))
+    text = "".join(f'[projects."/home/{number}"]\ntrust_level = "trusted"\n\n' for number in range(100))
+    added = toml.add(text, entries.wanted("codex", PROGRAM))
+    assert toml.strip(added) == text
+    assert len([size for size in read if size > len(text) / 2]) == 3
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,22 @@ async def test_a_hook_that_goes_away_is_let_be(tmp_path: Path) -> None:
         await given_back.wait()
 
 
+async def test_a_hook_that_hung_up_before_its_turn_is_not_received(tmp_path: Path) -> None:
+    """As after a halt of the whole gateway: its host has long gone on, so it must neither count nor change anything."""
+    received: list[str] = []
+
+    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> None:
+        received.append(occasion.session)
+
+    async with opened(tmp_path, Handler(name="notes", priority=1, events=None, handle=handle)) as step:
+        told = {"v": 1, "op": "hook", "argv": ["Stop"], "cwd": str(tmp_path), "stdin": '{"session_id": "late"}'}
+        with socket.socket(socket.AF_UNIX) as line:  # all of it before the gateway gets to run
+            line.connect(step.path)
+            line.sendall(json.dumps({**told, "env": {"GATEPOST_STORE": step.url}}).encode() + b"\n")
+        await step.hook("Stop", "in-time")
+    assert received == ["in-time"]
+
+
 @pytest.mark.parametrize(
     ("line", "error"),
     [
@@ -277,6 +293,14 @@ async def test_a_hook_on_another_store_is_not_answered_here(step: Step) -> None:
     line = await step.call("Stop", GATEPOST_STORE="sqlite:////elsewhere/gatepost.db")
     assert "this gateway is on the store" in (await line.heard())["error"]
     await line.end()
+
+
+async def test_relative_paths_start_from_where_the_hook_is(step: Step) -> None:
+    (step.home / "mine").mkdir()
+    (step.home / "mine" / "s-1.jsonl").write_text('{"id": "1", "content": "tea"}\n')
+    paths = {"GATEPOST_STORE": "sqlite:///gatepost.db", "GATEPOST_SPOOL__PATH": "mine/<session>.jsonl"}
+    assert Path.cwd() != step.home
+    assert "tea" in (await step.hook("SessionStart", **paths))["stdout"]
 
 
 async def test_what_is_set_wrong_is_said_and_lets_go(step: Step) -> None:

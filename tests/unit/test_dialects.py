@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from gatepost.errors import Invalid
 from gatepost.hooks import wire
+from gatepost.hooks.chain import Handler
+from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
+from gatepost.porch import Hook, Porch
 from tests.hosts import SPECIFIC, hear
 from tests.property.texts import texts, values
 
@@ -193,8 +196,24 @@ def test_cursor_is_not_made_to_go_on_past_its_limit_or_after_a_person_broke_off(
         assert wire.render(broken, Verdict(block="Not yet.")).stdout == ""
 
 
-def test_cursor_runs_the_hooks_of_claude_code_too_and_those_take_nothing() -> None:
-    assert not wire.can_show(wire.parse("claude", "UserPromptSubmit", {"cursor_version": "3.7.21"}))
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd"])
+def test_cursor_runs_the_hooks_of_claude_code_too_and_those_do_nothing(event: str, tmp_path: Path) -> None:
+    told = {"session_id": "s-1", "cursor_version": "3.7.21"}
+    occasion = wire.parse("claude", event, told)
+    assert not wire.can_show(occasion)
+    assert wire.render(occasion, Verdict(block="Not yet.", context="tea", warnings=("look",))) == Answer()
+    assert wire.parse("codex", event, told).session == "s-1"
+
+    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict:
+        raise AssertionError("it is not asked")
+
+    porch = Porch(tmp_path, handlers=[Handler(name="asked", priority=1, events=None, handle=handle)])
+    hook = Hook(event=event, host="claude", told=json.dumps(told), environ={}, cwd=str(tmp_path))
+    with pytest.raises(StopIteration) as ended:
+        next(porch.receive(hook))
+    answer = ended.value.value.answer
+    assert (answer.stdout, answer.exit) == ("", 0)
+    assert not (tmp_path / "sessions").exists()
 
 
 def test_where_it_is_and_what_was_said_is_read_from_either_word() -> None:

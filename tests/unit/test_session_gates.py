@@ -214,6 +214,59 @@ class TestClosed:
         guest.clock.advance("5 minutes")
         assert guest.stop().block is None, "it was seen open"
 
+    @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+    def test_one_of_the_store_at_the_first_stop(self, guest: Guest, event: str) -> None:
+        assert guest.store is not None
+        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        guest.hook(event, source="startup")
+        guest.store = None
+        assert "Sign-off" in (guest.stop().block or "")
+
+    def test_that_it_was_forgotten_is_told(self, guest: Guest) -> None:
+        path = guest.session.folder / "state.json"
+        path.write_bytes(path.read_bytes()[:-9])
+        guest.store = None
+        assert guest.stop().silent
+        assert any("damaged" in note for note in guest.notes)
+
+    @pytest.mark.parametrize("damage", ['"hint": []', '"closed": "yes"', '"name": 7', '"hook": "Never"', '"tea": 1'])
+    def test_one_of_the_session_that_is_damaged_in_the_list(self, alone: Guest, damage: str) -> None:
+        session_gates.register(alone.home, SessionGate(name="signed", closed=True))
+        alone.stop()
+        damaged = '{"name": "signed", "closed": true, ' + damage + "}"
+        (alone.home / "gates.json").write_text(f'[{damaged}, {{"name": "tested"}}, 7]')
+        for _ in range(2):
+            assert alone.stop().block == "tested: it is not marked\nsigned: it is not marked"
+            assert sum("is passed over" in note for note in alone.notes) == 2
+        another = Guest(alone.home, id="another")
+        assert another.stop().block == "tested: it is not marked"
+        assert set(another.notes) == set(alone.notes)
+        before = (alone.home / "gates.json").read_bytes()
+        with pytest.raises(Unavailable, match="cannot be read"):
+            session_gates.register(alone.home, SessionGate(name="said"))
+        assert (alone.home / "gates.json").read_bytes() == before
+
+    def test_one_that_is_kept_when_looking_fails_altogether(
+        self, guest: Guest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert guest.store is not None
+        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        for name in ("signed", "marked"):
+            session_gates.register(guest.home, SessionGate(name=name, closed=True))
+        guest.session.mark("marked")
+        guest.stop()
+
+        def broken(_: Path) -> None:
+            raise AttributeError("a fault of ours")
+
+        monkeypatch.setattr(session_gates, "readable", broken)
+        held = guest.stop()
+        assert "Sign-off" in (held.block or "")
+        assert "signed: it is not marked" in (held.block or "")
+        assert "marked: " not in (held.block or "").replace("not marked", "")
+        assert held.closed
+        assert "the gates cannot be looked at: a fault of ours" in guest.notes
+
     def test_one_of_the_session_while_the_list_cannot_be_read(self, alone: Guest) -> None:
         session_gates.register(alone.home, SessionGate(name="signed", closed=True))
         session_gates.register(alone.home, SessionGate(name="tested"))
@@ -237,6 +290,38 @@ class TestClosed:
         assert guest.store is not None
         guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
         assert [guest.stop().block is not None for _ in range(5)] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreToolUse"])
+def test_a_list_that_cannot_be_read_is_told_of_each_time(alone: Guest, event: str) -> None:
+    os.mkfifo(alone.home / "gates.json")
+    for _ in range(2):
+        alone.hook(event)
+        assert any("gates.json' cannot be read: it is not a regular file" in note for note in alone.notes)
+
+
+class TestLinks:
+    """A session's folder that is somewhere else is not ours."""
+
+    def test_they_are_not_followed(self, alone: Guest, tmp_path: Path) -> None:
+        session_gates.register(alone.home, SessionGate(name="signed", closed=True))
+        elsewhere = tmp_path / "elsewhere"
+        (elsewhere / "marks").mkdir(parents=True)
+        (elsewhere / "marks" / "signed").touch()
+        alone.session.folder.parent.mkdir()
+        alone.session.folder.symlink_to(elsewhere)
+        assert (alone.stop().block or "").startswith("signed: it cannot be looked at")
+        assert any("is a link" in note for note in alone.notes)
+        assert [each.name for each in elsewhere.iterdir()] == ["marks"], "nothing was written there"
+
+    def test_they_do_not_keep_old_sessions_from_being_removed(self, alone: Guest, tmp_path: Path) -> None:
+        Session.sweep(alone.home, 0, 1)  # there is nothing yet
+        alone.hook("SessionStart", source="startup")
+        folder = alone.session.folder.parent
+        (folder / "dangling").symlink_to(tmp_path / "nowhere")
+        (folder / "linked").symlink_to(tmp_path)
+        Session.sweep(alone.home, 2**62, 1)
+        assert sorted(each.name for each in folder.iterdir()) == ["dangling", "linked"]
 
 
 def test_what_was_written_by_nobody_we_know_counts_as_nothing(alone: Guest) -> None:

@@ -27,8 +27,10 @@ USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor]"
 #: an exit code that hosts report and do not act on, unlike 2
 TROUBLE = 1
 
-#: seconds in which a gateway gives a sign of life, or is taken for hung
-_PATIENCE = 10.0
+#: seconds in which a gateway gives a sign of life, or is taken for hung; it gives one every two. A host that ends waits
+#: for nobody
+_PATIENCE = 4.5
+_AT_THE_END = 2.0
 #: seconds for the last word, which nothing depends on
 _FAREWELL = 2.0
 #: seconds after which a chain that waits for something looks again
@@ -44,10 +46,15 @@ def answer(arguments: "Sequence[str]") -> int:
             return TROUBLE
         from gatepost import home as houses
 
-        home, _ = houses.find(os.environ)
+        told = None
+        try:
+            home, _ = houses.find(os.environ)
+        except FileNotFoundError:  # where we are is gone; the host may know better
+            told = _told()
+            home, _ = houses.find(os.environ, _told_cwd(told))
         if not os.path.isdir(home):  # nobody lives here
             return 0
-        told = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
+        told = _told() if told is None else told
         code = _by_gateway(home, words, told)
         return code if code is not None else _here(home, words, told)
     except KeyboardInterrupt:
@@ -59,6 +66,18 @@ def answer(arguments: "Sequence[str]") -> int:
 
             traceback.print_exc()
         return 0
+
+
+def _told() -> str:
+    return sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
+
+
+def _told_cwd(told: str) -> str | None:
+    from gatepost.porch import payload
+
+    document = payload(told, [])
+    cwd = document.get("cwd") if isinstance(document, dict) else None
+    return cwd if isinstance(cwd, str) and os.path.isabs(cwd) else None
 
 
 def _words(arguments: "Sequence[str]") -> tuple[str, str] | None:
@@ -83,18 +102,14 @@ def _by_gateway(home: str, words: tuple[str, str], told: str) -> int | None:
     """Have the gateway of this home answer; None if there is none, or it does not answer."""
     import json
 
-    try:
-        with open(os.path.join(home, "gateway.json"), "rb") as file:
-            address = json.load(file).get("socket")
-    except (OSError, ValueError, AttributeError):
-        return None
-    if not isinstance(address, str):
+    address = _address(home)
+    if address is None:
         return None
     import _socket  # what `socket` is made of; that makes enumerations of all its names, which takes as long as we do
 
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        line.settimeout(_PATIENCE)
+        line.settimeout(_AT_THE_END if words[0].lower() == "sessionend" else _PATIENCE)
         try:
             line.connect(address)
             line.sendall(json.dumps(_question(words, told)).encode() + b"\n")
@@ -102,7 +117,7 @@ def _by_gateway(home: str, words: tuple[str, str], told: str) -> int | None:
             if "error" in said:
                 raise ValueError(said["error"])
             stdout, stderr, code = said["stdout"], said["stderr"], int(said["exit"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if not isinstance(error, ConnectionRefusedError | FileNotFoundError):
                 _complain(f"the gateway did not answer: {error}")
             return None
@@ -114,6 +129,27 @@ def _by_gateway(home: str, words: tuple[str, str], told: str) -> int | None:
     return code
 
 
+def _address(home: str) -> str | None:
+    """Where the gateway of this home listens; None where it has none, or one that somebody else has put there."""
+    import json
+
+    from gatepost import home as houses
+
+    notice = os.path.join(home, "gateway.json")
+    try:
+        address = json.loads(houses.read(notice, like=home)).get("socket")
+        if isinstance(address, str) and not houses.trusted(address, like=home):
+            raise PermissionError(f"the socket {address!r} belongs to another user")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _complain(f"{notice!r} is not believed: {error}")
+        return None
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return address if isinstance(address, str) else None
+
+
 def _question(words: tuple[str, str], told: str) -> dict[str, object]:
     event, host = words
     return {
@@ -121,9 +157,17 @@ def _question(words: tuple[str, str], told: str) -> dict[str, object]:
         "op": "hook",
         "argv": [event, "--host", host],
         "env": {name: value for name, value in os.environ.items() if name.startswith("GATEPOST_")},
-        "cwd": os.getcwd(),
+        "cwd": _cwd(),
         "stdin": told,
     }
+
+
+def _cwd() -> str:
+    """The working directory; nothing if it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _line(line: "_socket.socket") -> bytes:
@@ -155,7 +199,7 @@ def _here(home: str, words: tuple[str, str], told: str) -> int:
     from gatepost.porch import Hook, Porch
 
     event, host = words
-    hook = Hook(event=event, host=host, told=told, environ=os.environ, cwd=os.getcwd())
+    hook = Hook(event=event, host=host, told=told, environ=os.environ, cwd=_cwd())
     porch = Porch(Path(home))
     out = _aside()
     try:

@@ -5,7 +5,9 @@ A line of a spool: what an agent in another program shall be told at its next ho
      "timestamp": 1707858243000, "dedup_key": "ci-run-42", "ttl_seconds": 600}
 
 These eight fields are what programs in any language write and read. Ours add one, `event`, with what else belongs to
-the event (who sent it, its data, how far it is trusted), so that it reads the same when the store is out of reach.
+the event (who sent it, its data), so that it reads the same when the store is out of reach. But for how far it is
+trusted: anybody who may write the file can write that too, so whatever a line says, it is from outside. What the store
+knows is shown as the store has it.
 
 Reading is tolerant, because a line that is refused is a line that nobody sees: what is missing or makes no sense gets
 its default (priority 2 and no expiry), and unknown types are events. Only text in which no object can be found is no
@@ -82,7 +84,6 @@ def of(event: Event) -> Entry:
             "data": event.data,
             "ref": [event.ref.type, event.ref.id] if event.ref else None,
             "route": [event.route.channel, event.route.session] if event.route else None,
-            "trust": event.trust,
             "hops": event.hops,
         },
     )
@@ -101,7 +102,7 @@ def read(line: bytes) -> tuple[list[Entry], bytes]:
 
 
 def event(entry: Entry) -> Event:
-    """The event that an entry tells of. What did not come from us is from outside, and says so."""
+    """The event that an entry tells of. It is from outside, and says so."""
     plain = Event(
         id=entry.id if _PLAIN_ID.fullmatch(entry.id) else "",
         type=Type(entry.type) if entry.type in _TYPES else Type.EVENT,
@@ -200,7 +201,6 @@ def _completed(plain: Event, more: Mapping[str, Json]) -> Event:
         data=more["data"],
         ref=Ref(_str(ref[0]), _str(ref[1])) if ref else None,
         route=Route(_str(route[0]), _str(route[1])) if route else None,
-        trust=Trust(more["trust"]),
         hops=int(more["hops"]),
     )
 

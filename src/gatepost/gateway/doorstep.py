@@ -3,9 +3,9 @@ The doorstep: a socket in the home on which hooks of this machine's guests hand 
 told what to print (`cli/hook.py` has the wire).
 
 A chain is synchronous, so each runs on a thread; but none is kept by a chain that waits: it says so, and is left alone
-until something is committed for its agent, or its time is up. A hook that goes away in the meantime is let be; when we
-go, those that wait are let go, and wait on by themselves. What was taken for a hook is acked when it says that all is
-out, and given back when the line ends without that.
+until something is committed for its agent, or its time is up. A hook that goes away in the meantime, or before its
+turn, is let be; when we go, those that wait are let go, and wait on by themselves. What was taken for a hook is acked
+when it says that all is out, and given back when the line ends without that.
 
 Every line from outside is looked at with suspicion: too long, not JSON, not ours. Then the hook is told so, and does
 without us.
@@ -13,6 +13,8 @@ without us.
 
 import asyncio
 import json
+import os
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +33,7 @@ from gatepost.hooks.chain import Handler, Listed, Wait
 from gatepost.porch import Hook, Porch, Said
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
+from gatepost.settings import anchored
 
 log = structlog.get_logger("gatepost.doorstep")
 
@@ -150,16 +153,17 @@ class Doorstep:
 
     async def _said(self, visit: Visit, gone: "asyncio.Future[bytes]", writer: asyncio.StreamWriter) -> Said | None:
         """Run a chain to its end, on threads, waiting where it wants to; None if the hook is gone by then, or we go."""
-        while True:
-            step = asyncio.get_running_loop().run_in_executor(self._running, _step, visit)
-            while not (await asyncio.wait({step}, timeout=_BEAT))[0]:
-                writer.write(b"\n")
-            found = step.result()
-            if isinstance(found, Said):
-                return found
-            if not await self._waited(found, gone, writer):
-                await self._in_turn(self._ending, visit.close)
-                return None
+        with socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno())) as line:
+            while True:
+                step = asyncio.get_running_loop().run_in_executor(self._running, _step, visit, line)
+                while not (await asyncio.wait({step}, timeout=_BEAT))[0]:
+                    writer.write(b"\n")
+                found = step.result()
+                if found is None or isinstance(found, Said):
+                    return found
+                if not await self._waited(found, gone, writer):
+                    await self._in_turn(self._ending, visit.close)
+                    return None
 
     async def _waited(self, wait: Wait, gone: "asyncio.Future[bytes]", writer: asyncio.StreamWriter) -> bool:
         """Wait until it is worth looking again; say whether it is, or the hook is gone, or we go."""
@@ -207,12 +211,29 @@ async def _first(*awaited: "asyncio.Future[Any]", within: float | None = None) -
     await asyncio.wait(awaited, timeout=within, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _step(visit: Visit) -> Wait | Said:
+def _step(visit: Visit, line: socket.socket) -> Wait | Said | None:
+    """
+    Run a chain until it waits, or to its end; None if the hook is gone. That is looked for here and now, because all of
+    us may have been halted since it came, and its host has gone on: an old Stop would be taken for the latest news.
+    """
+    if _ended(line):
+        visit.close()
+        return None
     try:
         return next(visit)
     except StopIteration as ended:
         said: Said = ended.value
         return said
+
+
+def _ended(line: socket.socket) -> bool:
+    """Whether the other end has hung up; nothing is taken from the line."""
+    try:
+        return not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _hook(line: bytes) -> Hook:
@@ -224,12 +245,13 @@ def _hook(line: bytes) -> Hook:
     words = argv if isinstance(argv, list) and len(argv) in (1, 3) and all(isinstance(one, str) for one in argv) else []
     if not words or words[1:2] not in ([], ["--host"]) or words[2:] not in ([], *([host] for host in wire.HOSTS)):
         raise Invalid("a hook has an event and a host", hint='as in "argv": ["Stop", "--host", "claude"]')
+    cwd = _text(told, "cwd")
     return Hook(
         event=words[0],
         host=words[2] if words[2:] else "claude",
         told=_text(told, "stdin"),
-        cwd=_text(told, "cwd"),
-        environ=_variables(told.get("env")),
+        cwd=cwd,
+        environ=anchored(_variables(told.get("env")), cwd),
     )
 
 

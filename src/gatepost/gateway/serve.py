@@ -39,7 +39,7 @@ from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, Household, living
 from gatepost.runtime.hub import Hub
 from gatepost.runtime.keyring import ADMIN_KEY, admit_administrator
-from gatepost.runtime.loops import running
+from gatepost.runtime.loops import Duty, running
 from gatepost.settings import Configuration, masked
 
 log = structlog.get_logger("gatepost.gateway")
@@ -131,12 +131,15 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         )
         server = _Server(config, hub)
         on = masked(configuration.settings.store)
+        interval = configuration.settings.janitor.interval / SECOND
         with _listening(host, port) as ears:
             url = _url(host, ears)
             async with _doorstep(configuration, gateway.office.exchange, on) as socket_path:
-                with notice.posted(configuration.home, url, on, socket_path):
+                with notice.posted(configuration.home, url, on, socket_path) as look:
+                    watch = Duty("notice", partial(asyncio.to_thread, look), interval=interval)
                     server.on_start = partial(ready, url)
-                    await server.serve([ears])
+                    async with running([watch]):
+                        await server.serve([ears])
 
 
 @asynccontextmanager

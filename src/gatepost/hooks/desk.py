@@ -71,7 +71,7 @@ class Desk:
         #: what a person has answered, by the dedup key under which it is in the inbox too
         self.answer: tuple[str, str] | None = None
         #: for stderr, a sentence each
-        self.notes: list[str] = []
+        self.notes: list[str] = [session.trouble] if session.trouble else []
         self._reach = reach
         self._store: Store | None = None
         self._asked = False

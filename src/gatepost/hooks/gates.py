@@ -16,13 +16,15 @@ Users register more in HOME/gates.json; those are opened by a mark alone. A stri
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from gatepost import home as houses
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks.desk import Desk
+from gatepost.hooks.occasion import Verdict
 
 if TYPE_CHECKING:
     from gatepost.core.gate import Gate
@@ -79,14 +81,49 @@ def known(home: Path) -> tuple[SessionGate, ...]:
 
 
 def registered(home: Path) -> tuple[SessionGate, ...]:
+    """Those that were registered, all of them; Unavailable if one cannot be read."""
+    found, damaged = readable(home)
+    if damaged:
+        raise _unreadable(home)
+    return found
+
+
+def readable(home: Path) -> tuple[tuple[SessionGate, ...], list[str]]:
+    """Those of the registered that can be read, and a sentence for each other one; Unavailable if there is no list."""
+    path = str(home / FILE)
     try:
-        return tuple(_gate(each) for each in json.loads((home / FILE).read_bytes()))
+        listed = json.loads(houses.read(path, like=str(home)))
     except FileNotFoundError:
-        return ()
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, Invalid):
-        raise Unavailable(
-            f"the session gates in {str(home / FILE)!r} cannot be read", hint="mend the file, or remove it"
-        ) from None
+        return (), []
+    except OSError as error:
+        raise _unreadable(home, f": {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise _unreadable(home) from None
+    if not isinstance(listed, list):
+        raise _unreadable(home)
+    found, damaged = [], []
+    for each in listed:
+        try:
+            found.append(_gate(each))
+        except (TypeError, Invalid):
+            damaged.append(f"a session gate in {path!r} cannot be read, and is passed over: {each!r:.80}")
+    return tuple(found), damaged
+
+
+def unlooked(home: Path, event: str, why: str, tell: Callable[[str], None]) -> Verdict:
+    """What holds at an event where nobody can tell in which session, and so whether it is marked: what is `closed`."""
+    found, damaged = readable(home)
+    for each in damaged:
+        tell(each)
+    shut = [one for one in found if one.closed and not one.soft and one.hook == event]
+    reasons = [Standing(one, f"it cannot be looked at: {why}").told for one in shut]
+    return Verdict(block="\n".join(reasons) or None, closed=bool(reasons))
+
+
+def _unreadable(home: Path, why: str = "") -> Unavailable:
+    return Unavailable(
+        f"the session gates in {str(home / FILE)!r} cannot be read{why}", hint="mend the file, or remove it"
+    )
 
 
 def register(home: Path, gate: SessionGate) -> None:
@@ -158,6 +195,8 @@ def _unnoted(desk: Desk) -> str | None:
 
 def _gate(document: Any) -> SessionGate:
     gate = SessionGate(**document)
+    if not all(type(value) is type(usual) for value, usual in zip(gate, BUILT_IN[0], strict=True)):
+        raise TypeError("a field of it is not what it should be")
     _check(gate)
     return gate
 

@@ -7,12 +7,14 @@ its mode, also at the other end of a symbolic link. What it was before is kept b
     settings.json.gatepost-<digest>.bak     (.new, and empty, if there was no file)
 
 where the digest is that of what we wrote. So taking out needs no other record: if the file still has that digest,
-nobody changed it since, and what it was is put back, byte for byte; else our entries alone are taken out of it. What
-cannot be read is refused and left alone.
+nobody changed it since, and what it was is put back, byte for byte; else our entries alone are taken out of it, and
+what that leaves empty, unless it was there before. Only what the last install found is kept, and nothing after taking
+out. What cannot be read is refused and left alone.
 """
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -100,11 +102,12 @@ def install(file: Path, host: str, wanted: Mapping[str, dict[str, Any]]) -> Chan
             return Change(file=file, changed=False)
         base = _before(file, text, host)
         added = _added(file, base or "", host, wanted)
-        backup = _backup(file, added, ".new" if base is None else ".bak")
+        bak, new = (_backup(file, added, suffix) for suffix in (".bak", ".new"))
+        backup, stale = (new, bak) if base is None else (bak, new)
         _write(backup, base or "", like=_real(file))
+        stale.unlink(missing_ok=True)  # before the file is written, of which it would tell the same
         _write(_real(file), added)
-        if text is not None and (old := _kept(file, text)) is not None and old != backup:
-            old.unlink(missing_ok=True)
+        _forget(file, but=backup)
     return Change(file=file, changed=True, backup=backup if base is not None else None)
 
 
@@ -119,8 +122,7 @@ def uninstall(file: Path, host: str) -> Change:
             _real(file).unlink()
         elif before != text:
             _write(_real(file), before)
-        if kept is not None:
-            kept.unlink(missing_ok=True)
+        _forget(file)
     return Change(file=file, changed=before != text, restored=kept is not None, gone=before is None)
 
 
@@ -152,7 +154,7 @@ def _before(file: Path, text: str | None, host: str) -> str | None:
     if kept is not None:
         return None if kept.suffix == ".new" else _read(kept)
     document = _document(file, text)
-    left = toml.strip(text) if _is_toml(file) else merge.strip(text, host)
+    left = toml.strip(text) if _is_toml(file) else merge.strip(text, host, _found(file))
     if entries.without(_document(file, left), host) != entries.without(document, host):
         raise Invalid("our entries cannot be taken out of it without changing others", hint="take them out by hand")
     return left
@@ -187,6 +189,27 @@ def _kept(file: Path, text: str) -> Path | None:
     """What the file was before we wrote this text into it."""
     both = (_backup(file, text, suffix) for suffix in (".bak", ".new"))
     return next((path for path in both if path.exists()), None)
+
+
+def _found(file: Path) -> dict[str, Any] | None:
+    """What the file said when we were put in; None if that is not known."""
+    backups = sorted(_backups(file), key=lambda path: path.stat().st_mtime_ns)
+    with suppress(Malformed):
+        document = (_document(file, _read(backups[-1]) or "") or {}) if backups else None
+        return document if isinstance(document, dict) else None
+    return None
+
+
+def _forget(file: Path, but: Path | None = None) -> None:
+    for path in _backups(file):
+        if path != but:
+            path.unlink(missing_ok=True)
+
+
+def _backups(file: Path) -> list[Path]:
+    real = _real(file)
+    ours = re.compile(re.escape(real.name) + r"\.gatepost-[0-9a-f]{16}\.(bak|new)")
+    return [path for path in real.parent.iterdir() if ours.fullmatch(path.name)]
 
 
 def _backup(file: Path, text: str, suffix: str) -> Path:

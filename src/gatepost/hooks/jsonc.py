@@ -3,8 +3,8 @@ JSON as people write it in settings files, with comments and trailing commas, ch
 stays as it is, byte for byte, however it is formatted.
 
     parse     the text as a tree in which everything knows where it stands
-    append    put one more thing at the end of an object or an array, written in the manner of the file
-    remove    take one thing out of it, with its comma and the white space before it
+    append    put more at the end of an object or an array, written in the manner of the file
+    remove    take things out, each with its comma and the white space before it
 
 Removing what was appended gives the text that was there before, unless the object or the array was empty: then its
 white space may differ. Comments are nobody's: they stay, in their order.
@@ -12,7 +12,9 @@ white space may differ. Comments are nobody's: they stay, in their order.
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Never
 
 from gatepost.errors import Malformed
@@ -56,6 +58,11 @@ class Part:
     comma: int | None
 
 
+#: a part of an object or an array, and which
+Place = tuple[Node, int]
+
+
+@lru_cache(maxsize=2)  # it may be long, and whoever changes it looks at it several times, before and after
 def parse(text: str) -> Node | None:
     """Return the tree, or None if there is nothing but white space and comments. Raises Malformed, saying where."""
     at = _skip(text, text.startswith(BOM))
@@ -67,16 +74,21 @@ def parse(text: str) -> Node | None:
     return root
 
 
-def append(text: str, box: Node, value: Any, *, key: str | None = None) -> str:
-    """Return the text with a value added at the end of an object (under a key) or of an array."""
+def append(text: str, box: Node, *more: tuple[str | None, Any]) -> str:
+    """Return the text with values added at the end of an object, each under a key, or of an array."""
+    if not more:
+        return text
     newline = "\r\n" if "\r\n" in text else "\n"
     last = box.parts[-1] if box.parts else None
     in_line = last is not None and "\n" not in text[box.start : box.end]
     indent = _indent(text)
     margin = _margin(text, box, indent)
-    body = json.dumps(value, ensure_ascii=False, indent=None if in_line else indent)
-    named = body if key is None else f"{json.dumps(key, ensure_ascii=False)}: {body}"
-    piece = f" {named}" if in_line else newline + margin + named.replace("\n", newline + margin)
+    pieces = []
+    for key, value in more:
+        body = json.dumps(value, ensure_ascii=False, indent=None if in_line else indent)
+        named = body if key is None else f"{json.dumps(key, ensure_ascii=False)}: {body}"
+        pieces.append(f" {named}" if in_line else newline + margin + named.replace("\n", newline + margin))
+    piece = ",".join(pieces)
     comments = _comments(text, _after(box, len(box.parts)), box.end - 1)
     inside = comments[-1].end() if comments else _after(box, len(box.parts))
     before, behind, closing = text[:inside], text[inside : box.end - 1], text[box.end - 1 :]
@@ -88,23 +100,31 @@ def append(text: str, box: Node, value: Any, *, key: str | None = None) -> str:
     return before + piece + "," + behind + closing
 
 
-def remove(text: str, box: Node, index: int) -> str:
-    """Return the text without one of the parts of an object or an array."""
+def remove(text: str, places: Collection[Place]) -> str:
+    """Return the text without these, none of which is within another."""
+    gone = {(box.start, index) for box, index in places}
+    # from the end on, so that what is before it is where it was
+    for box, index in sorted(places, key=lambda place: place[0].parts[place[1]].start, reverse=True):
+        to_the_end = all((box.start, later) in gone for later in range(index, len(box.parts)))
+        text = _without(text, box, index, last=to_the_end and box.parts[-1].comma is None)
+    return text
+
+
+def _without(text: str, box: Node, index: int, *, last: bool) -> str:
+    """`last` is whether nothing comes after it any more, not even a comma."""
     part = box.parts[index]
     comments = _comments(text, _after(box, index), part.start)
     begin = comments[-1].end() if comments else _after(box, index)
-    comma = part.comma if part.comma is not None else box.parts[index - 1].comma if index else None
+    comma = part.comma if not last else box.parts[index - 1].comma if index else None
     cuts = [(begin, part.node.end)] + ([(comma, comma + 1)] if comma is not None else [])
-    rest = text[part.node.end :] if part.comma is None else text[part.node.end : part.comma] + text[part.comma + 1 :]
+    rest = text[part.node.end :] if last or comma is None else text[part.node.end : comma] + text[comma + 1 :]
     if comments and comments[-1][0].startswith("//") and not re.match(r"\r?\n|\Z", rest):
         cuts[0] = (text.index("\n", begin) + 1, part.node.end)  # what follows must not become part of the comment
-    left = text
     for start, end in sorted(cuts, reverse=True):
-        left = left[:start] + left[end:]
-    closing = box.end - 1 - (len(text) - len(left))
-    if len(box.parts) == 1 and not left[box.start + 1 : closing].strip():
-        return left[: box.start + 1] + left[closing:]
-    return left
+        text = text[:start] + text[end:]
+    inside = box.start + 1
+    closing = len(text) - len(text[inside:].lstrip())
+    return text[:inside] + text[closing:] if text.startswith(tuple(_CLOSING.values()), closing) else text
 
 
 def comments(text: str, start: int = 0, end: int | None = None) -> list[str]:

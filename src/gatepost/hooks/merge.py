@@ -1,36 +1,46 @@
 """
 Our entries in the text of a settings file in JSON: added, and taken out. Nothing else in it is touched.
 
-What is left empty by taking out goes too (a group, an event, `hooks` itself), unless somebody put a comment there.
+What is left empty by taking out goes too, unless somebody put a comment there: a group in any case, an event and
+`hooks` itself if they are known not to have been there before us.
+
+The text is read once, whatever there is to do: it may be long.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gatepost.hooks import entries, jsonc
-from gatepost.hooks.jsonc import Node
+from gatepost.hooks.jsonc import Node, Place
 
 
 def add(text: str, host: str, wanted: Mapping[str, dict[str, Any]]) -> str:
     """Put in what is wanted, into a text that has nothing of ours yet."""
     root = jsonc.parse(text)
+    whole = {"hooks": {event: [entry] for event, entry in wanted.items()}}
     if root is None:
-        return _begun(text, {**head(host), "hooks": {event: [entry] for event, entry in wanted.items()}})
+        return _begun(text, head(host) | whole)
     _expect(text, root, dict, "the top level is not an object")
-    if not root.parts:
-        for key, value in head(host).items():
-            text = jsonc.append(text, _parsed(text), value, key=key)
-    for event, entry in wanted.items():
-        text = _added(text, event, entry)
+    hooks = root.get("hooks")
+    if hooks is None:
+        more = whole if root.parts else head(host) | whole
+        return jsonc.append(text, root, *more.items())
+    _expect(text, hooks, dict, "`hooks` is not an object")
+    there = {event: groups for event in wanted if (groups := hooks.get(event)) is not None}
+    for event, groups in there.items():
+        _expect(text, groups, list, f"`hooks.{event}` is not an array")
+    # from the end on, so that what is before it is where it was
+    text = jsonc.append(text, hooks, *((event, [entry]) for event, entry in wanted.items() if event not in there))
+    for event, groups in sorted(there.items(), key=lambda each: each[1].start, reverse=True):
+        text = jsonc.append(text, groups, (None, wanted[event]))
     return text
 
 
-def strip(text: str, host: str) -> str:
-    """Take out what is ours."""
-    while (found := _first(text, host)) is not None:
-        text = jsonc.remove(text, *found)
-    return text
+def strip(text: str, host: str, before: Mapping[str, Any] | None = None) -> str:
+    """Take out what is ours. `before` is what the file said before we were put in, where that is known."""
+    root = jsonc.parse(text)
+    return text if root is None else jsonc.remove(text, _ours(text, root, host, before))
 
 
 def head(host: str) -> dict[str, Any]:
@@ -38,51 +48,48 @@ def head(host: str) -> dict[str, Any]:
     return {"version": 1} if host == "cursor" else {}
 
 
-def _added(text: str, event: str, entry: dict[str, Any]) -> str:
-    root = _parsed(text)
-    hooks = root.get("hooks")
-    if hooks is None:
-        return jsonc.append(text, root, {event: [entry]}, key="hooks")
-    _expect(text, hooks, dict, "`hooks` is not an object")
-    groups = hooks.get(event)
-    if groups is None:
-        return jsonc.append(text, hooks, [entry], key=event)
-    _expect(text, groups, list, f"`hooks.{event}` is not an array")
-    return jsonc.append(text, groups, entry)
-
-
-def _first(text: str, host: str) -> tuple[Node, int] | None:
-    """Where the first of our entries stands: the box to take it out of, and its place in there."""
-    root = jsonc.parse(text)
-    for path in _paths(root, host) if root is not None else ():
-        box, index = path.pop()
-        while path and _alone(text, box, index, path[-1]):
-            box, index = path.pop()
-        return box, index
-    return None
-
-
-def _paths(root: Node, host: str) -> Iterator[list[tuple[Node, int]]]:
-    """The way to each of our entries, from the root down, as boxes and places in them."""
+def _ours(text: str, root: Node, host: str, before: Mapping[str, Any] | None) -> list[Place]:
+    """All that goes: our entries, or the group, the event or the `hooks` that has nothing else."""
+    found: list[Place] = []
     for at, member in enumerate(root.parts):
         if member.key != "hooks":
             continue
+        events: list[Place] = []
         for which, event in enumerate(member.node.parts):
-            for place, group in enumerate(event.node.parts):
-                way = [(root, at), (member.node, which), (event.node, place)]
-                if host in entries.FLAT and entries.is_ours(group.node.value):
-                    yield way
-                inner = None if host in entries.FLAT else group.node.get("hooks")
-                for index, entry in enumerate(inner.parts if inner is not None else ()):
-                    if inner is not None and entries.is_ours(entry.node.value):
-                        yield [*way, (inner, index)]
+            groups = [place for index in range(len(event.node.parts)) for place in _of(text, event.node, index, host)]
+            gone = before is not None and event.key not in _hooks(before)
+            events += _or_whole(text, (member.node, which), groups, may_go=gone)
+        found += _or_whole(text, (root, at), events, may_go=before is not None and "hooks" not in before)
+    return found
 
 
-def _alone(text: str, box: Node, index: int, above: tuple[Node, int]) -> bool:
-    """Whether what is above would be left empty without this, of comments too."""
-    part, whole = box.parts[index], above[0].parts[above[1]]
-    around = jsonc.comments(text, whole.start, part.start) + jsonc.comments(text, part.node.end, whole.node.end)
-    return len(box.parts) == 1 and not around
+def _of(text: str, groups: Node, index: int, host: str) -> list[Place]:
+    """What goes of one thing in the list of an event."""
+    group = groups.parts[index].node
+    if host in entries.FLAT:
+        return [(groups, index)] if entries.is_ours(group.value) else []
+    inner = group.get("hooks")
+    parts = inner.parts if inner is not None else ()
+    ours = [(inner, at) for at, part in enumerate(parts) if inner is not None and entries.is_ours(part.node.value)]
+    return _or_whole(text, (groups, index), ours, box=inner)
+
+
+def _or_whole(
+    text: str, whole: Place, parts: list[Place], *, box: Node | None = None, may_go: bool = True
+) -> list[Place]:
+    """The whole instead of its parts, if it would be left empty without them, of comments too."""
+    part = whole[0].parts[whole[1]]
+    box = box or part.node
+    if not may_go or not parts or len(parts) < len(box.parts) or any(each is not box for each, _ in parts):
+        return parts
+    edges = [part.start, *(edge for each in box.parts for edge in (each.start, each.node.end)), part.node.end]
+    gaps = zip(edges[::2], edges[1::2], strict=True)
+    return parts if any(jsonc.comments(text, start, end) for start, end in gaps) else [whole]
+
+
+def _hooks(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    hooks = document.get("hooks")
+    return hooks if isinstance(hooks, dict) else {}
 
 
 def _begun(text: str, document: dict[str, Any]) -> str:
@@ -90,12 +97,6 @@ def _begun(text: str, document: dict[str, Any]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     break_ = "" if not text.strip("\ufeff \t") or text.endswith("\n") else newline
     return text + break_ + json.dumps(document, ensure_ascii=False, indent=2).replace("\n", newline) + newline
-
-
-def _parsed(text: str) -> Node:
-    root = jsonc.parse(text)
-    assert root is not None
-    return root
 
 
 def _expect(text: str, node: Node, kind: type, otherwise: str) -> None:

@@ -7,7 +7,8 @@ A guest's session on disk: what its hooks remember from one to the next.
         warned/GATE     the person was warned of this gate
 
 Every file is written aside and then renamed, so that whoever is killed leaves the old one or the new one. What cannot
-be read counts as not there: a hook that knows nothing lets its guest go.
+be read counts as not there, and is told of: a hook that knows nothing lets its guest go. A folder that is a link is
+nobody's we know, and not followed.
 """
 
 import json
@@ -15,8 +16,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from errno import ELOOP
 from itertools import islice
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
 from gatepost.core.guest import WORKING
@@ -63,22 +66,31 @@ class Session:
     def __init__(self, home: Path, id: str) -> None:
         self.id = id
         self.folder = home / FOLDER / filename(id)
+        #: why what is remembered could not be read
+        self.trouble: str | None = None
 
     @staticmethod
     def sweep(home: Path, before: Instant, most: int) -> None:
         """Remove the folders of some sessions that have noted nothing since then."""
-        old = (each for each in (home / FOLDER).iterdir() if each.stat().st_mtime_ns // 1_000 < before)
-        for folder in list(islice(old, most)):
-            from shutil import rmtree
+        with suppress(FileNotFoundError):
+            old = (each for each in (home / FOLDER).iterdir() if _is_old(each, before))
+            for folder in list(islice(old, most)):
+                from shutil import rmtree
 
-            rmtree(folder, ignore_errors=True)
+                rmtree(folder, ignore_errors=True)
 
     def read(self) -> State:
-        """What is remembered; a fresh state where nothing is, or where it cannot be read."""
+        """What is remembered; a fresh state where nothing is, or where it cannot be read, and then `trouble` is why."""
         try:
+            self._own()
             return _state(json.loads((self.folder / "state.json").read_bytes()))
-        except (OSError, ValueError, TypeError, RecursionError):
-            return State()
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            self.trouble = f"what this session remembers cannot be read: {error.strerror}"
+        except (ValueError, TypeError, RecursionError):
+            self.trouble = "what this session remembers is damaged, and forgotten: its gates may be too"
+        return State()
 
     def update(self, change: Callable[[State], State]) -> State:
         """Change what is remembered, while no other hook does; nothing is written where nothing changed."""
@@ -92,6 +104,7 @@ class Session:
         return new
 
     def marked(self, gate: str) -> bool:
+        self._own()
         return _exists(self.folder / "marks" / gate)
 
     def mark(self, gate: str) -> None:
@@ -106,6 +119,7 @@ class Session:
         return there
 
     def warned(self, gate: str) -> bool:
+        self._own()
         return _exists(self.folder / "warned" / gate)
 
     def warn(self, gate: str) -> None:
@@ -126,9 +140,15 @@ class Session:
 
     def _make(self, folder: Path) -> None:
         """Make one of the session's folders, for this user alone; the home itself is not made."""
+        self._own()
         if not folder.is_dir():
             for each in (self.folder.parent, self.folder, folder):
                 each.mkdir(mode=0o700, exist_ok=True)
+
+    def _own(self) -> None:
+        """OSError if the session's folder is somewhere else."""
+        if self.folder.is_symlink():
+            raise OSError(ELOOP, f"{str(self.folder)!r} is a link, which is not followed")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -155,6 +175,14 @@ def _locked(lock: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _is_old(folder: Path, before: Instant) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:  # another one has removed it
+        return False
+    return S_ISDIR(found.st_mode) and found.st_mtime_ns // 1_000 < before
 
 
 def _exists(path: Path) -> bool:

@@ -2,18 +2,30 @@
 The notice of a gateway: `gateway.json` in the home says where it listens, which process it is and which store it is on,
 so that commands find it. One that its gateway could not take down, because it was killed, is recognised by its process
 being gone.
+
+There is one notice, and there may be several gateways. Whoever comes second leaves it to the first as long as that one
+can be reached, and puts up its own when it looks again and the first is gone. A process alone is not enough to go by
+then: its number may by now be another program's, and nobody would ever be found here again.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
+
+log = structlog.get_logger("gatepost.notice")
 
 NAME: Final = "gateway.json"
+#: seconds that another gateway on this machine gets to take a call
+_PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +39,25 @@ class Notice:
 
 
 @contextmanager
-def posted(home: Path, url: str, store: str, socket: str | None = None) -> Iterator[None]:
-    """While entered, the notice is there; another gateway's in its place is left alone."""
+def posted(home: Path, url: str, store: str, socket: str | None = None) -> Iterator[Callable[[], None]]:
+    """While entered, the notice is there, or another gateway's that was first; call what it yields to look again."""
     notice = Notice(url, os.getpid(), store, socket)
-    aside = home / f".{NAME}.{secrets.token_hex(4)}"
-    with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(json.dumps(asdict(notice)) + "\n")
-    aside.replace(home / NAME)
+    told: Notice | None = None
+
+    def look() -> None:
+        nonlocal told
+        found = read(home)
+        if found == notice:
+            return
+        if found is None or found.pid == notice.pid or found.url == url or not _reached(found.url):
+            _put_up(home, notice)
+        elif found != told:
+            log.warning("another gateway is in this home, and commands are left to it", url=found.url, pid=found.pid)
+            told = found
+
+    look()
     try:
-        yield
+        yield look
     finally:
         _take_down(home, notice)
 
@@ -57,6 +79,13 @@ def _read(home: Path) -> Notice | None:
         return None
 
 
+def _put_up(home: Path, notice: Notice) -> None:
+    aside = home / f".{NAME}.{secrets.token_hex(4)}"
+    with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(json.dumps(asdict(notice)) + "\n")
+    aside.replace(home / NAME)
+
+
 def _take_down(home: Path, notice: Notice) -> None:
     if _read(home) == notice:
         with suppress(OSError):
@@ -71,3 +100,13 @@ def _lives(pid: int) -> bool:
     except PermissionError:  # another user's
         return True
     return pid > 0
+
+
+def _reached(url: str) -> bool:
+    """Whether somebody listens there; one that is halted does."""
+    try:
+        where = urlsplit(url)
+        with socket.create_connection((where.hostname or "", where.port or 0), timeout=_PATIENCE):
+            return True
+    except (OSError, ValueError):
+        return False

@@ -9,7 +9,7 @@ Settings: where things are kept, what can be set, and where each value came from
 from gatepost.home import NAME as HOME
 from gatepost.settings.declared import Settings, declared, variable
 from gatepost.settings.forms import masked
-from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load
+from gatepost.settings.loading import FILE, Configuration, Value, anchored, find_file, find_home, load
 
 __all__ = [
     "FILE",
@@ -17,6 +17,7 @@ __all__ = [
     "Configuration",
     "Settings",
     "Value",
+    "anchored",
     "declared",
     "find_file",
     "find_home",

@@ -11,6 +11,7 @@ beside a home, counts if it belongs to this user or to the system. A home that w
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -69,6 +70,17 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
             values[name] = Value(form.read(each.default, home) if form.relative else each.default, "default", form)
     settings = _built(Settings, "", values)
     return Configuration(home=home, home_origin=home_origin, file=file, settings=settings, values=values)
+
+
+def anchored(environ: Mapping[str, str], folder: str) -> dict[str, str]:
+    """The variables of a process that is in another folder, to be read here: paths in them are made absolute."""
+    found = dict(environ)
+    for name, each in declared():
+        form: Form = each.metadata["form"]
+        if form.relative and found.get(variable(name)) and os.path.isabs(folder):  # noqa: PTH117 (a string as it is)
+            with suppress(Invalid):  # that is said by whoever reads it
+                found[variable(name)] = form.read(found[variable(name)], Path(folder))
+    return found
 
 
 def find_home(environ: Mapping[str, str]) -> tuple[Path, str]:

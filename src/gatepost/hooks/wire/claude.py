@@ -2,11 +2,15 @@
 Claude Code. What the model is shown goes into `hookSpecificOutput.additionalContext`, and only on the events below;
 on Stop that makes the agent go on. PreCompact has no such place: what was printed there would be read by nobody.
 
+Cursor runs the hooks of Claude Code too, beside those in its own dialect, and drops most of what they say. So under
+Cursor these name no session and say nothing: whatever is to be done is done once, by the others.
+
 A helper inside a session (`agent_id`) has events of its own. They never show the agent's inbox: it would be the helper
 who reads it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
@@ -22,7 +26,7 @@ _BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "Subag
 
 def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[str, str] = EVENTS) -> Occasion:
     told = words.fields(payload)
-    return Occasion(
+    occasion = Occasion(
         host=host,
         event=words.known(event, events),
         session=words.text(told, "session_id") or "",
@@ -36,14 +40,16 @@ def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[
         subagent=words.text(told, "agent_id"),
         raw=told,
     )
+    return replace(occasion, session="") if _under_cursor(occasion) else occasion
 
 
 def can_show(occasion: Occasion) -> bool:
-    # Cursor runs the hooks of Claude Code too, and drops most of what they say; it has a dialect of its own.
-    return occasion.event in READABLE and occasion.subagent is None and "cursor_version" not in occasion.raw
+    return occasion.event in READABLE and occasion.subagent is None and not _under_cursor(occasion)
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
+    if _under_cursor(occasion):
+        return Answer()
     block, context = verdict.block, verdict.context
     answer: dict[str, Any] = {}
     if block and occasion.event in _BLOCKABLE:
@@ -63,3 +69,7 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
     if occasion.event == "SessionEnd":  # nobody is there to read more than that
         return words.spoken(aside)
     return words.reply(answer | {"systemMessage": aside})
+
+
+def _under_cursor(occasion: Occasion) -> bool:
+    return occasion.host == "claude" and "cursor_version" in occasion.raw

@@ -1,0 +1,80 @@
+"""Which home, and which of its files, a hook believes: a folder may have been put in its way by somebody else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gatepost import home as houses
+from gatepost.errors import Refused
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory, for a user to whom nothing of this belongs that is not given to them."""
+    here = tmp_path / "project"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have it belong to somebody else than this user."""
+    if os.getuid() == 0:
+        os.chown(path, 1234, 1234, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 4321)
+
+
+def test_a_link_of_somebody_else_is_refused(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir(mode=0o700)
+    (here / ".gatepost").symlink_to(tmp_path / "mine")
+    assert houses.find({})[0] == str(here / ".gatepost")
+    foreign(here / ".gatepost", monkeypatch)
+    with pytest.raises(Refused, match="another user"):
+        houses.find({})
+
+
+def test_a_link_to_what_is_somebody_elses_is_refused(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    foreign(tmp_path / "theirs", monkeypatch)
+    (here / ".gatepost").symlink_to(tmp_path / "theirs")
+    with pytest.raises(Refused, match="another user"):
+        houses.find({})
+
+
+def test_a_folder_that_others_write_to_is_refused_unless_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = here / ".gatepost"
+    found.mkdir()
+    found.chmod(0o770)
+    assert houses.find({})[0] == str(found), "it is our own group"
+    monkeypatch.setattr(os, "getgroups", list)
+    monkeypatch.setattr(os, "getegid", lambda: 4321)
+    if os.getuid() == 0:
+        os.chown(found, 0, 1234)
+    with pytest.raises(Refused, match="written to by others"):
+        houses.find({})
+    found.chmod(0o707)
+    with pytest.raises(Refused, match="written to by others"):
+        houses.find({})
+    assert houses.find({houses.VARIABLE: str(found)}) == (str(found), houses.VARIABLE)
+
+
+def test_only_a_regular_file_of_ours_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "file").write_text("tea")
+    assert houses.read(str(here / "file"), like=str(here)) == b"tea"
+    os.mkfifo(here / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        houses.read(str(here / "pipe"), like=str(here))
+    foreign(here / "file", monkeypatch)
+    with pytest.raises(PermissionError, match="another user"):
+        houses.read(str(here / "file"), like="/")
+
+
+def test_an_absolute_home_needs_no_working_directory(here: Path, tmp_path: Path) -> None:
+    here.rmdir()
+    assert houses.find({houses.VARIABLE: str(tmp_path)}) == (str(tmp_path), houses.VARIABLE)
+    (tmp_path / ".gatepost").mkdir(mode=0o700)
+    assert houses.find({}, start=str(tmp_path))[0] == str(tmp_path / ".gatepost")
