@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,32 @@ def test_an_interrupt_is_quiet_and_stores_nothing(office: Office) -> None:
     process.send_signal(signal.SIGINT)
     assert ended(process) == (130, "")
     assert waiting(office) == []
+
+
+INTERRUPTED = """
+from gatepost.cli import main
+
+async def step():
+    pass
+
+def ended(arguments):
+    begun = step()
+    raise KeyboardInterrupt
+
+main._ended = ended
+main.main()
+"""
+
+
+def test_an_interrupt_before_a_step_has_begun_is_quiet(office: Office) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        env=os.environ | office.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
 
 
 def test_without_stdin(office: Office) -> None:

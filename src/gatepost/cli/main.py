@@ -43,6 +43,9 @@ def run(arguments: "Sequence[str]") -> int:
         else:
             _flush_what_can_be()
     except KeyboardInterrupt:
+        import warnings
+
+        warnings.simplefilter("ignore")  # a step that was interrupted before it began is dropped, and that is well
         return 130
     except BrokenPipeError:
         _leave_stdout()
