@@ -1,10 +1,12 @@
 """The verbs, done by a gateway: through the client, a request at a time."""
 
 import asyncio
+import signal
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, TypeVar, Unpack
 
 from gatepost.actions.directory import ADMINISTRATOR, Newcomer
@@ -78,6 +80,7 @@ class Far:
     def __init__(self, client: Client, runner: asyncio.Runner) -> None:
         self._client = client
         self._run = runner.run
+        self._loop = runner.get_loop()
 
     def now(self) -> Instant:
         return time.time_ns() // 1_000
@@ -319,16 +322,52 @@ class Far:
         return self._run(read())
 
     def _each(self, stream: AsyncGenerator[T]) -> Iterator[T]:
-        """What a stream brings, as it comes."""
+        """What a stream brings, as it comes, until somebody interrupts."""
+        stop = asyncio.Event()
 
         async def following() -> T:
             return await anext(stream)
 
-        try:
-            while True:
-                yield self._run(following())
-        finally:
-            self._run(stream.aclose())
+        async def brought() -> list[T]:
+            """The next one; nothing when it was interrupted."""
+            coming, stopping = asyncio.create_task(following()), asyncio.create_task(stop.wait())
+            await asyncio.wait([coming, stopping], return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if coming.done():
+                return [coming.result()]
+            coming.cancel()
+            await asyncio.wait([coming])
+            return []
+
+        with _noticed(self._loop, stop):
+            try:
+                while found := self._run(brought()):
+                    yield from found
+            finally:
+                self._run(stream.aclose())
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _noticed(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Iterator[None]:
+    """
+    While entered, an interrupt sets `stop` instead of being raised wherever we are, which may be between two steps of
+    asyncio, where nobody would clear up. A second one is raised.
+    """
+    noticed = False
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        nonlocal noticed
+        if noticed:
+            signal.default_int_handler(number, frame)
+        noticed = True
+        loop.call_soon_threadsafe(stop.set)
+
+    before = signal.signal(signal.SIGINT, notice)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _once(ready: Ready) -> Ready:
