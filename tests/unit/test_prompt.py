@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gatepost.actions import directory, goals, memories, plans, prompt, spaces
 from gatepost.core import prompt as words
-from gatepost.core.agent import Config, Resident
+from gatepost.core.agent import Config
 from gatepost.core.entity import Kind
 from gatepost.core.goal import Goal, GoalWish, Status
 from gatepost.core.memory import Memory
@@ -21,13 +21,9 @@ SECTIONS = ["IDENTITY", "YOUR SPACES", "GOALS", "MEMORIES", "PLANS", "INSTRUCTIO
 NOW = 1_771_427_220_000_000
 
 
-def resident(house: House, name: str = "ann", **config: Any) -> Resident:
-    me = house.store.look(directory.find, name)
-    return Resident(number=me.number, name=me.name, display=me.display, config=Config(**config), version=1)
-
-
 def told(house: House, name: str = "ann", **config: Any) -> str:
-    return words.system(house.store.look(prompt.facts, resident(house, name, **config)), NOW)
+    me = house.store.look(directory.find, name)
+    return words.system(house.store.look(prompt.facts, me, Config(**config)), NOW)
 
 
 def sections(text: str) -> list[str]:
@@ -74,7 +70,7 @@ class TestFacts:
             )
         store.call(memories.set, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
         store.call(goals.set, "ann", [GoalWish(description="x" * 4_000) for _ in range(150)])
-        facts = store.look(prompt.facts, resident(house))
+        facts = store.look(prompt.facts, store.look(directory.find, "ann"), Config())
         assert (len(facts.places), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.places) == 20
         assert facts.more == {"places", "memories", "goals", "plans"}

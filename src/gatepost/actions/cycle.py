@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gatepost.actions import directory, errands, inbox, intake, leases
+from gatepost.actions import directory, errands, inbox, intake, leases, prompt
+from gatepost.actions.prompt import Remembered
 from gatepost.actions.tools import BUILT_IN, Desk, use
 from gatepost.core import batch, rest
 from gatepost.core import mind as rules
@@ -66,10 +67,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A run to go on with, from its last step."""
+    """A run to go on with, from its last step; code has nothing in mind."""
 
     held: Held
     steps: tuple[Step, ...]
+    remembered: Remembered | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,12 @@ def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Ta
     if run is None:
         leases.release(work, lease)
         return None
-    return Taken(held=Held(lease=lease, length=length, run=run, resident=resident), steps=journal)
+    mindful = resident.config.model.name != CODE
+    return Taken(
+        held=Held(lease=lease, length=length, run=run, resident=resident),
+        steps=journal,
+        remembered=prompt.remembered(work, me, resident.config, run) if mindful else None,
+    )
 
 
 def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, Step] | None:
@@ -212,9 +219,9 @@ def kept(work: Work, held: Held, number: int, reply: Reply, text: str) -> Prompt
     """The agent wanted to end its cycle and may not yet: write down what it said, and what it is told."""
     renew(work, held)
     _write_reply(work, held, number, reply)
-    prompt = Prompt(text)
-    _write(work, held.run, number + 1, prompt)
-    return prompt
+    told = Prompt(text)
+    _write(work, held.run, number + 1, told)
+    return told
 
 
 def waiting(reader: Reader, agent: int) -> list[Item]:
@@ -232,9 +239,9 @@ def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     pulled = inbox.pull(work, claim_of(held.run), count=len(critical), budget=room)
     if not pulled.items:
         return None
-    prompt = _shown(pulled)
-    _write(work, held.run, number, prompt, events=len(pulled.items), hops=_hops(pulled.items))
-    return prompt
+    shown = _shown(pulled)
+    _write(work, held.run, number, shown, events=len(pulled.items), hops=_hops(pulled.items))
+    return shown
 
 
 def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, room: int | None = None) -> bool:

@@ -1,17 +1,24 @@
-"""What a resident is told about itself, gathered in one read; bounded, however much there is."""
+"""What a resident has before it when a cycle begins, beside its batch; bounded, however much there is."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from gatepost.actions import directory, goals, memories, plans
-from gatepost.core.agent import Resident
+from gatepost.actions import goals, journal, memories, plans
+from gatepost.actions.journal import Mind
+from gatepost.core import prompt as words
+from gatepost.core.agent import Config
+from gatepost.core.entity import Entity
 from gatepost.core.goal import Status as GoalStatus
 from gatepost.core.plan import Status as PlanStatus
 from gatepost.core.prompt import Companion, Facts, Place
+from gatepost.core.run import Run
 from gatepost.core.space import Space
 from gatepost.ports.store import Reader
 from gatepost.tables import spaces as rooms
 
+#: spaces whose readers are told when an agent thinks, and those of them that the agent is told of
+_SPACES: Final = 1_000
 _PLACES: Final = 50
 _MEMBERS: Final = 20
 _GOALS: Final = 50
@@ -21,12 +28,26 @@ _PLANS: Final = 50
 T = TypeVar("T")
 
 
-def facts(reader: Reader, resident: Resident, spaces: Sequence[Space] | None = None) -> Facts:
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The system prompt, what the agent has in mind, and the spaces it is in."""
+
+    system: str
+    mind: Mind
+    places: tuple[Space, ...]
+
+
+def remembered(reader: Reader, me: Entity, config: Config, run: Run) -> Remembered:
+    places = rooms.page(reader, entity=me.number, after=0, most=_SPACES)
+    system = words.system(facts(reader, me, config, places), reader.now)
+    return Remembered(system, journal.mind_before(reader, run, me.number), tuple(places))
+
+
+def facts(reader: Reader, me: Entity, config: Config, spaces: Sequence[Space] | None = None) -> Facts:
     """
     Of each kind, the first few; one more than those is read, to know whether there are others. Its spaces need not be
     read where they are known.
     """
-    me = directory.find(reader, resident.name)
     if spaces is None:
         spaces = rooms.page(reader, entity=me.number, after=0, most=_PLACES + 1)
     more: set[str] = set()
@@ -41,8 +62,8 @@ def facts(reader: Reader, resident: Resident, spaces: Sequence[Space] | None = N
         display=me.display,
         team=me.team,
         role=me.role,
-        description=resident.config.description,
-        instructions=resident.config.instructions,
+        description=config.description,
+        instructions=config.instructions,
         places=tuple(_place(reader, space) for space in few("places", _PLACES, spaces)),
         goals=few("goals", _GOALS, goals.page(reader, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
         memories=few("memories", _MEMORIES, memories.page(reader, me, limit=_MEMORIES + 1)),

@@ -156,9 +156,9 @@ def read(
 
 
 def enter(work: Work, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Message]]:
-    """A space and the last messages in it, oldest first, which its member has read with that."""
+    """A space and the last messages in it, without their data, oldest first; its member has read them with that."""
     found = show(work, id, as_=member)
-    said = messages.before(work, found, before=found.last_seq + 1, most=limit)
+    said = messages.before(work, found, before=found.last_seq + 1, most=limit, data=False)
     if said:
         spaces.advance(work, found.number, member.number, said[-1].seq)
     return found, said

@@ -20,19 +20,17 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.actions import agents, prompt, spaces
+from gatepost.actions import agents, spaces
 from gatepost.actions import cycle as journal
 from gatepost.actions import journal as runs
 from gatepost.actions.cycle import Held, Taken
 from gatepost.core import line, rest
-from gatepost.core import prompt as words
 from gatepost.core.agent import ModelChoice, Resident
 from gatepost.core.errand import Errand
 from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled, recent, weigh
-from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
 from gatepost.ports.store import Reader, Store
@@ -90,7 +88,6 @@ async def think(means: Means, taken: Taken) -> Outcome:
     """Go through a cycle from its last step to its end."""
     async with means.toolkit(taken.held.resident) as toolkit:
         cycle = Cycle(means, taken, toolkit)
-        await cycle.remember()
         cycle.announce("agent.active")
         try:
             return await cycle.run()
@@ -117,13 +114,15 @@ class Cycle:
         self._active = entered(self._turns)
         #: while a poisoned item is being looked for, nothing is taken in beside the batch
         self._alone = taken.held.resident.cap is not None
-        self._system = ""
+        assert taken.remembered is not None, "whoever thinks has a mind"
+        self._system = _told(taken.remembered.system, toolkit)
         #: what is left of old cycles, and the cycles that are whole
-        self._carried: list[Turn] = []
-        self._before: list[Turn] = []
+        mind = taken.remembered.mind
+        self._carried: list[Turn] = [carried] if (carried := recalled(mind.carried)) else []
+        self._before: list[Turn] = list(mind.turns)
         #: tokens that the model is shown at most
         self._room = taken.held.resident.config.mind.max_tokens
-        self._places: list[Space] = []
+        self._places = taken.remembered.places
         self._streams: Streams | None = None
         #: what waits in the inbox, if the last step has seen it
         self._waiting: list[Item] | None = None
@@ -158,25 +157,8 @@ class Cycle:
     async def failed(self, failed: ModelFailed) -> Outcome:
         """Whatever was shown of the reply is void."""
         if self._streams is not None:
-            self._streams.failed(failed.reason)
+            await self._streams.failed(failed.reason)
         return await refused(self._means, self._held, failed, effects=self._effects)
-
-    async def remember(self) -> None:
-        """Read what the agent is, where it is, and what it has in mind."""
-
-        def read(reader: Reader) -> tuple[str, runs.Mind, list[Space]]:
-            places = spaces.page(reader, as_=self._held.run.agent, limit=1_000)
-            facts = prompt.facts(reader, self._held.resident, places)
-            mind = runs.mind_before(reader, self._held.run, self._held.resident.number)
-            return words.system(facts, reader.now), mind, places
-
-        self._system, mind, self._places = await self._store.read(read)
-        if self._toolkit.troubles:
-            self._system += "\n\nNOT TO BE HAD NOW\n" + "\n".join(
-                f"- {line.escaped(one)}" for one in self._toolkit.troubles
-            )
-        self._carried = [carried] if (carried := recalled(mind.carried)) else []
-        self._before = list(mind.turns)
 
     def announce(self, event: str) -> None:
         """Tell the readers of every space the agent was in when it began."""
@@ -262,7 +244,7 @@ class Cycle:
             async for heard in hearing:
                 match heard:
                     case CallDelta():
-                        await self._streams.heard(heard)
+                        self._streams.heard(heard)
                     case TextDelta():
                         pass
                     case Reply():
@@ -304,7 +286,7 @@ class Cycle:
             await self._write(journal.record, at, result, place, effect=False)
         self._turns.append(result)
         if self._streams is not None and call.tool == "send_message":
-            self._streams.ended(index, message=succeeded(result).get("messageId"), reason="it was not sent")
+            await self._streams.ended(index, message=succeeded(result).get("messageId"), reason="it was not sent")
         return None
 
     async def _done(self, tool: Tool, call: Call, at: int, place: str, arguments: Mapping[str, Any]) -> Result:
@@ -395,6 +377,13 @@ async def fetch(means: Means, errand: Errand) -> None:
         except Invalid as error:  # it was done, and must not be done again for what it said
             said = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
             await means.store.run(runs.answer, run.id, told["call"], said, lane=run.agent)
+
+
+def _told(system: str, toolkit: Toolkit) -> str:
+    """The system prompt, and what cannot be had in this cycle."""
+    if not toolkit.troubles:
+        return system
+    return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(f"- {line.escaped(one)}" for one in toolkit.troubles)
 
 
 def flat(text: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, journal, prompt
+from gatepost.actions import agents, directory, journal, prompt
 from gatepost.actions.tools import BUILT_IN
 from gatepost.core import prompt as words
 from gatepost.core.agent import Config, Resident
@@ -72,9 +72,9 @@ def _read(reader: Reader, id: str) -> _Past:
     run: Run = journal.show(reader, id)
     resident = agents.show(reader, run.agent)
     assert resident is not None, "what has run is a resident"
-    system = words.system(prompt.facts(reader, resident), reader.now)
+    facts = prompt.facts(reader, directory.find(reader, run.agent), resident.config)
     mind = journal.mind_before(reader, run, resident.number)
-    return _Past(resident, system, mind, tuple(journal.steps(reader, id)))
+    return _Past(resident, words.system(facts, reader.now), mind, tuple(journal.steps(reader, id)))
 
 
 async def _reply(model: Model, ask: Ask) -> Reply:

@@ -3,8 +3,12 @@ What readers of a space see while a resident is still writing: its message, word
 
 A stream has an id, and the message that is stored in the end carries the same one; so a reader replaces what it has
 shown by what is stored. A stream that comes to nothing says so. Frames are live only, and may be lost.
+
+Whether the agent may speak in the space is asked when it begins to write, and nothing is shown before that is answered;
+the model is not kept waiting for it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -32,50 +36,65 @@ class Streams:
         self._send = send
         self._order: list[str] = []
         self._entering: dict[str, str] = {}
+        #: by call: what is written so far, and who asks whether it may be shown
+        self._texts: dict[str, str] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
         #: by call: where it is shown, and how much of it
         self._shown: dict[str, tuple[str, int]] = {}
 
-    async def heard(self, delta: CallDelta) -> None:
+    def heard(self, delta: CallDelta) -> None:
         """Show what is new."""
         if delta.call not in self._order:
             self._order.append(delta.call)
         if delta.tool == "enter_space":
             self._entering[delta.call] = delta.arguments
         if delta.tool == "send_message":
-            await self._write(delta)
+            self._write(delta)
 
-    async def _write(self, delta: CallDelta) -> None:
+    def _write(self, delta: CallDelta) -> None:
         text = _partial(delta.arguments).get("text")
         if not isinstance(text, str) or not text:
             return
-        if delta.call not in self._shown:
-            await self._enter()
-            if self._space is None or not await self._may_speak(self._space):
-                return
-            self._shown[delta.call] = (self._space, 0)
-            self._frame(delta.call, "space.message.streaming", phase="start")
-        space, count = self._shown[delta.call]
-        if len(text) > count:
-            self._shown[delta.call] = (space, len(text))
-            self._frame(delta.call, "space.message.streaming", phase="delta", delta=text[count:])
+        self._texts[delta.call] = text
+        if delta.call in self._shown:
+            self._show(delta.call)
+        elif delta.call not in self._asking:
+            self._enter()
+            if self._space is not None:
+                self._asking[delta.call] = asyncio.create_task(self._begin(delta.call, self._space))
 
-    async def _enter(self) -> None:
+    async def _begin(self, call: str, space: str) -> None:
+        if await self._may_speak(space):
+            self._shown[call] = (space, 0)
+            self._frame(call, "space.message.streaming", phase="start")
+            self._show(call)
+
+    def _show(self, call: str) -> None:
+        text, (space, count) = self._texts[call], self._shown[call]
+        if len(text) > count:
+            self._shown[call] = (space, len(text))
+            self._frame(call, "space.message.streaming", phase="delta", delta=text[count:])
+
+    def _enter(self) -> None:
         """Follow the agent into the space it has just said it enters."""
         for arguments in self._entering.values():
             space = _partial(arguments).get("spaceId")
             self._space = space if isinstance(space, str) else self._space
         self._entering.clear()
 
-    def failed(self, reason: str) -> None:
+    async def failed(self, reason: str) -> None:
         """The reply came to nothing: whatever is shown of it is void."""
+        await asyncio.gather(*self._asking.values())
         for call in self._shown:
             self._frame(call, "space.message.failed", reason=reason)
         self._shown.clear()
 
-    def ended(self, index: int, *, message: str | None, reason: str = "") -> None:
+    async def ended(self, index: int, *, message: str | None, reason: str = "") -> None:
         """A call of the reply was done: the message is stored, or there is none."""
-        call = self._order[index] if index < len(self._order) else None
-        if call is None or call not in self._shown:
+        call = self._order[index] if index < len(self._order) else ""
+        if call in self._asking:
+            await self._asking.pop(call)
+        if call not in self._shown:
             return
         if message is None:
             self._frame(call, "space.message.failed", reason=reason)

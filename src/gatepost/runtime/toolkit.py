@@ -14,10 +14,11 @@ import asyncio
 import inspect
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final
 
 import structlog
@@ -190,9 +191,9 @@ class Toolbox:
                 )
 
 
-def _built_in() -> Iterator[BuiltInTool]:
-    for name, tool in BUILT_IN.items():
-        yield BuiltInTool(name, schema.spec(name, tool.function), tool.effect)
+@cache
+def _built_in() -> tuple[BuiltInTool, ...]:
+    return tuple(BuiltInTool(name, schema.spec(name, tool.function), tool.effect) for name, tool in BUILT_IN.items())
 
 
 def _function(agent: str, name: str, function: Callable[..., Any]) -> Outside:

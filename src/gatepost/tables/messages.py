@@ -27,13 +27,13 @@ def after(reader: Reader, space: Space, *, after: int, before: int, most: int) -
     return [_message(row, space.id) for row in rows]
 
 
-def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Message]:
-    """The last messages before a number, oldest first."""
+def before(reader: Reader, space: Space, *, before: int, most: int, data: bool = True) -> list[Message]:
+    """The last messages before a number, oldest first; without their data where nobody looks at it."""
     rows = reader.all("messages/before", space=space.number, before=before, most=most)
-    return [_message(row, space.id) for row in reversed(rows)]
+    return [_message(row, space.id, data) for row in reversed(rows)]
 
 
-def _message(row: Row, space: str) -> Message:
+def _message(row: Row, space: str, with_data: bool = True) -> Message:
     id, seq, sender, display, kind, content, data, created_at = row
     return Message(
         id=id,
@@ -43,6 +43,6 @@ def _message(row: Row, space: str) -> Message:
         sender_display=display,
         sender_kind=Kind(kind),
         content=content,
-        data=json.loads(data) if data is not None else None,
+        data=json.loads(data) if with_data and data is not None else None,
         created_at=created_at,
     )

@@ -11,6 +11,9 @@ from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid
 
 _MOST: Final = 200
+#: what a character may take as JSON, and what else is in a message, at the most
+_WIDEST: Final = 6
+_AROUND: Final = 200
 
 _Limit = Annotated[int, f"how many messages at most; {_MOST} is the most there is"]
 
@@ -71,6 +74,8 @@ def _most(limit: int) -> int:
 
 def _written(said: list[Message]) -> list[Json]:
     """The newest of them that there is room for."""
+    if sum((len(one.content) + len(one.sender_display)) * _WIDEST + _AROUND for one in said) <= ROOM:
+        return [_message(message) for message in said]
     return fitting(reversed(said), _message)[::-1]
 
 

@@ -23,6 +23,7 @@ from gatepost.errors import Unavailable
 from gatepost.ports.store import Row
 from gatepost.tables.statements import PARAMETER, statement
 
+_LISTS: Final = (list, tuple)
 #: "gate" in ASCII
 APPLICATION: Final = 0x67617465
 
@@ -229,7 +230,9 @@ def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
 
 def _plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Lists go in as JSON: the statement reads them with json_each."""
-    return {name: json.dumps(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
+    if not any(isinstance(value, _LISTS) for value in parameters.values()):
+        return parameters
+    return {name: json.dumps(value) if isinstance(value, _LISTS) else value for name, value in parameters.items()}
 
 
 def _native(column: Sequence[Any]) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gatepost.adapters.stores.desk import Desk
+from gatepost.adapters.stores.desk import Desk, Looking
 from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
 from gatepost.core.limits import Limits
 from gatepost.errors import Unavailable
@@ -24,7 +24,6 @@ from gatepost.ports.clock import Clock
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ class ThreadedStore(ABC):
         self._lock = threading.Lock()
         self._desks: list[Desk] = []
         self._readers = readers
-        self._pool: ThreadPoolExecutor | None = None
+        self._looking: Looking | None = None
         self._local = threading.local()
         #: the connections of threads that call by themselves
         self._opened: list[tuple[threading.Thread, Connection]] = []
@@ -99,13 +98,13 @@ class ThreadedStore(ABC):
 
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         import asyncio
-        from concurrent.futures import ThreadPoolExecutor
 
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._refuse_if_closed()
-            self._pool = self._pool or ThreadPoolExecutor(self._readers, thread_name_prefix="gatepost-read")
-            answer = self._pool.submit(self._look, query, *args, **kwargs)
-        return await asyncio.wrap_future(answer)
+            self._looking = self._looking or Looking(self._look, _settle, self._readers)
+            self._looking.put(Call(query, args, kwargs, future=future))
+        return await future
 
     def close(self) -> None:
         with self._lock:
@@ -115,8 +114,8 @@ class ThreadedStore(ABC):
             desks, self._desks = self._desks, []
         for desk in desks:
             desk.close()
-        if self._pool is not None:
-            self._pool.shutdown()
+        if self._looking is not None:
+            self._looking.close()
         for _, connection in self._opened:
             connection.close()
         self._opened.clear()
