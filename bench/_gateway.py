@@ -18,6 +18,7 @@ from gatepost.core.event import Delivery, Push, Pushed
 from gatepost.gateway.app import create
 from gatepost.gateway.serve import opened
 from gatepost.ports.store import Store
+from gatepost.runtime import memory
 from gatepost.runtime.keyring import administrator, admit_administrator
 from gatepost.settings import load
 
@@ -61,6 +62,7 @@ async def _serve(line: Line, home: str, stores: bool) -> None:
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as ears:
             config = uvicorn.Config(create(office), log_config=None, access_log=False, server_header=False)
             server = uvicorn.Server(config)
+            memory.settled()
             serving = asyncio.create_task(server.serve([ears]))
             line.tell(ears.getsockname()[1])
             try:

@@ -1,5 +1,6 @@
 """
-What a resident's cycle costs when its model costs nothing: one event in, one reply out.
+What a resident's cycle costs when its model costs nothing: one event in, one reply out. It thinks as in a gateway: on
+its kind of event loop, what is loaded is settled, and the message comes in by the same writer.
 
 The floor is as many commits as the cycle makes, each of one row, one after the other through the same store; everything
 else (the claim, the prompt, the journal, the reply and its fan-out) is on top of that. Ours and the floor have a store
@@ -17,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from bench._measure import FULL, Effort, in_turns
+from bench._process import runner as loops
 from bench._table import Row, Target, at_most, millis
 from gatepost.actions import agents, cycle, directory, leases, spaces
 from gatepost.actions.directory import Newcomer
@@ -27,6 +29,7 @@ from gatepost.core.mind import Call, Reply, Result, Usage
 from gatepost.ports.model import Ask, CallDelta, Heard, Model
 from gatepost.ports.store import Store
 from gatepost.ports.tools import Servers, Web
+from gatepost.runtime import memory
 from gatepost.runtime.cycle import Means, think
 from gatepost.runtime.toolkit import Toolbox
 from tests.servers import Postgres
@@ -71,23 +74,15 @@ class AtOnce:
 
 
 def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target | None = None) -> Row:
-    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, asyncio.Runner() as runner:
+    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, loops() as runner:
         _furnish(store, Config(mind=MindRules(max_tokens=1_000)))
         raw.migrate()
         counted = _Counted(store)
         think_once = _thinker(counted)
-        _say(store)
+        runner.run(_say(store))
         runner.run(think_once())
         commits = counted.count
-
-        def ours() -> float:
-            spent = 0.0
-            for _ in range(effort.posts):
-                _say(store)
-                began = time.perf_counter()
-                runner.run(think_once())
-                spent += time.perf_counter() - began
-            return spent / effort.posts
+        memory.settled()
 
         async def one_by_one() -> None:
             for _ in range(commits * effort.posts):
@@ -101,7 +96,7 @@ def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Tar
         return Row(
             claim=f"a think cycle without its model, one event in, one reply out, {database}",
             floor=f"its {commits} commits, of one row each",
-            measured=in_turns(floor, ours, effort.rounds),
+            measured=in_turns(floor, _timed(store, runner, think_once, effort.posts), effort.rounds),
             unit=millis,
             target=target,
         )
@@ -109,15 +104,16 @@ def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Tar
 
 def _minds(database: str, url: str, large_url: str, effort: Effort) -> Row:
     config = Config(mind=MindRules(max_tokens=1_000))
-    with closing(open_store(url)) as small, closing(open_store(large_url)) as large, asyncio.Runner() as runner:
+    with closing(open_store(url)) as small, closing(open_store(large_url)) as large, loops() as runner:
         turns: list[Callable[[], float]] = []
         for store, behind in ((small, _BEHIND), (large, _BEHIND * 100)):
             _furnish(store, config)
             think_once = _thinker(store)
             for _ in range(behind if effort.fsync else _BEHIND):
-                _say(store)
+                runner.run(_say(store))
                 runner.run(think_once())
             turns.append(_timed(store, runner, think_once, effort.posts))
+        memory.settled()
         return Row(
             claim=f"the same when a hundred times more cycles are behind the agent, {database}",
             floor=f"with {_BEHIND} behind it",
@@ -128,16 +124,16 @@ def _minds(database: str, url: str, large_url: str, effort: Effort) -> Row:
 
 
 def _timed(store: Store, runner: asyncio.Runner, think_once: Callable[[], Any], times: int) -> Callable[[], float]:
-    def measure() -> float:
+    async def measured() -> float:
         spent = 0.0
         for _ in range(times):
-            _say(store)
+            await _say(store)
             began = time.perf_counter()
-            runner.run(think_once())
+            await think_once()
             spent += time.perf_counter() - began
         return spent / times
 
-    return measure
+    return lambda: runner.run(measured())
 
 
 def _furnish(store: Store, config: Config) -> None:
@@ -147,8 +143,8 @@ def _furnish(store: Store, config: Config) -> None:
     store.call(spaces.create, name=SPACE, members=["husam", AGENT])
 
 
-def _say(store: Store) -> None:
-    store.call(spaces.post, SPACE, sender="husam", content="Pull the Q4 revenue numbers")
+async def _say(store: Store) -> None:
+    await store.run(spaces.post, SPACE, sender="husam", content="Pull the Q4 revenue numbers", lane=SPACE)
 
 
 def means_of(store: Store, model: Model) -> Means:

@@ -35,6 +35,7 @@ from gatepost.actions import inbox, intake
 from gatepost.app import configured_transport, open_store, opened
 from gatepost.core.frame import Frame
 from gatepost.ports.transport import Signal
+from gatepost.runtime import memory
 from gatepost.runtime.exchange import Exchange
 from gatepost.settings import load
 from tests.brokers import Nats, Redis
@@ -165,6 +166,7 @@ async def _push(line: Line, environ: dict[str, str]) -> None:
     exchange = Exchange(configured_transport(configuration))
     with opened(configuration, bell=exchange.bell) as store:
         async with exchange.open():
+            memory.settled()
             line.tell("ready")
             while True:
                 await line.next()
@@ -186,6 +188,7 @@ async def _hold(line: Line, environ: dict[str, str]) -> None:
     with opened(configuration, bell=exchange.bell) as store:
         async with exchange.open():
             with exchange.subscribed(heard):
+                memory.settled()
                 line.tell("ready")
                 while True:
                     await rung.wait()

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench._measure import FULL, Effort, Measured, Spread
+from bench._process import runner
 from bench._table import Row, millis
 from bench.cycle import AtOnce, means_of
 from gatepost.actions import agents, directory, spaces
@@ -26,6 +27,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.mind import Prompt, Reply
 from gatepost.ports.model import Ask, Heard
 from gatepost.ports.store import Store, Work
+from gatepost.runtime import memory
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
 
@@ -51,7 +53,11 @@ class Slow(AtOnce):
 def main(effort: Effort = FULL) -> Iterator[Row]:
     ideal = ceil(effort.hearers / _MOST) * 2 * _ANSWER
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
-        figures = [asyncio.run(_woken(f"sqlite:///{folder}/{turn}.db", effort)) for turn in range(effort.fewer)]
+        memory.settled()
+        figures: list[float] = []
+        for turn in range(effort.fewer):
+            with runner() as loop:
+                figures.append(loop.run(_woken(f"sqlite:///{folder}/{turn}.db", effort)))
         yield Row(
             claim=f"{effort.hearers:,} residents woken at once, a model that answers in 50 ms, SQLite FULL: the last",
             floor=f"the models alone, {_MOST} at once",

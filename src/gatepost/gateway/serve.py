@@ -33,7 +33,7 @@ from gatepost.gateway.spooling import Spooling
 from gatepost.hooks import plugins
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Condition
-from gatepost.runtime import notice
+from gatepost.runtime import memory, notice
 from gatepost.runtime.collector import Collector
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, Household, living
@@ -108,8 +108,13 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
 def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """The same as `serve`, for a process that does nothing else: on uvloop, where there is one."""
     loops = uvicorn.Config("", log_config=None).get_loop_factory()
+
+    def settled(url: str) -> None:
+        memory.settled()
+        ready(url)
+
     with asyncio.Runner(loop_factory=loops) as runner:
-        runner.run(serve(configuration, host, port, ready=ready))
+        runner.run(serve(configuration, host, port, ready=settled))
 
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
