@@ -10,6 +10,7 @@ The file is marked as ours (`application_id`), and a file that is somebody else'
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -23,7 +24,7 @@ from gatepost.errors import Unavailable
 from gatepost.ports.store import Row
 from gatepost.tables.statements import PARAMETER, statement
 
-_LISTS: Final = (list, tuple)
+_LIST: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: "gate" in ASCII
 APPLICATION: Final = 0x67617465
 
@@ -73,10 +74,10 @@ class SqliteConnection:
             self.close()
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
-        return self._execute(statement("sqlite", name), _plain(parameters)).fetchall()
+        return self._execute(statement("sqlite", name), _plain(name, parameters)).fetchall()
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        return self._execute(statement("sqlite", name), _plain(parameters)).rowcount
+        return self._execute(statement("sqlite", name), _plain(name, parameters)).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         assert self._db is not None
@@ -228,11 +229,16 @@ def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
     return Unavailable(f"the store {str(path)!r} {trouble[0]}", hint=trouble[1]) if trouble else None
 
 
-def _plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def _plain(name: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Lists go in as JSON: the statement reads them with json_each."""
-    if not any(isinstance(value, _LISTS) for value in parameters.values()):
+    if not (lists := _lists(name)):
         return parameters
-    return {name: json.dumps(value) if isinstance(value, _LISTS) else value for name, value in parameters.items()}
+    return {**parameters, **{each: json.dumps(parameters[each]) for each in lists}}
+
+
+@cache
+def _lists(name: str) -> tuple[str, ...]:
+    return tuple(set(_LIST.findall(statement("sqlite", name))))
 
 
 def _native(column: Sequence[Any]) -> Sequence[Any]:
