@@ -33,7 +33,7 @@ from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Entity
-from gatepost.core.event import Item, Json, Priority, Push, State, Trust, Type
+from gatepost.core.event import Item, Priority, Push, State, Trust, Type
 from gatepost.core.instants import DAY, SECOND, Duration
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
@@ -53,6 +53,8 @@ _REFUSALS: Final = 5
 _LOOKED_AT: Final = 50
 #: how long somebody outside may take to answer a call
 _PATIENCE: Final = DAY
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -429,7 +431,3 @@ def _shown(taken: Batch) -> Prompt:
 
 def _hops(shown: tuple[Item, ...] | list[Item]) -> int:
     return max((item.event.hops for item in shown), default=0)
-
-
-def _encoded(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -159,8 +159,9 @@ def fitted(turns: Sequence[Turn], most: int) -> list[Turn]:
         for place, turn in enumerate(fit):
             if excess <= 0:
                 return fit
-            fit[place] = cut(turn)
-            excess -= weigh(turn) - weigh(fit[place])
+            if (shorter := cut(turn)) is not turn:
+                fit[place] = shorter
+                excess -= weigh(turn) - weigh(shorter)
     return fit
 
 

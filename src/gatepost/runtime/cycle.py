@@ -33,7 +33,7 @@ from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled, recent, weigh
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
-from gatepost.ports.store import Reader, Store
+from gatepost.ports.store import Reader, Store, Work
 from gatepost.runtime.results import failure, succeeded
 from gatepost.runtime.streaming import Streams, key
 from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waiting
@@ -351,13 +351,17 @@ async def refused(means: Means, held: Held, failed: ModelFailed, *, effects: int
 
 async def write(store: Store, held: Held, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run a verb of the journal. It is waited for also when this is cancelled: whoever goes on must find it there."""
-    writing = asyncio.ensure_future(store.run(verb, held, *args, lane=held.run.agent, **kwargs))
+    lane = held.run.agent
     try:
-        return await asyncio.shield(writing)
+        return await store.run(verb, held, *args, lane=lane, **kwargs)
     except asyncio.CancelledError:
         with suppress(GatepostError):
-            await writing
+            await store.run(_nothing, lane=lane)  # a lane is in order: when this is done, so is that
         raise
+
+
+def _nothing(work: Work) -> None:
+    del work
 
 
 async def fetch(means: Means, errand: Errand) -> None:

@@ -1,10 +1,14 @@
 """Messages: what was said in a space."""
 
 import json
+from typing import Final
 
 from gatepost.core.entity import Kind
 from gatepost.core.space import Message, Space
 from gatepost.ports.store import Reader, Row, Work
+
+#: by its name; to ask the class takes as long as everything else about a message
+_KINDS: Final = {kind.value: kind for kind in Kind}
 
 
 def insert(work: Work, message: Message, *, space: int, sender: int, data: str | None) -> None:
@@ -41,7 +45,7 @@ def _message(row: Row, space: str, with_data: bool = True) -> Message:
         seq=seq,
         sender=sender,
         sender_display=display,
-        sender_kind=Kind(kind),
+        sender_kind=_KINDS[kind],
         content=content,
         data=json.loads(data) if with_data and data is not None else None,
         created_at=created_at,

@@ -83,7 +83,7 @@ def _message(message: Message) -> Json:
     return {
         "id": message.id,
         "senderName": message.sender_display,
-        "senderType": message.sender_kind.value,
+        "senderType": message.sender_kind,
         "content": texts.cut(message.content, ROOM // 2),
         "timestamp": rfc3339(message.created_at),
     }
