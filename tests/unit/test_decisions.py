@@ -250,6 +250,27 @@ class TestAnswering:
         assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", State.CLAIMED)
         assert (house.ack(taken), house.balanced()) == (1, True)
 
+    @pytest.mark.parametrize("later", [0, 30 * DAY])
+    def test_a_question_that_was_replayed_is_put_away_too(self, house: House, later: int) -> None:
+        made, other = asked(house, of=("husam", "bob")), asked(house, "bob")
+        item, _ = heard(house, "husam")
+        house.store.call(inbox.done, "husam", item.event.id)
+        assert house.ack(house.take("bob")) == 1
+        house.store.call(inbox.replay, item.event.id)
+        for data in (None, [made.id], {"decisionId": made.id, "options": []}):
+            house.push(to="husam", sender="ann", data=data)
+        house.clock.advance(later)
+        while house.store.call(upkeep.reap):
+            pass
+        waits = [item.event.data["decisionId"] for item in heard(house, "husam") if item.state is State.PENDING]
+        assert waits == [other.id, made.id]
+        answered(house, made, option="yes")
+        [husam] = [item for item in heard(house, "husam") if item.state is State.PENDING]
+        assert husam.event.data["decisionId"] == other.id
+        assert [item for item in heard(house, "bob") if item.state is State.PENDING] == []
+        assert house.waiting("husam")[1:] == ["tea"] * 3
+        assert house.balanced()
+
     def test_a_waiter_hears_what_was_decided(self, house: House) -> None:
         made = asked(house)
         house.store.call(gates.add_waiter, made.gate, "bob", by="ann")

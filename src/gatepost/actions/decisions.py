@@ -109,7 +109,7 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
     if decision.iteration >= MOST_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {MOST_ROUNDS} times already", hint="withdraw it, or wait")
     asked = _live(work, decision)
-    inbox.put_away(work, asked, _key(decision, decision.iteration), by=who)
+    _put_away(work, decision, asked, who)
     deadline = gate_rules.until(work.now, question.deadline, question.within) or decision.deadline
     guidance = decision.last.text if decision.last is not None else decision.guidance
     revised = _as_asked(
@@ -212,7 +212,7 @@ def end(
     assert gate is not None
     if outcome.ending is not None:
         gates.end(work, gate, outcome.ending, _reason(decision, given), who, tell=False)
-    inbox.put_away(work, _known(work, decision.asked), _key(decision, decision.iteration), by=who)
+    _put_away(work, decision, _known(work, decision.asked), who)
     wish = _told(decision, given, hops)
     wish = replace(wish, content=wish.content[: work.limits.content // 4])
     hearing = [decision.asker, *(one for one in gate.waiters if one not in decision.asked)]
@@ -294,6 +294,12 @@ def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity],
     )
     intake.fan_out(work, wish, asker, asked)
     work.after_commit(Ring(f"decision:{decision.id}", "asked", wakes=False))
+
+
+def _put_away(work: Work, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
+    """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
+    key, about = _key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
+    inbox.put_away(work, asked, key, source=decision.asker, about=about, by=who)
 
 
 def _told(decision: Decision, given: Answer, hops: int) -> Push:

@@ -16,7 +16,7 @@ next one. Why nothing is lost and nothing is given out twice at once:
        `-- release, lapse-'                           (a failure of its own, too often: dead)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn, TypedDict, Unpack
 
@@ -27,12 +27,12 @@ from gatepost.core import ids
 from gatepost.core.batch import Candidate, Chosen
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Item, Priority, Push, Ref, State, Type
+from gatepost.core.event import Item, Json, Priority, Push, Ref, State, Type
 from gatepost.core.instants import LONGEST, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, entities, items
+from gatepost.tables import broadcasts, claims, entities, gates, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
@@ -252,18 +252,22 @@ def done(work: Work, name: str, event: str) -> Item:
     return _found(work, event, person)[0][1]
 
 
-def put_away(work: Work, recipients: Sequence[Entity], key: str, *, by: Entity | None) -> None:
+def put_away(
+    work: Work, recipients: Sequence[Entity], key: str, *, source: str, about: Mapping[str, Json], by: Entity | None
+) -> None:
     """
-    What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits.
+    What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits. So
+    is what was replayed of it, which has no key: it is from that `source`, and says what it is `about` in its data.
     Their inboxes are not locked for it, because many may be asked in many places: each item decides for itself.
     """
     for one in recipients:
-        event = items.keyed(work, one.number, key)
-        for _, item in items.of_event(work, event, one.number) if event is not None else ():
-            if item.state is State.PENDING and one.kind is Kind.HUMAN:
-                _sign(work, one, 0, item, by.name if by is not None else "gatepost")
-            elif item.state is State.PENDING:
-                items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
+        first = items.keyed(work, one.number, key)
+        for event in [*([first] if first is not None else ()), *gates.repeats(work, one.number, source, about)]:
+            for _, item in items.of_event(work, event, one.number):
+                if item.state is State.PENDING and one.kind is Kind.HUMAN:
+                    _sign(work, one, 0, item, by.name if by is not None else "gatepost")
+                elif item.state is State.PENDING:
+                    items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
 
 
 def seen(work: Work, name: str, events: Sequence[str]) -> int:

@@ -1,7 +1,9 @@
 """Gates, who waits for them, and how they ended."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
+from gatepost.core.event import Json
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
@@ -120,6 +122,13 @@ def watching(reader: Reader) -> list[str]:
 
 def left_behind(reader: Reader, entity: int) -> list[str]:
     return [row[0] for row in reader.all("gates/left_behind", entity=entity)]
+
+
+def repeats(reader: Reader, recipient: int, source: str, about: Mapping[str, Json]) -> list[str]:
+    """Events that somebody was told once more, and has still before them; those that say this in their data."""
+    rows = reader.all("gates/repeats", recipient=recipient, source=source)
+    told = [(id, json.loads(data)) for id, data in rows if data is not None]
+    return [id for id, data in told if isinstance(data, dict) and about.items() <= data.items()]
 
 
 def escalate(work: Work, gate: int) -> None:
