@@ -355,6 +355,42 @@ class TestEnding:
         house.store.call(directory.retire, "bob")
         assert shown(house, made).status is DecisionStatus.ORPHANED
 
+    def test_its_last_question_is_not_discarded_unsaid(self, house: House) -> None:
+        made = asked(house, of=("husam", "bob"))
+        [item] = heard(house, "husam")
+        with pytest.raises(Conflict, match="nobody would be asked any more") as refused:
+            house.store.call(inbox.discard, item.event.id)
+        assert refused.value.hint == f"answer it, or turn it down: gatepost decision answer {made.id} --reject"
+        house.store.call(inbox.discard, item.event.id, "bob")
+        with pytest.raises(Conflict, match="it is discarded for 'bob'"):
+            house.store.call(inbox.discard, item.event.id, "bob")
+        with pytest.raises(Conflict, match="nobody would be asked any more"):
+            house.store.call(inbox.discard, item.event.id, "husam")
+        house.store.call(inbox.replay, item.event.id, "bob")
+        house.store.call(directory.retire, "bob")
+        with pytest.raises(Conflict, match="nobody would be asked any more"):
+            house.store.call(inbox.discard, item.event.id, "husam")
+        answered(house, made, reject=True)
+        assert (heard(house, "husam")[0].state, len(heard(house, "ann"))) == (State.DELIVERED, 1)
+
+    def test_a_question_may_be_discarded_that_another_has_read_or_that_ends_by_itself(self, house: House) -> None:
+        house.register("cleo")
+        asked(house, of=("bob", "cleo"))
+        house.ack(house.take("bob"))
+        [read] = heard(house, "cleo")
+        asked(house, within=HOUR)
+        [timed] = heard(house, "husam")
+        back = asked(house, of=("admin",), free_text=True)
+        [over] = heard(house, "admin")
+        answered(house, back, "admin", text="why?", again=True)
+        [sent_back] = heard(house, "ann")
+        house.store.call(inbox.discard, sent_back.event.id)
+        house.store.call(decisions.revise, back.id, question(), by="ann")
+        house.store.call(inbox.replay, over.event.id)
+        for event, name in ((read, "cleo"), (timed, "husam"), (heard(house, "admin")[-1], "admin")):
+            [gone] = house.store.call(inbox.discard, event.event.id, name)
+            assert gone.state is State.DISCARDED
+
     def test_one_whose_asker_has_left_is_over(self, house: House) -> None:
         made = asked(house)
         house.store.call(directory.retire, "ann")

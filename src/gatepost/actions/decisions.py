@@ -288,7 +288,7 @@ def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity],
         content=rules.asking(decision),
         data=data,
         priority=decision.urgency,
-        key=_key(decision, decision.iteration),
+        key=rules.key(decision, decision.iteration),
         ref=decision.ref,
         hops=hops,
     )
@@ -298,7 +298,7 @@ def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity],
 
 def _put_away(work: Work, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
     """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
-    key, about = _key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
+    key, about = rules.key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
     inbox.put_away(work, asked, key, source=decision.asker, about=about, by=who)
 
 
@@ -322,7 +322,7 @@ def _told(decision: Decision, given: Answer, hops: int) -> Push:
             "asker": decision.asker,
         },
         priority=Priority.HIGH,
-        key=_key(decision, given.iteration),
+        key=rules.key(decision, given.iteration),
         ref=decision.ref,
         hops=hops,
     )
@@ -335,10 +335,6 @@ def _reason(decision: Decision, given: Answer) -> str:
 
 def _instruction(id: str, question: str) -> str:
     return f"the decision {id} is not answered yet: {json.dumps(question[:_QUOTED], ensure_ascii=False)}"
-
-
-def _key(decision: Decision, iteration: int) -> str:
-    return f"decision:{decision.id}:{iteration}"
 
 
 def _taken(work: Work, id: str, by: str | None) -> tuple[Decision, Entity | None]:

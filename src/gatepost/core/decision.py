@@ -253,6 +253,17 @@ def digest(question: str, options: Sequence[Option], ref: Ref | None, context: s
     return hashlib.sha256(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def key(decision: Decision, iteration: int) -> str:
+    """By which the question of a round is known in an inbox, and its answer in another."""
+    return f"decision:{decision.id}:{iteration}"
+
+
+def of_key(key: str) -> str | None:
+    """The id of the decision that an event with this key would be about."""
+    parts = key.split(":")
+    return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
+
+
 def asking(decision: Decision) -> str:
     """A decision as those who are asked read it, in one piece of text."""
     words = [decision.question]
