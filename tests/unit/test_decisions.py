@@ -161,6 +161,7 @@ class TestAnswering:
         resolution = house.store.look(gates.show, made.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
+        assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = heard(house, "ann")
         assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
         assert line(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'

@@ -329,7 +329,9 @@ def _told(decision: Decision, given: Answer, hops: int) -> Push:
 
 
 def _reason(decision: Decision, given: Answer) -> str:
-    words = rules.said(decision, given)
+    """How its gate ended, for those too who may see only that: the option by its id, which labels need not tell."""
+    chosen = f"{given.option} ({decision.label(given.option)})" if given.option is not None else None
+    words = " - ".join(part for part in (chosen, given.text) if part)
     return (f"{given.outcome}: {words}" if words else given.outcome.value)[:1_000]
 
 
