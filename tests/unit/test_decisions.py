@@ -93,6 +93,10 @@ class TestAsking:
         assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.rings}
         assert house.balanced()
 
+    @pytest.mark.parametrize("label", ["\u200bü", "\U0001fae8", "?", "e\u0301", "\u202eno\u202c"])
+    def test_whatever_can_be_seen_is_a_label(self, house: House, label: str) -> None:
+        assert asked(house, question=label, options=(Option(id="a", label=label),)).options[0].label == label
+
     def test_without_an_address_whoever_owns_the_asker_is_asked(self, house: House) -> None:
         house.store.call(directory.update, "ann", owner="bob")
         assert asked(house, of=()).asked == ("bob",)
@@ -103,12 +107,14 @@ class TestAsking:
             (None, {}, Invalid),
             ("nobody", {}, UnknownAddress),
             ("ann", {"question": " \n"}, Invalid),
+            ("ann", {"question": "\u200b\u202e\u3000\u2800\ufe0f"}, Invalid),
             ("ann", {"question": "x" * 10_001}, Invalid),
             ("ann", {"question": "a\x00b"}, Invalid),
             ("ann", {"context": "\ud800"}, Invalid),
             ("ann", {"options": ()}, Invalid),
             ("ann", {"options": (Option(id="a b", label="x"),)}, Invalid),
             ("ann", {"options": (Option(id="a", label=" "),)}, Invalid),
+            ("ann", {"options": (Option(id="a", label="\u2066\u3164\u2069"),)}, Invalid),
             ("ann", {"options": (*YES_OR_NO, Option(id="yes", label="x"))}, Invalid),
             ("ann", {"options": tuple(Option(id=str(number), label="x") for number in range(21))}, Invalid),
             ("ann", {"default": "maybe", "within": HOUR}, Invalid),
@@ -176,6 +182,7 @@ class TestAnswering:
             ({}, {"text": "hm"}, Invalid),
             ({}, {"text": "hm", "again": True}, Invalid),
             ({"free_text": True}, {"text": " "}, Invalid),
+            ({"free_text": True}, {"text": "\ufeff\xad"}, Invalid),
             ({"free_text": True}, {"again": True}, Invalid),
             ({"free_text": True}, {"text": "a\x00b"}, Invalid),
             ({"free_text": True}, {"text": "x" * 10_001}, Invalid),

@@ -28,6 +28,7 @@ from gatepost.core.event import Json, Priority, Push, Type
 from gatepost.core.gate import AtDeadline, Fail, Gate, GateKind
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.ring import Ring
+from gatepost.core.text import shows
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import decisions, entities
@@ -134,8 +135,8 @@ def answer(work: Work, id: str, reply: Reply, *, by: str | None, hops: int = 0) 
     if decision.status is DecisionStatus.REVISING:
         raise _late(decision)
     outcome = rules.settle(decision, reply)
-    text = reply.text if reply.text and reply.text.strip() else None
-    return end(work, decision, outcome, who, option=reply.option, text=text, hops=hops)
+    words = reply.text if reply.text is not None and shows(reply.text) else None
+    return end(work, decision, outcome, who, option=reply.option, text=words, hops=hops)
 
 
 def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
