@@ -115,9 +115,9 @@ def matched(reader: Reader, most: int) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in reader.all("gates/matched", most=most)]
 
 
-def watching(reader: Reader) -> list[str]:
-    """Who has a gate that waits for something to come to them."""
-    return [row[0] for row in reader.all("gates/watching")]
+def watching(reader: Reader) -> list[tuple[str, str]]:
+    """Who has a gate that waits for something to come to them, and of which type."""
+    return [(row[0], row[1]) for row in reader.all("gates/watching")]
 
 
 def left_behind(reader: Reader, entity: int) -> list[str]:
