@@ -110,6 +110,8 @@ class Porch:
         unread: list[str] = []
         occasion = wire.parse(hook.host, hook.event, payload(hook.told, unread))
         notes += unread
+        if occasion.spare:
+            return Said(answer=Answer())
         if not occasion.session:
             notes.append("the host has named no session")
             why = next(iter(unread), notes[-1])

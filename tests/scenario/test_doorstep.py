@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import socket
 import stat
+import subprocess
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -344,6 +346,29 @@ class TestSocket:
             assert second is not None
             assert first.path != second.path
         assert list(tmp_path.iterdir()) == []
+
+    def test_what_killed_gateways_left_beside_it_is_cleared_away(self, tmp_path: Path) -> None:
+        with subprocess.Popen(["true"]) as dead:
+            pass
+        [left, theirs, other] = (tmp_path / f"{name}.gateway.sock" for name in (dead.pid, os.getppid(), "old"))
+        for path in (left, theirs, other):
+            with socket.socket(socket.AF_UNIX) as closed:
+                closed.bind(str(path))
+        (tmp_path / f"{dead.pid}0000000000.gateway.sock").touch()
+        with local.bound(tmp_path) as ears:
+            assert ears is not None
+            assert not left.exists()
+            assert (theirs.exists(), other.exists(), len(list(tmp_path.iterdir()))) == (True, True, 4)
+
+    def test_one_that_listens_stays_whoever_it_is(self, tmp_path: Path) -> None:
+        with subprocess.Popen(["true"]) as dead:
+            pass
+        path = tmp_path / f"{dead.pid}.gateway.sock"  # as that of one in another container
+        with socket.socket(socket.AF_UNIX) as theirs:
+            theirs.bind(str(path))
+            theirs.listen()
+            with local.bound(tmp_path):
+                assert path.exists()
 
     def test_a_long_path_is_done_without(self, tmp_path: Path) -> None:
         home = tmp_path / ("x" * 120)

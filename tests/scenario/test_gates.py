@@ -272,6 +272,19 @@ class TestKeeping:
             ("ana", "gate"),
         }
 
+    async def test_what_nobody_waits_for_causes_no_look(self, kit: Kit) -> None:
+        store = office(kit)
+        house = Keeper(store)
+        assert not house.wakes(Ring("ana", Type.SERVICE))
+        store.call(gates.add, GateWish(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
+        await house.look()
+        kit.bell.clear()
+        for type in (Type.SERVICE, Type.MAIL):
+            for to in ("ana", "ben", "*"):
+                store.call(intake.push, Push(to=to, type=type, source="jenkins", content="tea"))
+        assert [house.wakes(ring) for ring in kit.bell.rings] == [True, False, True, False, False, False]
+        assert [house.wakes(Ring("ana", cause)) for cause in ("import", "wakeup")] == [True, True]
+
     async def test_one_that_cannot_be_ended_keeps_no_other_from_ending(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:

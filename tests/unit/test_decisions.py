@@ -93,6 +93,10 @@ class TestAsking:
         assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.rings}
         assert house.balanced()
 
+    @pytest.mark.parametrize("label", ["\u200bü", "\U0001fae8", "?", "e\u0301", "\u202eno\u202c"])
+    def test_whatever_can_be_seen_is_a_label(self, house: House, label: str) -> None:
+        assert asked(house, question=label, options=(Option(id="a", label=label),)).options[0].label == label
+
     def test_without_an_address_whoever_owns_the_asker_is_asked(self, house: House) -> None:
         house.store.call(directory.update, "ann", owner="bob")
         assert asked(house, of=()).asked == ("bob",)
@@ -103,12 +107,14 @@ class TestAsking:
             (None, {}, Invalid),
             ("nobody", {}, UnknownAddress),
             ("ann", {"question": " \n"}, Invalid),
+            ("ann", {"question": "\u200b\u202e\u3000\u2800\ufe0f"}, Invalid),
             ("ann", {"question": "x" * 10_001}, Invalid),
             ("ann", {"question": "a\x00b"}, Invalid),
             ("ann", {"context": "\ud800"}, Invalid),
             ("ann", {"options": ()}, Invalid),
             ("ann", {"options": (Option(id="a b", label="x"),)}, Invalid),
             ("ann", {"options": (Option(id="a", label=" "),)}, Invalid),
+            ("ann", {"options": (Option(id="a", label="\u2066\u3164\u2069"),)}, Invalid),
             ("ann", {"options": (*YES_OR_NO, Option(id="yes", label="x"))}, Invalid),
             ("ann", {"options": tuple(Option(id=str(number), label="x") for number in range(21))}, Invalid),
             ("ann", {"default": "maybe", "within": HOUR}, Invalid),
@@ -161,6 +167,7 @@ class TestAnswering:
         resolution = house.store.look(gates.show, made.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
+        assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = heard(house, "ann")
         assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
         assert line(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
@@ -175,6 +182,7 @@ class TestAnswering:
             ({}, {"text": "hm"}, Invalid),
             ({}, {"text": "hm", "again": True}, Invalid),
             ({"free_text": True}, {"text": " "}, Invalid),
+            ({"free_text": True}, {"text": "\ufeff\xad"}, Invalid),
             ({"free_text": True}, {"again": True}, Invalid),
             ({"free_text": True}, {"text": "a\x00b"}, Invalid),
             ({"free_text": True}, {"text": "x" * 10_001}, Invalid),
@@ -249,6 +257,27 @@ class TestAnswering:
         assert (husam.state, admin.state, bob.state) == (State.DELIVERED, State.DELIVERED, State.DISCARDED)
         assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", State.CLAIMED)
         assert (house.ack(taken), house.balanced()) == (1, True)
+
+    @pytest.mark.parametrize("later", [0, 30 * DAY])
+    def test_a_question_that_was_replayed_is_put_away_too(self, house: House, later: int) -> None:
+        made, other = asked(house, of=("husam", "bob")), asked(house, "bob")
+        item, _ = heard(house, "husam")
+        house.store.call(inbox.done, "husam", item.event.id)
+        assert house.ack(house.take("bob")) == 1
+        house.store.call(inbox.replay, item.event.id)
+        for data in (None, [made.id], {"decisionId": made.id, "options": []}):
+            house.push(to="husam", sender="ann", data=data)
+        house.clock.advance(later)
+        while house.store.call(upkeep.reap):
+            pass
+        waits = [item.event.data["decisionId"] for item in heard(house, "husam") if item.state is State.PENDING]
+        assert waits == [other.id, made.id]
+        answered(house, made, option="yes")
+        [husam] = [item for item in heard(house, "husam") if item.state is State.PENDING]
+        assert husam.event.data["decisionId"] == other.id
+        assert [item for item in heard(house, "bob") if item.state is State.PENDING] == []
+        assert house.waiting("husam")[1:] == ["tea"] * 3
+        assert house.balanced()
 
     def test_a_waiter_hears_what_was_decided(self, house: House) -> None:
         made = asked(house)
@@ -333,6 +362,42 @@ class TestEnding:
         assert shown(house, made).open
         house.store.call(directory.retire, "bob")
         assert shown(house, made).status is DecisionStatus.ORPHANED
+
+    def test_its_last_question_is_not_discarded_unsaid(self, house: House) -> None:
+        made = asked(house, of=("husam", "bob"))
+        [item] = heard(house, "husam")
+        with pytest.raises(Conflict, match="nobody would be asked any more") as refused:
+            house.store.call(inbox.discard, item.event.id)
+        assert refused.value.hint == f"answer it, or turn it down: gatepost decision answer {made.id} --reject"
+        house.store.call(inbox.discard, item.event.id, "bob")
+        with pytest.raises(Conflict, match="it is discarded for 'bob'"):
+            house.store.call(inbox.discard, item.event.id, "bob")
+        with pytest.raises(Conflict, match="nobody would be asked any more"):
+            house.store.call(inbox.discard, item.event.id, "husam")
+        house.store.call(inbox.replay, item.event.id, "bob")
+        house.store.call(directory.retire, "bob")
+        with pytest.raises(Conflict, match="nobody would be asked any more"):
+            house.store.call(inbox.discard, item.event.id, "husam")
+        answered(house, made, reject=True)
+        assert (heard(house, "husam")[0].state, len(heard(house, "ann"))) == (State.DELIVERED, 1)
+
+    def test_a_question_may_be_discarded_that_another_has_read_or_that_ends_by_itself(self, house: House) -> None:
+        house.register("cleo")
+        asked(house, of=("bob", "cleo"))
+        house.ack(house.take("bob"))
+        [read] = heard(house, "cleo")
+        asked(house, within=HOUR)
+        [timed] = heard(house, "husam")
+        back = asked(house, of=("admin",), free_text=True)
+        [over] = heard(house, "admin")
+        answered(house, back, "admin", text="why?", again=True)
+        [sent_back] = heard(house, "ann")
+        house.store.call(inbox.discard, sent_back.event.id)
+        house.store.call(decisions.revise, back.id, question(), by="ann")
+        house.store.call(inbox.replay, over.event.id)
+        for event, name in ((read, "cleo"), (timed, "husam"), (heard(house, "admin")[-1], "admin")):
+            [gone] = house.store.call(inbox.discard, event.event.id, name)
+            assert gone.state is State.DISCARDED
 
     def test_one_whose_asker_has_left_is_over(self, house: House) -> None:
         made = asked(house)

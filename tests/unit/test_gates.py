@@ -261,7 +261,7 @@ class TestWatching:
             house.tell(**push)
         settle(house.store)
         assert blocking(house) == ["review"]
-        assert house.store.look(endings.watching) == {"ann"}
+        assert house.store.look(endings.watching) == {("ann", "service")}
         event = house.tell("at last", type=Type.SERVICE, source="jira")
         house.ack(house.take())
         assert house.store.look(endings.came)

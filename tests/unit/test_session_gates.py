@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Fail, GateWish
+from gatepost.core.instants import SECOND
 from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
@@ -298,6 +300,59 @@ def test_a_list_that_cannot_be_read_is_told_of_each_time(alone: Guest, event: st
     for _ in range(2):
         alone.hook(event)
         assert any("gates.json' cannot be read: it is not a regular file" in note for note in alone.notes)
+
+
+class TestLongAgo:
+    """What is left of sessions that are over."""
+
+    def test_an_empty_spool_is_cleared_away_with_its_session_in_two_rounds(self, alone: Guest) -> None:
+        old = self.over(alone)
+        old.spooled("tea")
+        assert old.hook("UserPromptSubmit").context
+        spool = alone.home / "spool"
+        with (spool / "old.jsonl").open("a") as slow:  # somebody is about to write
+            self.later(alone)
+            assert (old.session.folder.exists(), old.spool.empty("old")) == (True, True)
+            assert not (spool / "old.jsonl").exists()
+            slow.write('{"id": "1", "content": "cake"}\n')
+        self.later(alone)
+        assert not old.session.folder.exists()
+        assert [entry.content for entry in old.spool.waiting("old")] == ["cake"], "as long as it has a line it stays"
+        assert "cake" in (old.hook("UserPromptSubmit").context or "")
+        for _ in range(2):
+            assert old.session.folder.exists()
+            self.later(alone)
+        assert not old.session.folder.exists()
+        assert [each.name for each in spool.iterdir() if each.name.startswith("old")] == []
+
+    def test_two_rounds_at_once_are_one(self, alone: Guest) -> None:
+        old = self.over(alone)
+        old.spooled("tea")
+        old.hook("UserPromptSubmit")
+        assert [old.spool.clear("old", before=alone.clock.now()) for _ in range(3)] == [False] * 3
+
+    @pytest.mark.parametrize("ending", ["", ".draining", ".aside", ".shown"])
+    def test_what_somebody_has_still_to_read_stays(self, alone: Guest, ending: str) -> None:
+        old = self.over(alone)
+        (alone.home / "spool").mkdir(exist_ok=True)
+        kept = alone.home / "spool" / f"old.jsonl{ending}"
+        kept.write_text('["k", false, 1]\n')
+        self.later(alone)
+        self.later(alone)
+        assert (old.session.folder.exists(), kept.exists()) == (False, True)
+
+    def over(self, alone: Guest) -> Guest:
+        old = replace(alone, id="old")
+        old.hook("SessionStart", source="startup")
+        old.hook("SessionEnd")
+        return old
+
+    def later(self, alone: Guest) -> None:
+        """A month passes, for the disk too, and somebody comes."""
+        before = alone.clock.now() // SECOND - 31 * 86_400
+        for each in (*(alone.home / "sessions").iterdir(), *(alone.home / "spool").iterdir()):
+            os.utime(each, (before, before))
+        alone.hook("SessionStart", source="startup")
 
 
 class TestLinks:

@@ -170,6 +170,42 @@ class TestValues:
         assert found.settings.store == f"sqlite:///{home.parent}/data/mine.db"
 
 
+class TestWithoutAFolder:
+    """The working directory was removed."""
+
+    @pytest.fixture
+    def gone(self, here: Path) -> Path:
+        (here / "gone").mkdir()
+        os.chdir(here / "gone")
+        (here / "gone").rmdir()
+        return here
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            ("GATEPOST_AGENT", "ann"),
+            ("GATEPOST_INBOX__REMEMBER", "2d"),
+            ("GATEPOST_STORE", "sqlite:////data/mine.db"),
+            ("GATEPOST_SPOOL__PATH", "~/spool/<session>.jsonl"),
+        ],
+    )
+    def test_what_does_not_need_it_is_read(self, home: Path, gone: Path, variable: str, value: str) -> None:
+        assert variable in {each.origin for each in load(home, **{variable: value}).values.values()}
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [("GATEPOST_STORE", "sqlite:///mine.db"), ("GATEPOST_SPOOL__PATH", "spool/<session>.jsonl")],
+    )
+    def test_what_is_relative_to_it_is_refused(self, home: Path, gone: Path, variable: str, value: str) -> None:
+        error = refused(home, **{variable: value})
+        assert error.message == f"{variable} is wrong: it is relative to the working directory, and that is gone"
+
+    @pytest.mark.parametrize("environ", [{}, {"GATEPOST_HOME": "office"}])
+    def test_no_home_is_found_from_it(self, gone: Path, environ: dict[str, str]) -> None:
+        with pytest.raises(Unavailable, match="the working directory is gone"):
+            settings.load(environ)
+
+
 class TestWrong:
     @pytest.mark.parametrize(
         ("toml", "message", "hint"),
@@ -185,6 +221,7 @@ class TestWrong:
             ("agent = '*'", "is wrong: '\\*' is not one entity", "name one"),
             ("agent = 3", "is wrong: 3 is not the name of an entity", None),
             ("store = ''", "is wrong: '' is not a store", None),
+            ("[spool]\npath = '~nobody-here/<session>.jsonl'", "is wrong: .* nobody whose home is known here", None),
         ],
     )
     def test_in_the_file(self, home: Path, toml: str, message: str, hint: str | None) -> None:

@@ -28,6 +28,7 @@ from gatepost.core.event import Json, Priority, Push, Type
 from gatepost.core.gate import AtDeadline, Fail, Gate, GateKind
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.ring import Ring
+from gatepost.core.text import shows
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import decisions, entities
@@ -109,7 +110,7 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
     if decision.iteration >= MOST_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {MOST_ROUNDS} times already", hint="withdraw it, or wait")
     asked = _live(work, decision)
-    inbox.put_away(work, asked, _key(decision, decision.iteration), by=who)
+    _put_away(work, decision, asked, who)
     deadline = gate_rules.until(work.now, question.deadline, question.within) or decision.deadline
     guidance = decision.last.text if decision.last is not None else decision.guidance
     revised = _as_asked(
@@ -134,8 +135,8 @@ def answer(work: Work, id: str, reply: Reply, *, by: str | None, hops: int = 0) 
     if decision.status is DecisionStatus.REVISING:
         raise _late(decision)
     outcome = rules.settle(decision, reply)
-    text = reply.text if reply.text and reply.text.strip() else None
-    return end(work, decision, outcome, who, option=reply.option, text=text, hops=hops)
+    words = reply.text if reply.text is not None and shows(reply.text) else None
+    return end(work, decision, outcome, who, option=reply.option, text=words, hops=hops)
 
 
 def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
@@ -212,7 +213,7 @@ def end(
     assert gate is not None
     if outcome.ending is not None:
         gates.end(work, gate, outcome.ending, _reason(decision, given), who, tell=False)
-    inbox.put_away(work, _known(work, decision.asked), _key(decision, decision.iteration), by=who)
+    _put_away(work, decision, _known(work, decision.asked), who)
     wish = _told(decision, given, hops)
     wish = replace(wish, content=wish.content[: work.limits.content // 4])
     hearing = [decision.asker, *(one for one in gate.waiters if one not in decision.asked)]
@@ -288,12 +289,18 @@ def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity],
         content=rules.asking(decision),
         data=data,
         priority=decision.urgency,
-        key=_key(decision, decision.iteration),
+        key=rules.key(decision, decision.iteration),
         ref=decision.ref,
         hops=hops,
     )
     intake.fan_out(work, wish, asker, asked)
     work.after_commit(Ring(f"decision:{decision.id}", "asked", wakes=False))
+
+
+def _put_away(work: Work, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
+    """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
+    key, about = rules.key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
+    inbox.put_away(work, asked, key, source=decision.asker, about=about, by=who)
 
 
 def _told(decision: Decision, given: Answer, hops: int) -> Push:
@@ -316,23 +323,21 @@ def _told(decision: Decision, given: Answer, hops: int) -> Push:
             "asker": decision.asker,
         },
         priority=Priority.HIGH,
-        key=_key(decision, given.iteration),
+        key=rules.key(decision, given.iteration),
         ref=decision.ref,
         hops=hops,
     )
 
 
 def _reason(decision: Decision, given: Answer) -> str:
-    words = rules.said(decision, given)
+    """How its gate ended, for those too who may see only that: the option by its id, which labels need not tell."""
+    chosen = f"{given.option} ({decision.label(given.option)})" if given.option is not None else None
+    words = " - ".join(part for part in (chosen, given.text) if part)
     return (f"{given.outcome}: {words}" if words else given.outcome.value)[:1_000]
 
 
 def _instruction(id: str, question: str) -> str:
     return f"the decision {id} is not answered yet: {json.dumps(question[:_QUOTED], ensure_ascii=False)}"
-
-
-def _key(decision: Decision, iteration: int) -> str:
-    return f"decision:{decision.id}:{iteration}"
 
 
 def _taken(work: Work, id: str, by: str | None) -> tuple[Decision, Entity | None]:

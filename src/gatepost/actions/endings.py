@@ -54,8 +54,8 @@ def came(reader: Reader) -> bool:
     return bool(stored.matched(reader, 1))
 
 
-def watching(reader: Reader) -> frozenset[str]:
-    """Who has a gate that waits for something to come to them."""
+def watching(reader: Reader) -> frozenset[tuple[str, str]]:
+    """Who has a gate that waits for something to come to them, and for which type of event."""
     return frozenset(stored.watching(reader))
 
 

@@ -243,7 +243,7 @@ def end(
         told = sorted(concerned.values(), key=lambda one: one.number)
         intake.fan_out(work, _event(gate, ending, words, who, hops), who, told)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
-            inbox.put_away(work, [directory.find(work, gate.awaits)], _notice(gate), by=who)
+            _put_away(work, gate, directory.find(work, gate.awaits), who)
     plans.gate_ended(work, gate, ending)
     work.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
     return _read(work, gate)
@@ -327,6 +327,11 @@ def _event(gate: Gate, outcome: str, words: str, who: Entity | None, hops: int) 
 def _notice(gate: Gate) -> str:
     """The key of what was told to whoever is to resolve a gate."""
     return f"gate:{gate.id}:opened"
+
+
+def _put_away(work: Work, gate: Gate, awaited: Entity, who: Entity | None) -> None:
+    about = {"gateId": gate.id, "outcome": "opened"}
+    inbox.put_away(work, [awaited], _notice(gate), source=gate.made_by or "gate", about=about, by=who)
 
 
 def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:

@@ -16,26 +16,29 @@ next one. Why nothing is lost and nothing is given out twice at once:
        `-- release, lapse-'                           (a failure of its own, too often: dead)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn, TypedDict, Unpack
 
 from gatepost.actions import directory, intake
 from gatepost.core import batch as rules
 from gatepost.core import claim as claim_rules
+from gatepost.core import decision as decision_rules
 from gatepost.core import ids
 from gatepost.core.batch import Candidate, Chosen
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Item, Priority, Push, Ref, State, Type
+from gatepost.core.event import Item, Json, Priority, Push, Ref, State, Type
 from gatepost.core.instants import LONGEST, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, entities, items
+from gatepost.tables import broadcasts, claims, decisions, entities, gates, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
+#: the states of what was not read, and is not to be
+_PUT_AWAY: Final = (State.EXPIRED, State.DEAD, State.DISCARDED)
 
 
 def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Item]:
@@ -252,18 +255,22 @@ def done(work: Work, name: str, event: str) -> Item:
     return _found(work, event, person)[0][1]
 
 
-def put_away(work: Work, recipients: Sequence[Entity], key: str, *, by: Entity | None) -> None:
+def put_away(
+    work: Work, recipients: Sequence[Entity], key: str, *, source: str, about: Mapping[str, Json], by: Entity | None
+) -> None:
     """
-    What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits.
+    What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits. So
+    is what was replayed of it, which has no key: it is from that `source`, and says what it is `about` in its data.
     Their inboxes are not locked for it, because many may be asked in many places: each item decides for itself.
     """
     for one in recipients:
-        event = items.keyed(work, one.number, key)
-        for _, item in items.of_event(work, event, one.number) if event is not None else ():
-            if item.state is State.PENDING and one.kind is Kind.HUMAN:
-                _sign(work, one, 0, item, by.name if by is not None else "gatepost")
-            elif item.state is State.PENDING:
-                items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
+        first = items.keyed(work, one.number, key)
+        for event in [*([first] if first is not None else ()), *gates.repeats(work, one.number, source, about)]:
+            for _, item in items.of_event(work, event, one.number):
+                if item.state is State.PENDING and one.kind is Kind.HUMAN:
+                    _sign(work, one, 0, item, by.name if by is not None else "gatepost")
+                elif item.state is State.PENDING:
+                    items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
 
 
 def seen(work: Work, name: str, events: Sequence[str]) -> int:
@@ -274,13 +281,14 @@ def seen(work: Work, name: str, events: Sequence[str]) -> int:
 def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     """
     Put away what is pending or dead, for one recipient or for all. A broadcast that an agent has still to take is put
-    away for that one alone.
+    away for that one alone. The last question of a decision that nothing else would end stays.
     """
     recipient = directory.find(work, name) if name is not None else None
     if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
         _, cursor = claims.lock(work, recipient.number)
         _take_broadcasts(work, recipient, cursor, broadcasts.last(work))
     found = _found(work, event, recipient)
+    _check_asked(work, found)
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
         for number, item in found
@@ -398,6 +406,28 @@ def _found(work: Work, event: str, entity: Entity | None) -> list[tuple[int, Ite
     if not found:
         raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
     return found
+
+
+def _check_asked(work: Work, found: Sequence[tuple[int, Item]]) -> None:
+    """Refuse to discard a question without which whoever asked it would wait for ever, and not hear of it."""
+    question = found[0][1].event
+    id = decision_rules.of_key(question.key or "")
+    decision = decisions.read(work, id) if id is not None else None
+    if decision is None or decision.deadline is not None:
+        return
+    gates.lock(work, decision.gate)  # so that two who discard it at once do not each leave it to the other
+    decision = decisions.read(work, decision.id)
+    assert decision is not None
+    if decision.last is not None or question.key != decision_rules.key(decision, decision.iteration):
+        return
+    asked = {one.name for one in entities.by_names(work, decision.asked).values() if one.live}
+    gone = {item.recipient for _, item in found if item.state in (State.PENDING, State.DEAD)} & asked
+    had = {item.recipient for _, item in items.of_event(work, question.id) if item.state not in _PUT_AWAY}
+    if gone and not (had & asked) - gone:
+        raise Conflict(
+            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
+            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
+        )
 
 
 def _standing(item: Item, now: Instant) -> State:

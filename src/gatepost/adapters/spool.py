@@ -1,7 +1,7 @@
 """
 A spool of files: JSON lines, one file a session, with a few more beside it.
 
-    <session>.jsonl            what waits; locked (flock) by whoever appends or takes out, never renamed or removed
+    <session>.jsonl            what waits; locked (flock) by whoever appends or takes out, never replaced
     <session>.jsonl.lock       held by the one who drains, from beginning to end
     <session>.jsonl.draining   what was taken out and not yet `done` with
     <session>.jsonl.aside      text that could not be read, and entries that were shown cut
@@ -16,6 +16,10 @@ the rename and the truncation are they in both, and what is put back is until `.
 have an id are recognised as the same, byte for byte; the few that have none are seen twice. The file of lines is
 truncated and never replaced, because a writer that waits for its lock has it open: what it wrote to a removed file
 nobody would read.
+
+When a session has been over for long, its files go. A writer may have opened the file of lines just before: so that is
+renamed to `.draining`, where its line is seen by the next drain, and that is removed only if it is still empty when as
+much time has passed again. Lines that nobody has read, or could read, stay for ever.
 
 All this needs is `flock`, `O_APPEND` and `rename`, so a writer can be any program. One that died in the middle of a
 line, or a full disk, leaves a line without an end: ours end it before they append.
@@ -47,6 +51,8 @@ _PAUSE: Final = 0.005
 #: keys that the store knows too and that are kept, once the notes have that many bytes
 _REMEMBERED: Final = 1_000
 _NOTES: Final = 256 * 1024
+#: what is beside a file of lines, in the order in which it is removed; who waits for the lock sees that it is gone
+_BESIDE: Final = (".draining", ".draining.new", ".aside", ".shown", ".shown.new", ".lock")
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -91,6 +97,28 @@ class FileSpool:
             _replace(f"{path}.draining", b"".join(line + b"\n" for line in lines))
             os.ftruncate(file, 0)
             return lines
+
+    def clear(self, session: str, *, before: Instant) -> bool:
+        path = self._file(session)
+        with _explained(path):
+            if not any(map(os.path.lexists, (path, *(f"{path}{ending}" for ending in _BESIDE)))):
+                return True
+        with self._locked(f"{path}.lock", Conflict), _explained(path):
+            unread = any(_size(f"{path}{ending}") for ending in ("", ".draining", ".aside"))
+            if unread or not all(self.shown(session).values()):
+                return True
+            if os.path.lexists(path):
+                with self._locked(path) as file:
+                    if not os.fstat(file).st_size:
+                        os.utime(file)
+                        os.rename(path, f"{path}.draining")
+                return False
+            if _changed(f"{path}.draining") >= before:
+                return False
+            for ending in _BESIDE:
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{path}{ending}")
+        return True
 
     def shown(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
         with _explained(path := self._file(session)):
@@ -233,6 +261,13 @@ def _replace(path: str, content: bytes) -> None:
 def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _changed(path: str) -> Instant:
+    try:
+        return os.stat(path).st_mtime_ns // 1_000
     except FileNotFoundError:
         return 0
 

@@ -197,7 +197,7 @@ class Reply:
 
 def checked(question: Question, *, until: Instant | None = None) -> Question:
     """Return the question if it can be answered; `until` is the deadline that stays if it names none."""
-    if not question.question.strip():
+    if not text.shows(question.question):
         raise Invalid("there is nothing in the question")
     _fits("question", question.question, _LONGEST_QUESTION)
     if question.context is not None:
@@ -224,7 +224,7 @@ def checked(question: Question, *, until: Instant | None = None) -> Question:
 def settle(decision: Decision, reply: Reply) -> Outcome:
     """What a reply to the question as it stands comes to, or why it does not count."""
     ids = [each.id for each in decision.options]
-    said = bool(reply.text and reply.text.strip())
+    said = text.shows(reply.text or "")
     if reply.text is not None:
         _fits("text", reply.text, _LONGEST_TEXT)
     if reply.context_hash is not None and reply.context_hash != decision.context_hash:
@@ -251,6 +251,17 @@ def digest(question: str, options: Sequence[Option], ref: Ref | None, context: s
     about = [ref.type, ref.id] if ref is not None else None
     document = [question, [[each.id, each.label, each.description] for each in options], about, context]
     return hashlib.sha256(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def key(decision: Decision, iteration: int) -> str:
+    """By which the question of a round is known in an inbox, and its answer in another."""
+    return f"decision:{decision.id}:{iteration}"
+
+
+def of_key(key: str) -> str | None:
+    """The id of the decision that an event with this key would be about."""
+    parts = key.split(":")
+    return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
 
 
 def asking(decision: Decision) -> str:
@@ -293,7 +304,7 @@ def _option(option: Option) -> Option:
             f"{option.id!r:.60} is not the id of an option",
             hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
         )
-    if not option.label.strip():
+    if not text.shows(option.label):
         raise Invalid(f"the option {option.id!r} has no label")
     _fits("label", option.label, _LONGEST_LABEL)
     _fits("description", option.description, _LONGEST_QUESTION)

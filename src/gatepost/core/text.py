@@ -1,6 +1,19 @@
 """Text from outside that is to be stored."""
 
+import unicodedata
+from typing import Final
+
 from gatepost.errors import Invalid
+
+#: controls, formats, surrogates, separators, and marks that go on top of something
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
+#: letters and a symbol that are drawn as nothing: the fillers of Hangul, and Braille without dots
+_BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+
+
+def shows(given: str) -> bool:
+    """Whether there is anything to be seen of it."""
+    return any(each not in _BLANK and unicodedata.category(each) not in _UNSEEN for each in given)
 
 
 def storable(what: str, given: str) -> str:

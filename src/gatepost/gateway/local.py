@@ -33,6 +33,7 @@ def bound(home: Path) -> Iterator[Ears | None]:
     """
     with ExitStack() as stack:
         try:
+            _sweep(home)
             path = _path(home, stack)
             ears = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             os.fchmod(ears.fileno(), 0o600)  # before anybody can reach it
@@ -46,6 +47,25 @@ def bound(home: Path) -> Iterator[Ears | None]:
             yield None
             return
         yield Ears(ears, path)
+
+
+def _sweep(home: Path) -> None:
+    """Remove what gateways beside the first one have left that were killed: neither they nor anybody listens there."""
+    for path in home.glob(f"*.{NAME}"):
+        pid = path.name.removesuffix(f".{NAME}")
+        with suppress(OSError):
+            if pid.isdecimal() and path.is_socket() and not _lives(int(pid)):
+                _free(str(path))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def _path(home: Path, stack: ExitStack) -> str:

@@ -35,6 +35,8 @@ class Occasion:
     reason: str | None = None
     #: The helper inside the session that this is about (SubagentStop, a tool it uses), if not the agent itself.
     subagent: str | None = None
+    #: Another hook of ours is called for the same event in the host's own words: this one has nothing to do.
+    spare: bool = False
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 

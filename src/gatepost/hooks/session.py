@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core.guest import WORKING
 from gatepost.core.instants import Instant
-from gatepost.core.session import filename
+from gatepost.core.session import filename, of_filename
 
 FOLDER: Final = "sessions"
 #: seconds that a hook waits for another one of its session to write its state
@@ -70,14 +70,21 @@ class Session:
         self.trouble: str | None = None
 
     @staticmethod
-    def sweep(home: Path, before: Instant, most: int) -> None:
-        """Remove the folders of some sessions that have noted nothing since then."""
+    def sweep(home: Path, before: Instant, most: int, cleared: Callable[[str], bool] = lambda _: True) -> None:
+        """
+        Remove the folders of some sessions that have noted nothing since then. One whose spool is not `cleared`, by its
+        id, stays as long again.
+        """
         with suppress(FileNotFoundError):
             old = (each for each in (home / FOLDER).iterdir() if _is_old(each, before))
             for folder in list(islice(old, most)):
                 from shutil import rmtree
 
-                rmtree(folder, ignore_errors=True)
+                id = of_filename(folder.name)
+                if id is None or cleared(id):
+                    rmtree(folder, ignore_errors=True)
+                else:
+                    os.utime(folder)
 
     def read(self) -> State:
         """What is remembered; a fresh state where nothing is, or where it cannot be read, and then `trouble` is why."""

@@ -72,7 +72,16 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
     if turns:
         desk.session.clear("decision")
     if _begins(occasion):
-        desk.session.sweep(desk.home, desk.began - _KEPT, _SWEPT)
+        old = desk.began - _KEPT
+        desk.session.sweep(desk.home, old, _SWEPT, lambda id: _cleared(desk, id, old))
+
+
+def _cleared(desk: Desk, id: str, before: Instant) -> bool:
+    """Clear the spool of a session that is over; say whether there is nothing more to do about it, or to be done."""
+    try:
+        return desk.spool is None or desk.spool().clear(id, before=before)
+    except GatepostError:
+        return True
 
 
 def _begins(occasion: Occasion) -> bool:

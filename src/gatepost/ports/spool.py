@@ -58,6 +58,13 @@ class Spool(Protocol):
         """
         ...
 
+    def clear(self, session: str, *, before: Instant) -> bool:
+        """
+        Remove what belongs to a session of which nothing was heard since then, as far as no line is in it that is still
+        to be read; say whether that is all. Else somebody may be about to write: call again after as long a time.
+        """
+        ...
+
     def shown(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
         """
         The keys that were shown in this session since then, oldest first, and whether the store knows it of each; those

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from gatepost.actions import endings
+from gatepost.core.event import Type
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Unavailable
@@ -23,13 +24,15 @@ log = structlog.get_logger("gatepost.keeper")
 LONGEST: Final = 5.0
 #: seconds to leave to another keeper that has in hand what is due
 _SHORTEST: Final = 0.1
+#: what a ring says for a push; another cause may be anything
+_TYPES: Final = frozenset(Type)
 
 
 class Keeper:
     def __init__(self, store: Store) -> None:
         self._store = store
-        #: whose inbox something is waited for in, as of the last look
-        self._watched: frozenset[str] = frozenset()
+        #: in whose inbox an event of which type is waited for, as of the last look
+        self._watched: frozenset[tuple[str, str]] = frozenset()
 
     async def look(self) -> float:
         """End what is over; return in how many seconds to look again."""
@@ -67,15 +70,19 @@ class Keeper:
         return settled, True
 
     def wakes(self, signal: Signal) -> bool:
-        """Whether a signal says that there may be something to end before the next look."""
+        """
+        Whether a signal says that there may be something to end before the next look. A look goes through all that came
+        to those who wait, so that mail for a busy agent must not cause one where a tool's result is waited for.
+        """
         if not isinstance(signal, Ring):
             return False
-        if signal.recipient == "*":
-            return bool(self._watched)
-        return signal.recipient.startswith("gate:") or signal.recipient in self._watched
+        return signal.recipient.startswith("gate:") or any(
+            signal.recipient in (name, "*") and (signal.cause == type or signal.cause not in _TYPES)
+            for name, type in self._watched
+        )
 
 
-def _seen(reader: Reader) -> tuple[float, frozenset[str]]:
+def _seen(reader: Reader) -> tuple[float, frozenset[tuple[str, str]]]:
     due = endings.next_due(reader)
     watched = endings.watching(reader)
     if watched and endings.came(reader):

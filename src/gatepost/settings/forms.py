@@ -55,7 +55,10 @@ def _spool(value: Any, folder: Path) -> str:
         raise Invalid(
             f"{path!r} is not the path of a spool", hint="end it in <session>.jsonl, as in spool/<session>.jsonl"
         )
-    return str(folder / Path(path).expanduser())
+    try:
+        return str(folder / Path(path).expanduser())
+    except RuntimeError:
+        raise Invalid(f"{path!r} is with nobody whose home is known here", hint="write the whole path") from None
 
 
 def _entity(value: Any, _: Path) -> str:

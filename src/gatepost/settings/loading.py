@@ -63,7 +63,7 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
     for name, each in declared():
         form: Form = each.metadata["form"]
         if name in given:
-            values[name] = _read(form, given[name], variable(name), variable(name), Path.cwd())
+            values[name] = _of_variable(form, given[name], variable(name))
         elif name in written and file:
             values[name] = _read(form, written[name], str(file), f"{name} in {str(file)!r}", file.parent)
         else:
@@ -85,7 +85,11 @@ def anchored(environ: Mapping[str, str], folder: str) -> dict[str, str]:
 
 def find_home(environ: Mapping[str, str]) -> tuple[Path, str]:
     """`GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them."""
-    found, origin = houses.find(environ)
+    try:
+        found, origin = houses.find(environ)
+    except FileNotFoundError:
+        hint = f"go to a folder that is there, or set {houses.VARIABLE} to a whole path"
+        raise Unavailable("the working directory is gone, and the home is looked for from there", hint=hint) from None
     return Path(found), origin
 
 
@@ -149,6 +153,19 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def _nearest(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md lists all there are"
+
+
+def _of_variable(form: Form, value: str, name: str) -> Value:
+    """What a variable says. Where the working directory is gone, it must not depend on it."""
+    try:
+        return _read(form, value, name, name, Path.cwd())
+    except FileNotFoundError:
+        found, elsewhere = (_read(form, value, name, name, Path(folder)) for folder in ("/", "/elsewhere"))
+    if found != elsewhere:
+        raise Invalid(
+            f"{name} is wrong: it is relative to the working directory, and that is gone", hint="write the whole path"
+        )
+    return found
 
 
 def _read(form: Form, value: Any, origin: str, where: str, folder: Path) -> Value:

@@ -1,7 +1,9 @@
 """Gates, who waits for them, and how they ended."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
+from gatepost.core.event import Json
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
@@ -113,13 +115,20 @@ def matched(reader: Reader, most: int) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in reader.all("gates/matched", most=most)]
 
 
-def watching(reader: Reader) -> list[str]:
-    """Who has a gate that waits for something to come to them."""
-    return [row[0] for row in reader.all("gates/watching")]
+def watching(reader: Reader) -> list[tuple[str, str]]:
+    """Who has a gate that waits for something to come to them, and of which type."""
+    return [(row[0], row[1]) for row in reader.all("gates/watching")]
 
 
 def left_behind(reader: Reader, entity: int) -> list[str]:
     return [row[0] for row in reader.all("gates/left_behind", entity=entity)]
+
+
+def repeats(reader: Reader, recipient: int, source: str, about: Mapping[str, Json]) -> list[str]:
+    """Events that somebody was told once more, and has still before them; those that say this in their data."""
+    rows = reader.all("gates/repeats", recipient=recipient, source=source)
+    told = [(id, json.loads(data)) for id, data in rows if data is not None]
+    return [id for id, data in told if isinstance(data, dict) and about.items() <= data.items()]
 
 
 def escalate(work: Work, gate: int) -> None:

@@ -40,15 +40,16 @@ def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[
         subagent=words.text(told, "agent_id"),
         raw=told,
     )
-    return replace(occasion, session="") if _under_cursor(occasion) else occasion
+    under_cursor = host == "claude" and "cursor_version" in told
+    return replace(occasion, session="", spare=True) if under_cursor else occasion
 
 
 def can_show(occasion: Occasion) -> bool:
-    return occasion.event in READABLE and occasion.subagent is None and not _under_cursor(occasion)
+    return occasion.event in READABLE and occasion.subagent is None and not occasion.spare
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    if _under_cursor(occasion):
+    if occasion.spare:
         return Answer()
     block, context = verdict.block, verdict.context
     answer: dict[str, Any] = {}
@@ -69,7 +70,3 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
     if occasion.event == "SessionEnd":  # nobody is there to read more than that
         return words.spoken(aside)
     return words.reply(answer | {"systemMessage": aside})
-
-
-def _under_cursor(occasion: Occasion) -> bool:
-    return occasion.host == "claude" and "cursor_version" in occasion.raw
