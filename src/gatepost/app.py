@@ -207,6 +207,13 @@ async def means(
             await each.close()
 
 
+def missing_key(choice: ModelChoice) -> str | None:
+    """The variable that the environment of this process lacks for a model; without it the demo stands in."""
+    from gatepost.adapters.models import choose
+
+    return choose.missing_key(choice, os.environ)
+
+
 def reach(settings: Settings | None = None) -> "Reach":
     """What a household may do outside for gates and decisions."""
     from gatepost.adapters.command import ShellCommands
