@@ -73,6 +73,11 @@ def configured_transport(
     """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
     settings = configuration.settings
     kind = settings.transport.partition(":")[0]
+    if kind == "postgres" and settings.store.startswith("sqlite:"):
+        raise Invalid(
+            "the transport 'postgres:' goes through a store on PostgreSQL, and this one is on SQLite",
+            hint="set `transport` to socket:, or `store` to postgresql://...",
+        )
     try:
         match kind:
             case "memory":

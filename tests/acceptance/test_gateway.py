@@ -321,6 +321,13 @@ class TestTheKey:
         assert office.done("key", "list", "--json", GATEPOST_STORE="sqlite:///other.db").json[0]["name"] == "admin.key"
 
 
+def test_up_with_a_transport_that_its_store_does_not_have(gatepost: Office) -> None:
+    ended = gatepost.process("up", "--port", "0", GATEPOST_TRANSPORT="postgres:")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.endswith("goes through a store on PostgreSQL, and this one is on SQLite")
+    assert not gatepost.home.exists()
+
+
 def test_up_and_down(office: Office) -> None:
     """The gateway as a process: commands find it while it runs, and do without it when it is gone."""
     office.here.joinpath("gatepost.toml").touch()
