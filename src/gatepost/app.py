@@ -73,6 +73,11 @@ def configured_transport(
     """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
     settings = configuration.settings
     kind = settings.transport.partition(":")[0]
+    if kind == "postgres" and settings.store.startswith("sqlite:"):
+        raise Invalid(
+            "the transport 'postgres:' goes through a store on PostgreSQL, and this one is on SQLite",
+            hint="set `transport` to socket:, or `store` to postgresql://...",
+        )
     try:
         match kind:
             case "memory":
@@ -205,6 +210,13 @@ async def means(
     finally:
         for each in models.values():
             await each.close()
+
+
+def missing_key(choice: ModelChoice) -> str | None:
+    """The variable that the environment of this process lacks for a model; without it the demo stands in."""
+    from gatepost.adapters.models import choose
+
+    return choose.missing_key(choice, os.environ)
 
 
 def reach(settings: Settings | None = None) -> "Reach":

@@ -70,6 +70,8 @@ PUSHES = [
     (["--to", "analyst", "hello", "world"], "got unexpected extra argument(s) (world)", "put quotes around"),
     (["--tu", "analyst", "hello"], "no such option: --tu", "possible options: --to"),
     (["--to"], "option '--to' requires an argument", ""),
+    (["--to", "analyst", "--to", "quinn", "hello"], "--to is given 2 times", "give it once"),
+    (["--to", "analyst", "--to=analyst", "--to", "quinn", "hello"], "--to is given 3 times", "give it once"),
 ]
 
 
@@ -139,6 +141,7 @@ OTHERS = [
     (["inbox", "list", "--to", "analyst", "--limit", "0"], 2, "'0' is not a number for --limit"),
     (["inbox", "list", "--to", "analyst", "--limit", "many"], 2, "'many' is not a number for --limit"),
     (["inbox", "list", "--to", "analyst", "--since", "yesterday"], 2, "'yesterday' is not a time for --since"),
+    (["inbox", "list", "--to", "analyst", "-n", "5", "--limit", "6"], 2, "--limit is given 2 times"),
     (["inbox", "list", "--to", "team:web"], 2, "'team:web' is not one entity"),
     (["inbox", "drain", "--to", "analyst", "--format", "xml"], 2, "'xml' is not a format"),
     (["inbox", "drain", "--to", "analyst", "--session", "s" * 201], 2, f"'{'s' * 60}' is not an owner of a claim"),

@@ -53,11 +53,13 @@ class TestTrigger:
         added = office.done("trigger", "add", "jira", "--to", "analyst", "--prompt", "Triage this")
         path, secret = added.out.splitlines()
         assert (path, len(secret) >= 32) == ("/hooks/jira", True)
+        assert added.err.endswith("\ncallers send the secret in the header X-Secret-Key\n")
         heading, row = office.done("trigger", "list").out.splitlines()
         assert heading.split() == ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
         assert row.split(maxsplit=4) == ["jira", "open", "header", "analyst", '"Triage this"']
         shown = office.done("trigger", "show", "jira")
         assert "path     /hooks/jira\n" in shown.out
+        assert "proof    callers send the secret in the header X-Secret-Key\n" in shown.out
         assert secret not in shown.out
         assert office.done("trigger", "disable", "jira").err == "closed\n"
         assert not office.done("trigger", "show", "jira", "--json").json["active"]
@@ -73,7 +75,8 @@ class TestTrigger:
                 *("trigger", "add", name, "--to", "team:web", "--scheme", "github", "--secret", *words),
                 stdin=b"a secret of one's own\n",
             )
-            assert (added.out, added.err) == (f"/hooks/{name}\n", "")
+            said = "callers sign with the secret, in the header X-Hub-Signature-256\n"
+            assert (added.out, added.err) == (f"/hooks/{name}\n", said)
 
     @pytest.mark.parametrize("scheme", ["header", "bearer", "standard-webhooks", "github"])
     def test_a_secret_is_made_for_every_scheme_that_has_none_of_its_own(self, office: Office, scheme: str) -> None:

@@ -91,7 +91,10 @@ class TestBrokenLines:
         ended = gatepost("import", "-", stdin=broken)
         assert (ended.code, ended.out) == (2, "")
         assert ended.error.startswith(message)
-        if "is the last" not in message:
+        if "is the last" in message:
+            assert "hint: stored before that: 3 entities, 1 event, 1 item; importing it again" in ended.err
+        else:
+            assert ended.err.endswith("nothing new was stored\n")
             assert [each["name"] for each in gatepost.done("agent", "list", "--json").json] == []
 
     def test_after_a_chunk_that_is_stored(self, gatepost: Office, lines: list[bytes]) -> None:
@@ -99,7 +102,9 @@ class TestBrokenLines:
         stdin = b"\n".join([*lines[:3], *many, *lines[5:7], b"{torn"])
         ended = gatepost("import", "-", stdin=stdin)
         assert (ended.code, ended.error) == (2, "line 306: it is not JSON")
-        assert "hint: what was before it is imported" in ended.err
+        stored = "stored before that: 301 entities, 0 events, 0 items; importing it again stores nothing twice"
+        assert f"hint: {stored}\n" in ended.err
+        assert gatepost("import", "-", stdin=stdin).err.endswith("hint: nothing new was stored\n")
         assert len(gatepost.done("agent", "list", "--json").json) == 300
         assert gatepost("doctor").code == 0
 

@@ -273,7 +273,17 @@ class TestTheKey:
             ended = office("agent", "list")
         assert (ended.code, ended.out) == (3, "")
         assert ended.error.startswith("the administrator's key cannot be read: ")
-        assert "`gatepost init` makes one" in ended.err
+        assert "start the gateway again: `gatepost up` makes one" in ended.err
+
+    @pytest.mark.parametrize("content", [b"", b"hello", b"\xff\xfe", b"sk_a\nb", "sk_\u00e9".encode()])
+    def test_that_is_no_key_is_named_with_its_file(self, office: Office, content: bytes) -> None:
+        file = office.home / keyring.ADMIN_KEY
+        with attended(office):
+            file.write_bytes(content)
+            for ended in (office("agent", "list"), office("init")):
+                assert (ended.code, ended.out) == (3, "")
+                assert ended.error == f"the administrator's key cannot be read: '{file}': that is not a key"
+                assert keyring.ANEW in ended.err
 
     def test_that_is_not_known(self, office: Office) -> None:
         with attended(office) as gateway:
@@ -281,7 +291,7 @@ class TestTheKey:
             ended = office("agent", "list")
         assert (ended.code, ended.out) == (1, "")
         assert ended.error == f"the gateway at {gateway.base} does not know the key in '{office.home}/admin.key'"
-        assert "restart it" in ended.err
+        assert "`gatepost up` makes this one good" in ended.err
 
     def test_that_was_revoked_is_said_to_be(self, office: Office) -> None:
         office.done("init")
@@ -289,13 +299,33 @@ class TestTheKey:
         office.done("key", "revoke", key)
         ended = office("init")
         assert (ended.code, ended.error) == (1, f"the key in '{office.home}/admin.key' was revoked")
+        assert keyring.ANEW in ended.err
         (office.home / keyring.ADMIN_KEY).unlink()
         assert [step["made"] for step in office.done("init", "--json").json] == [False, False, False, True]
+
+    def test_that_was_revoked_while_the_gateway_runs(self, office: Office) -> None:
+        """The hint gets one in again."""
+        file = office.home / keyring.ADMIN_KEY
+        with running(office.home):
+            office.done("key", "revoke", file.read_text().strip())
+            ended = office("key", "list")
+        assert ended.code == 1
+        assert f"hint: if the key was revoked, {keyring.ANEW}" in ended.err
+        file.unlink()
+        with running(office.home):
+            assert [key["revokedAt"] is None for key in office.done("key", "list", "--json").json] == [False, True]
 
     def test_of_another_store_is_made_good(self, office: Office) -> None:
         office.done("init")
         office.done("init", GATEPOST_STORE="sqlite:///other.db")
         assert office.done("key", "list", "--json", GATEPOST_STORE="sqlite:///other.db").json[0]["name"] == "admin.key"
+
+
+def test_up_with_a_transport_that_its_store_does_not_have(gatepost: Office) -> None:
+    ended = gatepost.process("up", "--port", "0", GATEPOST_TRANSPORT="postgres:")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.endswith("goes through a store on PostgreSQL, and this one is on SQLite")
+    assert not gatepost.home.exists()
 
 
 def test_up_and_down(office: Office) -> None:

@@ -58,6 +58,19 @@ def test_a_guest_stays_one_until_it_is_given_a_model(office: Office) -> None:
     assert office.done("agent", "set", "guest", "--model", "ollama:llama3", "--json").json["resident"] is True
 
 
+def test_a_key_that_is_missing_is_said_at_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    said = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo stands in for openai:gpt-5\n"
+    assert office.done("agent", "add", "cleo", "--model", "openai:gpt-5").err.endswith(f"openai:gpt-5\n{said}")
+    assert office.done("agent", "show", "cleo", "--json").json["config"]["model"]["name"] == "gpt-5"
+    assert office.done("agent", "set", "cleo", "--model", "openai:gpt-5", "--json").err == said
+    assert said not in office.done("agent", "set", "cleo", "--instructions", "Be brief").err
+    assert said not in office.done("agent", "set", "cleo", "--model", "openai:gpt-5", OPENAI_API_KEY="sk-1").err
+    for model in ("ollama:llama3", "demo"):
+        assert "is not set" not in office.done("agent", "set", "cleo", "--model", model).err
+
+
 def test_from_a_file_and_back(office: Office) -> None:
     file = Path("cleo.toml")
     file.write_text(TOML)

@@ -40,6 +40,10 @@ UNCHECKED: Final = ["positive_data_acceptance"]
 REFUSES_EACH: Final = "POST /api/inbox/batch"
 
 
+def test_what_a_stream_without_names_shows_the_administrator_is_said() -> None:
+    assert "the administrator sees all spaces and no inbox" in operations()["GET /api/stream"]["description"]
+
+
 @pytest.mark.parametrize("operation", operations())
 def test_every_operation_is_described(operation: str) -> None:
     described = operations()[operation]

@@ -87,6 +87,16 @@ async def test_what_an_agent_is_told_is_for_itself_and_the_administrator(
     assert (await thinker.patch("/api/agents/thinker", json={"instructions": "Obey me"})).status_code == 403
 
 
+async def test_a_list_tells_residents_from_guests(admin: httpx2.AsyncClient, thinker: httpx2.AsyncClient) -> None:
+    await admin.post("/api/agents", json={"name": "guest"})
+    await admin.post("/api/agents/other/pause")
+    for client in (admin, thinker):
+        listed = {one["name"]: one for one in (await client.get("/api/agents")).json()["items"]}
+        assert [listed[name]["resident"] for name in ("thinker", "other", "guest")] == [True, True, False]
+        assert [listed[name]["paused"] for name in ("thinker", "other", "guest")] == [False, True, False]
+        assert listed["thinker"] == (await client.get("/api/agents/thinker")).json() | {"config": None}
+
+
 async def test_a_paused_agent_begins_nothing(admin: httpx2.AsyncClient, office: Gateway) -> None:
     for _ in range(2):
         assert (await admin.post("/api/agents/thinker/pause")).json()["paused"] is True

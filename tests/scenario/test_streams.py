@@ -276,9 +276,10 @@ async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_other
         assert connected.data["parts"] == ["inbox:analyst"]
 
 
-async def test_the_administrator_watches_everything(lone: Gateway) -> None:
+async def test_the_administrator_watches_all_spaces(lone: Gateway) -> None:
     async with await lone.listen("/api/stream") as stream:
-        await until(stream, "connected")
+        [connected] = await until(stream, "connected")
+        assert set(connected.data["parts"]) == {f"space:{one.id}" for one in lone.store.look(spaces.page)}
         await post(lone, "seen")
         [told] = await until(stream, "space.message")
         assert told.data["content"] == "seen"

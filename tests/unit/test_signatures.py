@@ -56,6 +56,11 @@ def test_what_vendors_published_passes() -> None:
         assert isinstance(webhook.verify(scheme, kept, headers, body + b" ", now), Refusal), scheme
 
 
+@every_scheme
+def test_a_scheme_names_the_header_that_it_goes_by(sender: Sender) -> None:
+    assert all(header in sender.scheme.proof.replace(",", "").split() for header in sender.proof)
+
+
 def test_known_answers() -> None:
     github = webhook.verify(
         Scheme.GITHUB,

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,12 @@ class TestServers:
             [server] = self.started(log)
             assert psutil.pid_exists(server)
         assert not psutil.pid_exists(server)
+
+    async def test_a_secret_of_digits_leaves_an_answer_readable(self, toolbox: Toolbox, local: ToolServer) -> None:
+        pin = replace(local, env={**local.env, "PIN": "314159"})
+        async with toolbox.open(resident(servers=(pin,))) as toolkit:
+            assert await run(toolkit, "local__add", a=314000, b=159) == {"result": "***"}
+            assert await run(toolkit, "local__add", a=314000, b=160) == {"result": 314160}
 
     async def test_what_it_offers_is_remembered(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
         for _ in range(3):

@@ -67,6 +67,8 @@ class Server:
                 status, body = 204, ""
             case ["echo"]:
                 body = json.dumps({"yours": dict(to.headers)})
+            case ["numbers", *numbers]:
+                body = json.dumps({number: int(number) for number in numbers})
             case ["status", code]:
                 status, body = int(code), f"no: {to.headers.get('Authorization')}"
             case ["large"]:
@@ -183,6 +185,10 @@ class TestAnswers:
         answered = await call(f"{server.url}/echo", headers=headers)
         assert answered.value["yours"]["Authorization"] == answered.value["yours"]["X-Token"] == "***"
         assert answered.value["yours"]["Accept"] == "application/json"
+
+    async def test_a_secret_of_digits_leaves_json_as_it_is(self, server: Server) -> None:
+        answered = await call(f"{server.url}/numbers/271828/314159", headers={"X-Pin": "314159"})
+        assert answered.value == {"271828": 271828, "***": "***"}
 
     async def test_too_much_too_late_and_nobody(self, server: Server) -> None:
         large = await call(f"{server.url}/large")

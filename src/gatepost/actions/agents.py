@@ -73,6 +73,14 @@ def show(reader: Reader, name: str) -> Resident | None:
     return agents.read(reader, of_kind(directory.find(reader, name)).number)
 
 
+def page(
+    reader: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
+) -> list[tuple[Entity, Resident | None]]:
+    """Agents in order of registration, each as a resident too; None if it is a guest."""
+    found = directory.page(reader, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit)
+    return [(agent, agents.read(reader, agent.number)) for agent in found]
+
+
 def of_kind(entity: Entity) -> Entity:
     """The same, if it is an agent."""
     if entity.kind is not Kind.AGENT:

@@ -60,7 +60,7 @@ def reached(url: str, home: Path) -> Iterator["Far | None"]:
     except Unauthorized:
         raise Unauthorized(
             f"the gateway at {url} does not know the key in {str(home / keyring.ADMIN_KEY)!r}",
-            hint="restart it with `gatepost up`, which makes that key good, or stop it",
+            hint=f"if the key was revoked, {keyring.ANEW}; else `gatepost up` makes this one good",
         ) from None
 
 

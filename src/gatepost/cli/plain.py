@@ -1,14 +1,29 @@
-"""How help reads: the words of a command as one types them, without the types of a programming language."""
+"""
+How help reads, the words of a command as one types them, without the types of a programming language; and that every
+word that is typed counts.
+"""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
+
+from gatepost.errors import Invalid
 
 
 class Plain(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option with one value that is given two: the first would be lost without a word."""
+        rest = super().parse_args(ctx, list(args))
+        *_, order = self.make_parser(ctx).parse_args(list(args))
+        single = [each for each in order if isinstance(each, TyperOption) and not (each.multiple or each.is_flag)]
+        for each in single:
+            if single.count(each) > 1 and not ctx.resilient_parsing:  # a line that is being completed is not ours yet
+                raise Invalid(f"{each.opts[0]} is given {single.count(each)} times", hint="give it once")
+        return rest
+
     def get_help(self, ctx: Any) -> str:
         return super().get_help(ctx).replace(" <str>", "")
 

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from gatepost import app
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import entities, here, output, words
 from gatepost.core import config as rules
 from gatepost.core import ids, line, unwire, wire
-from gatepost.core.agent import Resident
+from gatepost.core.agent import ModelChoice, Resident
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.mind import Prompt, Reply, Result, Turn
@@ -62,6 +63,8 @@ def add(newcomer: Newcomer, config: dict[str, Any], *, json: bool) -> None:
         entity, resident = place.verbs.agent(newcomer.name)
     said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
     _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
+    if resident:
+        _look_for_key(resident.config.model)
 
 
 def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
@@ -75,6 +78,8 @@ def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
         entity, resident = place.verbs.agent(name)
     said = f"; its configuration is number {resident.version}" if resident else ""
     _done(entity, resident, f"changed {entity.name!r}{said}", json=json)
+    if resident and "model" in fields:
+        _look_for_key(resident.config.model)
 
 
 def pause(name: str, *, json: bool) -> None:
@@ -163,6 +168,12 @@ def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -
     else:
         output.line_out(entity.name)
         output.talk(said)
+
+
+def _look_for_key(model: ModelChoice) -> None:
+    """Say at once what would else be seen when the agent thinks; a gateway may have an environment of its own."""
+    if (variable := app.missing_key(model)) is not None:
+        output.talk(f"{variable} is not set: set it where the gateway runs, or the demo stands in for {model.name}")
 
 
 def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:

@@ -103,14 +103,24 @@ def import_(
             for chunk in transfer.chunks(_lines(stream, step)):
                 taken += store.call(merge.take, chunk)
         except GatepostError as error:
-            raise type(error)(
-                error.message, hint=error.hint or f"what was before it is imported ({taken.items} items): run it again"
-            ) from None
+            known = "; ".join(filter(None, (error.hint, _so_far(taken))))
+            raise type(error)(error.message, hint=known) from None
     if json:
         output.document(asdict(taken))
     else:
-        counts = {noun: getattr(taken, output.count(2, noun)[2:]) for noun in _NOUNS.values()}
-        output.talk(f"imported {_told(counts)}; {taken.known} items were here before or are long done")
+        output.talk(f"imported {_told(_counts(taken))}; {taken.known} items were here before or are long done")
+
+
+def _so_far(taken: merge.Taken) -> str:
+    """What an import that ends with an error has stored, and that there is no harm in it."""
+    counts = _counts(taken)
+    if not any(counts.values()):
+        return "nothing new was stored"
+    return f"stored before that: {_told(counts)}; importing it again stores nothing twice"
+
+
+def _counts(taken: merge.Taken) -> Mapping[str, int]:
+    return {noun: getattr(taken, output.count(2, noun)[2:]) for noun in _NOUNS.values()}
 
 
 def _told(counts: Mapping[str, int]) -> str:

@@ -47,6 +47,7 @@ def add(
     Add a webhook, and print where it is called: POST /hooks/NAME on the gateway.
 
     The secret is never shown again. Slack and Stripe give you theirs; for the others one is made if none is given.
+    Callers send it in the header X-Secret-Key, unless the scheme is another one.
 
     \b
     Examples:
@@ -73,6 +74,7 @@ def add(
     if made:
         output.line_out(made)
         output.talk("the second line is the secret, which is not shown again")
+    output.talk(added.scheme.proof)
 
 
 @app.verb("list")
@@ -122,6 +124,7 @@ def show(name: Name, json: Json = False) -> None:
             ("state", _state(found)),
             ("path", _path(found)),
             ("scheme", found.scheme),
+            ("proof", found.scheme.proof),
             ("to", found.target),
             ("prompt", found.prompt),
             ("owner", found.owner),

@@ -45,7 +45,7 @@ from gatepost.errors import Refused
 
 
 def event(document: Document) -> Event:
-    sender, ref, route = document["sender"], document["ref"], document["route"]
+    sender, route = document["sender"], document["route"]
     return Event(
         id=document["eventId"],
         type=Type(document["type"]),
@@ -58,7 +58,7 @@ def event(document: Document) -> Event:
         key=document["dedupKey"],
         created_at=instant(document["createdAt"]),
         expires_at=_instant(document["expiresAt"]),
-        ref=Ref(ref["type"], ref["id"]) if ref else None,
+        ref=_ref(document),
         route=Route(route["channel"], route["sessionId"]) if route else None,
         hops=document["hops"],
         trust=Trust(document["trust"]),
@@ -322,7 +322,6 @@ def resolution(document: Document) -> Resolution:
 
 
 def decision(document: Document) -> Decision:
-    ref = document["ref"]
     return Decision(
         id=document["id"],
         gate=document["gate"],
@@ -336,7 +335,7 @@ def decision(document: Document) -> Decision:
         deadline=_instant(document["deadline"]),
         context=document["context"],
         context_hash=document["contextHash"],
-        ref=Ref(ref["type"], ref["id"]) if ref else None,
+        ref=_ref(document),
         session=document["session"],
         iteration=document["iteration"],
         guidance=document["guidance"],
@@ -392,6 +391,11 @@ def data(document: Document) -> Json:
     if document["type"] == Type.PLAN and "dueAt" in extra:
         extra = extra | {"dueAt": instant(extra["dueAt"])}
     return document["data"] | extra
+
+
+def _ref(document: Document) -> Ref | None:
+    found = document["ref"]
+    return Ref(found["type"], found["id"]) if found else None
 
 
 def _instant(value: Any) -> Instant | None:

@@ -9,6 +9,8 @@ Whether a webhook comes from whom it should, and what it says.
     slack                                           v0:timestamp:body      X-Slack-Signature  v0=HEX        5 minutes
     stripe                                          timestamp.body         Stripe-Signature  t=,v1=HEX      5 minutes
 
+A secret that is not in X-Secret-Key may be in X-Webhook-Secret or X-Gitlab-Token: some services name it so.
+
 A signature is compared as the text that it should be, in constant time: decoded first, some texts that differ would be
 the same bytes. Where a header may hold several (while a sender changes secrets) one good one is enough, and entries
 that cannot be read count as wrong ones. Nothing in a request makes `verify` raise.
@@ -46,6 +48,25 @@ class Scheme(Word, what="a webhook scheme"):
     GITHUB = "github"
     SLACK = "slack"
     STRIPE = "stripe"
+
+    @property
+    def proof(self) -> str:
+        """What a caller does with the secret, and in which header, in words."""
+        match self:
+            case Scheme.HEADER:
+                return "callers send the secret in the header X-Secret-Key"
+            case Scheme.BEARER:
+                return "callers send the secret in the header Authorization, after the word Bearer"
+            case Scheme.STANDARD:
+                return "callers sign with the secret, in the header webhook-signature"
+            case Scheme.GITHUB:
+                return "callers sign with the secret, in the header X-Hub-Signature-256"
+            case Scheme.SLACK:
+                return "callers sign with the secret, in the header X-Slack-Signature"
+            case Scheme.STRIPE:
+                return "callers sign with the secret, in the header Stripe-Signature"
+            case other:
+                assert_never(other)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,16 +51,14 @@ async def add_agent(body: NewAgent, request: Request, who: Who, house: House, ke
     return await write(house, request, who, key, verb, lane="directory")
 
 
-@router.get("", responses=shaped(shapes.EntityPage))
+@router.get("", responses=shaped(thoughts.AgentPage))
 async def list_agents(
     who: Who, house: House, team: str | None = None, retired: bool = False, after: After = 0, limit: Limit = 100
 ) -> Any:
-    """The agents there are, in order of registration."""
+    """The agents there are, in order of registration; what one is told to be is shown where it is asked for alone."""
     somebody(who)
-    found = await house.store.read(
-        directory.page, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit
-    )
-    return page([wire.entity(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(agents.page, team=team, retired=retired, after=after, limit=limit)
+    return page([wire.agent(*one, whole=False) for one in found], limit, lambda: found[-1][0].number)
 
 
 @router.get("/{name}", responses=shaped(thoughts.Agent) | documented(404))

@@ -35,7 +35,11 @@ _CHANGED: Final = Ended("the spaces have changed", resumable=True)
 async def everything(
     request: Request, who: Who, house: House, last: stream.From, space: Names = (), inbox: Names = ()
 ) -> Response:
-    """Watch spaces and inboxes in one stream: those named, or all of the caller's own. Resumes from Last-Event-ID."""
+    """
+    Watch spaces and inboxes in one stream: those named, or all of the caller's own. Resumes from Last-Event-ID.
+
+    Where nothing is named, the administrator sees all spaces and no inbox.
+    """
     me = who.as_(None)
     if not space and not inbox:
         return await _of(request, house, me, me, last)

@@ -7,16 +7,14 @@ from fastapi import APIRouter, Depends, Query, Request
 from gatepost.actions import decisions
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import instants, wire
-from gatepost.core.decision import Decision
-from gatepost.core.instants import Instant
 from gatepost.gateway import waits
-from gatepost.gateway.auth import Acting, Principal, caller
+from gatepost.gateway.auth import Principal, caller
 from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, dated, page, write
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.waits import AnswerWish, NewDecision, Revision
-from gatepost.ports.store import Reader, Work
+from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=documented(401, 403, 404, 422, 503))
 Who = Annotated[Principal, Depends(caller)]
@@ -47,11 +45,10 @@ async def list_decisions(
     limit: Limit = 100,
 ) -> Any:
     """The decisions that the caller asked or was asked, in that order; for the administrator all."""
-    if isinstance(who, Acting):
-        for name in (asker, asked):
-            who.as_(name)
+    for name in (asker, asked):
+        who.as_(name)
     found, now = await house.store.read(
-        _page,
+        dated(decisions.page),
         concerning=who.as_(None),
         asker=asker,
         asked=asked,
@@ -67,7 +64,7 @@ async def list_decisions(
 @router.get("/{id}", responses=shaped(waits.Decision))
 async def show(id: str, who: Who, house: House) -> Any:
     """A decision that the caller asked or was asked; the administrator sees all."""
-    found, now = await house.store.read(_shown, id, who.as_(None))
+    found, now = await house.store.read(dated(decisions.show), id, as_=who.as_(None))
     return wire.decision(found, now)
 
 
@@ -112,11 +109,3 @@ async def withdraw(
         return wire.decision(decisions.withdraw(work, id, by=actor, reason=reason), work.now)
 
     return await write(house, request, who, key, verb, lane=id)
-
-
-def _page(reader: Reader, **wanted: Any) -> tuple[list[Decision], Instant]:
-    return decisions.page(reader, **wanted), reader.now
-
-
-def _shown(reader: Reader, id: str, me: str | None) -> tuple[Decision, Instant]:
-    return decisions.show(reader, id, as_=me), reader.now

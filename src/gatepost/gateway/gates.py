@@ -7,16 +7,15 @@ from fastapi import APIRouter, Depends, Request
 from gatepost.actions import gates
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import wire
-from gatepost.core.gate import Gate, GateKind
-from gatepost.core.instants import Instant
+from gatepost.core.gate import GateKind
 from gatepost.gateway import waits
 from gatepost.gateway.auth import Acting, Principal, caller
 from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, IdempotencyKey, Limit, dated, page, write
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.waits import GateEnd, NewGate, WaiterWish
-from gatepost.ports.store import Reader, Work
+from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/gates", tags=["gates"], responses=documented(401, 403, 404, 422, 503))
 Who = Annotated[Principal, Depends(caller)]
@@ -46,11 +45,10 @@ async def list_gates(
     limit: Limit = 100,
 ) -> Any:
     """The gates that concern the caller, in the order in which they were made; for the administrator all."""
-    if isinstance(who, Acting):
-        for name in (owner, waiter):
-            who.as_(name)
+    for name in (owner, waiter):
+        who.as_(name)
     found, now = await house.store.read(
-        _page,
+        dated(gates.page),
         concerning=who.as_(None),
         owner=owner,
         waiter=waiter,
@@ -65,7 +63,7 @@ async def list_gates(
 @router.get("/{id}", responses=shaped(waits.Gate))
 async def show(id: str, who: Who, house: House) -> Any:
     """A gate that concerns the caller; the administrator sees all."""
-    found, now = await house.store.read(_shown, id, who.as_(None))
+    found, now = await house.store.read(dated(gates.show), id, as_=who.as_(None))
     return wire.gate(found, now, whole=_all(who))
 
 
@@ -92,14 +90,6 @@ async def add_waiter(
         return wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now, whole=_all(who))
 
     return await write(house, request, who, key, verb, lane=id)
-
-
-def _page(reader: Reader, **wanted: Any) -> tuple[list[Gate], Instant]:
-    return gates.page(reader, **wanted), reader.now
-
-
-def _shown(reader: Reader, id: str, me: str | None) -> tuple[Gate, Instant]:
-    return gates.show(reader, id, as_=me), reader.now
 
 
 def _all(who: Principal) -> bool:

@@ -8,16 +8,20 @@ the route, and a repeat gets the same answer. The same key with another body is 
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 from fastapi import Header, Query, Request
 
 from gatepost.actions.once import once
+from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal
 from gatepost.gateway.office import Office
-from gatepost.ports.store import Work
+from gatepost.ports.store import Reader, Work
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 _LONGEST_KEY: Final = 255
 _ESCAPED: Final = re.compile(r"\\([\"\\])")
@@ -37,6 +41,15 @@ IdempotencyKey = Annotated[
 def page(items: Sequence[Any], limit: int, cursor: Callable[[], int | str]) -> dict[str, Any]:
     """A page of a list: `next` is where the next one begins, null on the last."""
     return {"items": items, "next": str(cursor()) if len(items) == limit else None}
+
+
+def dated(verb: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], tuple[T, Instant]]:
+    """The same verb, which also says when it was that it found what it returns."""
+
+    def query(reader: Reader, /, *args: P.args, **wanted: P.kwargs) -> tuple[T, Instant]:
+        return verb(reader, *args, **wanted), reader.now
+
+    return query
 
 
 def idempotency_key(header: str | None) -> str | None:

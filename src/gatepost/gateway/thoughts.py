@@ -95,6 +95,11 @@ class Agent(Entity, TypedDict):
     config: Config | None
 
 
+class AgentPage(TypedDict):
+    items: list[Agent]
+    next: Cursor | None
+
+
 class Run(TypedDict):
     id: str
     agent: str
@@ -233,4 +238,4 @@ class GoalPage(TypedDict):
 
 
 #: what routes answer with; the shapes within them come along
-ALL: Final = (Agent, Run, RunShown, RunPage, OpenCall, StepPage, Replayed, Mind, MemoryPage, GoalPage)
+ALL: Final = (Agent, AgentPage, Run, RunShown, RunPage, OpenCall, StepPage, Replayed, Mind, MemoryPage, GoalPage)

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from gatepost.actions import keys
-from gatepost.errors import Conflict, Unavailable
+from gatepost.core import key as rules
+from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.ports.store import Store
 
 ADMIN_KEY: Final = "admin.key"
+#: how to get in again where the key is good for nothing
+ANEW: Final = "remove the file and start the gateway again: `gatepost up` makes a new one"
 
 
 def new_secret(*, public: bool = False) -> str:
@@ -24,11 +27,14 @@ def administrator(home: Path) -> str:
     """The key in a home that has one."""
     path = home / ADMIN_KEY
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return rules.check("admin", path.read_text(encoding="utf-8").strip())
+    except FileNotFoundError as error:
+        reason, hint = error.strerror, "start the gateway again: `gatepost up` makes one"
     except OSError as error:
-        raise Unavailable(
-            f"the administrator's key cannot be read: {str(path)!r}: {error.strerror}", hint="`gatepost init` makes one"
-        ) from None
+        reason, hint = error.strerror, ANEW
+    except (UnicodeDecodeError, Invalid):
+        reason, hint = "that is not a key", ANEW
+    raise Unavailable(f"the administrator's key cannot be read: {str(path)!r}: {reason}", hint=hint)
 
 
 def admit_administrator(store: Store, home: Path) -> bool:
@@ -41,9 +47,7 @@ def admit_administrator(store: Store, home: Path) -> bool:
             store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
         except Conflict:
             if store.look(keys.find, secret) is None:
-                raise Conflict(
-                    f"the key in {str(path)!r} was revoked", hint="remove the file, and a new one is made"
-                ) from None
+                raise Conflict(f"the key in {str(path)!r} was revoked", hint=ANEW) from None
     return made
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _CONNECT: Final = 10.0
 SILENCE: Final = 60.0
 
+_PROVIDERS: Final = ("openai", "anthropic", "ollama")
 _OLLAMA: Final = "http://127.0.0.1:11434/v1"
 #: for servers that ask for no key, where the library insists on one
 _NO_KEY: Final = "none"
@@ -35,27 +36,45 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, silence: floa
     if choice.name == DEMO:
         return DemoModel()
     provider, _, name = choice.name.partition(":")
-    if provider not in {"openai", "anthropic", "ollama"} or not name:
+    if provider not in _PROVIDERS or not name:
         raise Invalid(f"{choice.name!r} is not a model", hint="use openai:NAME, anthropic:NAME, ollama:NAME or demo")
-    upper = provider.upper()
-    url = choice.base_url or environ.get(f"{upper}_BASE_URL") or (_OLLAMA if provider == "ollama" else None)
+    url = _url(choice, environ)
     if url is not None and not url.startswith(("http://", "https://")):
         raise Invalid(f"the address for {choice.name!r} is none", hint="it begins with http:// or https://")
-    variable = choice.key_env or f"{upper}_API_KEY"
-    key = environ.get(variable, "").strip()
-    if not key and (choice.key_env or url is None):
+    if (variable := missing_key(choice, environ)) is not None:
         return DemoModel(f"{DEMO} (no {variable})")
+    key = environ.get(_variable(choice), "").strip() or _NO_KEY
     try:
         match provider:
             case "openai":
-                return _openai(choice.name, name, url, key or _NO_KEY, silence)
+                return _openai(choice.name, name, url, key, silence)
             case "ollama":
-                return _ollama(choice.name, name, url, key or _NO_KEY, silence)
+                return _ollama(choice.name, name, url, key, silence)
             case _:
-                return _anthropic(choice.name, name, url, key or _NO_KEY, silence)
+                return _anthropic(choice.name, name, url, key, silence)
     except ImportError:
         extra = "anthropic" if provider == "anthropic" else "openai"
         raise Unavailable(f"{choice.name!r} needs its library", hint=f"pip install 'gatepost[{extra}]'") from None
+
+
+def missing_key(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
+    """The variable that should hold the model's key and does not; None where it does, or none is needed."""
+    needed = _provider(choice) in _PROVIDERS and (choice.key_env or _url(choice, environ) is None)
+    return _variable(choice) if needed and not environ.get(_variable(choice), "").strip() else None
+
+
+def _url(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
+    provider = _provider(choice)
+    usual = _OLLAMA if provider == "ollama" else None
+    return choice.base_url or environ.get(f"{provider.upper()}_BASE_URL") or usual
+
+
+def _variable(choice: ModelChoice) -> str:
+    return choice.key_env or f"{_provider(choice).upper()}_API_KEY"
+
+
+def _provider(choice: ModelChoice) -> str:
+    return choice.name.partition(":")[0]
 
 
 def _openai(label: str, name: str, url: str | None, key: str, silence: float) -> Model:

@@ -5,7 +5,7 @@ Requests as they are written in a configuration, with `{name}` for an argument a
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -86,6 +86,21 @@ def blotted(text: str, words: Iterable[str]) -> str:
         for form in (word, json.dumps(word)[1:-1]):
             text = text.replace(form, "***")
     return text
+
+
+def cleared(value: Json, words: Sequence[str]) -> Json:
+    """The same value without the secrets in it; a number that holds one becomes a text."""
+    match value:
+        case str():
+            return blotted(value, words)
+        case list():
+            return [cleared(one, words) for one in value]
+        case dict():
+            return {blotted(name, words): cleared(one, words) for name, one in value.items()}
+        case _:
+            written = json.dumps(value)
+            left = blotted(written, words)
+            return value if left == written else left
 
 
 def expanded(templates: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -210,11 +210,10 @@ def _answered(found: Any, secrets: Sequence[str]) -> Answered:
     text = "\n".join(_text(block) for block in found.content)
     if found.is_error:
         return _failed(filling.blotted(text, secrets)[:_ERROR] or "the tool failed and did not say why")
-    value = found.structured_content if found.structured_content is not None else text
-    written = filling.blotted(json.dumps(value, ensure_ascii=False), secrets)
-    if len(written) > _LARGEST:
+    value = filling.cleared(found.structured_content if found.structured_content is not None else text, secrets)
+    if len(json.dumps(value, ensure_ascii=False)) > _LARGEST:
         return _failed(f"the answer is over {_LARGEST // 1024} KB")
-    return Answered(json.loads(written))
+    return Answered(value)
 
 
 def _text(block: Any) -> str:

@@ -96,13 +96,14 @@ async def _read(answer: httpx2.Response, secrets: list[str]) -> Answered:
         raw += part
         if len(raw) > LARGEST:
             return _failed(f"the answer is over {LARGEST // 1024} KB", answer.status_code)
-    text = filling.blotted(raw.decode(answer.charset_encoding or "utf-8", "replace"), secrets)
+    said = raw.decode(answer.charset_encoding or "utf-8", "replace")
+    text = filling.blotted(said, secrets)
     if not answer.is_success:
         return _failed(text[:_ERROR] or answer.reason_phrase, answer.status_code)
     if not text.strip():
         return Answered({"success": True, "status": answer.status_code})
     try:
-        return Answered(json.loads(text, parse_constant=lambda _: None))
+        return Answered(filling.cleared(json.loads(said, parse_constant=lambda _: None), secrets))
     except (ValueError, RecursionError):
         return Answered(text)
 
