@@ -74,10 +74,16 @@ class SqliteConnection:
             self.close()
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
-        return self._execute(statement("sqlite", name), _plain(name, parameters)).fetchall()
+        assert self._db is not None
+        text, lists = _prepared(name)
+        try:
+            return self._db.execute(text, _plain(parameters, lists) if lists else parameters).fetchall()
+        except sqlite3.Error as error:  # of a row that comes later, too
+            raise self._explained(error) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        return self._execute(statement("sqlite", name), _plain(name, parameters)).rowcount
+        text, lists = _prepared(name)
+        return self._execute(text, _plain(parameters, lists) if lists else parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         assert self._db is not None
@@ -229,16 +235,16 @@ def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
     return Unavailable(f"the store {str(path)!r} {trouble[0]}", hint=trouble[1]) if trouble else None
 
 
-def _plain(name: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Lists go in as JSON: the statement reads them with json_each."""
-    if not (lists := _lists(name)):
-        return parameters
-    return {**parameters, **{each: json.dumps(parameters[each]) for each in lists}}
-
-
 @cache
-def _lists(name: str) -> tuple[str, ...]:
-    return tuple(set(_LIST.findall(statement("sqlite", name))))
+def _prepared(name: str) -> tuple[str, tuple[str, ...]]:
+    """A statement, and which of its parameters are lists."""
+    text = statement("sqlite", name)
+    return text, tuple(set(_LIST.findall(text)))
+
+
+def _plain(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
+    """Lists go in as JSON: the statement reads them with json_each."""
+    return {**parameters, **{each: json.dumps(parameters[each]) for each in lists}}
 
 
 def _native(column: Sequence[Any]) -> Sequence[Any]:
