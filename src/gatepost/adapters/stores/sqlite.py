@@ -218,7 +218,7 @@ _FILE_TROUBLE: Final = {
     sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it and its folder"),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and can be written"),
     sqlite3.SQLITE_PERM: ("is not open to this user", "give this user the right to write it"),
-    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore a backup, or save what can be read with `gatepost export`"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore a backup, or see docs/howto/damaged-store.md"),
     sqlite3.SQLITE_NOTADB: ("is not a database", "name another file in `store`"),
     sqlite3.SQLITE_NOMEM: ("cannot be used: out of memory", "free some memory"),
     sqlite3.SQLITE_INTERRUPT: ("was interrupted", "try again"),
