@@ -212,7 +212,7 @@ def end(
     gate = stored_gates.read(work, decision.gate)
     assert gate is not None
     if outcome.ending is not None:
-        gates.end(work, gate, outcome.ending, _reason(decision, given), who, tell=False)
+        gates.end(work, gate, outcome.ending, _reason(decision, given), who, hops=hops, tell=False)
     _put_away(work, decision, _known(work, decision.asked), who)
     wish = _told(decision, given, hops)
     wish = replace(wish, content=wish.content[: work.limits.content // 4])

@@ -244,7 +244,7 @@ def end(
         intake.fan_out(work, _event(gate, ending, words, who, hops), who, told)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
             _put_away(work, gate, directory.find(work, gate.awaits), who)
-    plans.gate_ended(work, gate, ending)
+    plans.gate_ended(work, gate, ending, who, hops=hops)
     work.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
     return _read(work, gate)
 

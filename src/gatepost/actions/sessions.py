@@ -54,6 +54,11 @@ def told(work: Work, id: str, hops: int) -> None:
     sessions.chain(work, id, min(hops + 1, _LONGEST_CHAIN))
 
 
+def chain(reader: Reader, who: "Entity | None") -> int:
+    """How long the chain is that goes on with what somebody does, in whichever session; 0 for all but guests."""
+    return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
+
+
 def end(work: Work, id: str) -> None:
     """Note that a session is over; it may come back."""
     sessions.note(work, id, ENDED)

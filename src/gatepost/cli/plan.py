@@ -76,7 +76,8 @@ def set_(
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:
-        made = place.verbs.set_plan(given, id=ids.check("plan", id) if id is not None else None, owner=whose)
+        plan = ids.check("plan", id) if id is not None else None
+        made = place.verbs.set_plan(given, id=plan, owner=whose, by=here.pusher(configuration))
     if json:
         output.document(wire.plan(made))
     else:

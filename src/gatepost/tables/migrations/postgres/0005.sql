@@ -1,0 +1,4 @@
+-- oldest: 1
+
+-- How long the chain of events is that a plan goes on with when it fires.
+ALTER TABLE plans ADD COLUMN hops bigint NOT NULL DEFAULT 0;
