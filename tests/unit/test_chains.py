@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, cycle, decisions, gates, inbox, plans, resettle, sessions, spaces
+from gatepost.actions import agents, cycle, decisions, endings, gates, inbox, plans, resettle, sessions, spaces
 from gatepost.core import plan as rules
 from gatepost.core import record
 from gatepost.core.agent import Config
 from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.event import Item, Type
-from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.core.gate import Gate, GateKind, GateWish, Met
+from gatepost.core.instants import HOUR
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
 from gatepost.core.plan import Plan
@@ -140,8 +141,15 @@ class TestGuests:
 
 
 class TestGates:
-    def gate(self, house: House, **fields: Any) -> Gate:
-        return house.store.call(gates.add, GateWish(**{"name": "Sign-off", "owner": "ann"} | fields), by=None)
+    def gate(self, house: House, by: str | None = None, hops: int = 0, **fields: Any) -> Gate:
+        wish = GateWish(**{"name": "Sign-off", "owner": "ann"} | fields)
+        return house.store.call(gates.add, wish, by=by, hops=hops)
+
+    def told(self, house: House, type: Type = Type.GATE) -> list[int]:
+        """The chains that ann is told of by what has ended."""
+        while house.store.call(endings.settle):
+            pass
+        return [item.event.hops for item in house.store.look(inbox.page, "ann") if item.event.type is type]
 
     @pytest.mark.parametrize(("plan", "resolved", "expected"), [(2, 5, 5), (5, 2, 5), (3, 0, 3)])
     def test_the_longer_chain_counts(self, house: House, plan: int, resolved: int, expected: int) -> None:
@@ -163,3 +171,43 @@ class TestGates:
         planned(house, onGate=decision.gate, hops=2)
         house.store.call(decisions.answer, decision.id, Reply(option="yes"), by="bob", hops=4)
         assert hops(house) == [4]
+
+    def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, house: House) -> None:
+        gate = self.gate(house, hops=LIMIT + 1, kind=GateKind.TIMER, within=HOUR)
+        planned(house, onGate=gate.id)
+        house.clock.advance(HOUR)
+        assert (self.told(house), hops(house)) == ([LIMIT + 1], [LIMIT + 1])
+        [alert] = house.store.look(inbox.peek, "admin")
+        assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
+
+    def test_so_does_that_of_a_guest(self, house: House) -> None:
+        talking(house, 6)
+        self.gate(house, by="ann", kind=GateKind.TIMER, within=HOUR)
+        house.clock.advance(HOUR)
+        assert self.told(house) == [7]
+
+    @pytest.mark.parametrize(("made", "came", "expected"), [(2, 5, 5), (5, 2, 5)])
+    def test_what_a_gate_waited_for_may_be_a_longer_chain(
+        self, house: House, made: int, came: int, expected: int
+    ) -> None:
+        self.gate(house, hops=made, kind=GateKind.MAIL, awaits="bob")
+        house.tell("hello", type=Type.MAIL, sender="bob", hops=came)
+        assert self.told(house) == [expected]
+
+    def test_what_was_looked_for_goes_on_too(self, house: House) -> None:
+        gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7")
+        house.store.call(gates.looked, gate.id, Met("green"), again_in=HOUR)
+        assert self.told(house) == [3]
+
+    def test_a_default_that_counts_goes_on_with_the_question(self, house: House) -> None:
+        yes = Option(id="yes", label="Yes")
+        question = Question(question="Ship it?", options=(yes,), of=("husam",), default="yes", within=HOUR)
+        decision = house.store.call(decisions.ask, question, by="ann", hops=4)
+        planned(house, onGate=decision.gate)
+        house.clock.advance(HOUR)
+        assert (self.told(house, Type.DECISION), hops(house)) == ([4], [4])
+
+    def test_a_person_begins_a_new_one(self, house: House) -> None:
+        gate = self.gate(house, hops=LIMIT, kind=GateKind.HUMAN, awaits="husam")
+        house.store.call(gates.resolve, gate.id, by="husam")
+        assert self.told(house) == [0]
