@@ -415,3 +415,12 @@ def test_so_does_what_is_planned_there(office: Office) -> None:
     assert (inside.json["hops"], office.done(*words).json["hops"]) == (1, 0)
     change = ("plan", "set", "--id", office.done(*words).json["id"], "--after", "2h", "--json")
     assert office.done(*change, CLAUDE_CODE_SESSION_ID="s-1").json["hops"] == 1
+
+
+@pytest.mark.parametrize("office", ROADS, indirect=True)
+def test_a_plan_and_a_message_from_there_are_its_agents(office: Office) -> None:
+    hook(office, "SessionStart")
+    office.done("space", "create", "Tea", "--id", "tea", "--member", "analyst")
+    planned = office.done("plan", "set", "--name", "p", "--after", "1h", "--json", CLAUDE_CODE_SESSION_ID="s-1")
+    posted = office.done("space", "post", "tea", "hello", "--json", CLAUDE_CODE_SESSION_ID="s-1")
+    assert (planned.json["owner"], posted.json["sender"]) == ("analyst", "analyst")
