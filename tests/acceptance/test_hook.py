@@ -404,3 +404,23 @@ def test_what_is_pushed_within_a_session_goes_on_with_its_chain(office: Office) 
         assert office.done("inbox", "show", pushed.json["eventId"], "--json").json["hops"] == 1
     outside = office.done("inbox", "push", "--to", "quinn", "--json", "on")
     assert office.done("inbox", "show", outside.json["eventId"], "--json").json["hops"] == 0
+
+
+@pytest.mark.parametrize("office", ROADS, indirect=True)
+def test_so_does_what_is_planned_there(office: Office) -> None:
+    office.done("inbox", "push", "--to", "analyst", "tea")
+    assert "tea" in hook(office, "SessionStart").out
+    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "1h", "--json")
+    inside = office.done(*words, CLAUDE_CODE_SESSION_ID="s-1")
+    assert (inside.json["hops"], office.done(*words).json["hops"]) == (1, 0)
+    change = ("plan", "set", "--id", office.done(*words).json["id"], "--after", "2h", "--json")
+    assert office.done(*change, CLAUDE_CODE_SESSION_ID="s-1").json["hops"] == 1
+
+
+@pytest.mark.parametrize("office", ROADS, indirect=True)
+def test_a_plan_and_a_message_from_there_are_its_agents(office: Office) -> None:
+    hook(office, "SessionStart")
+    office.done("space", "create", "Tea", "--id", "tea", "--member", "analyst")
+    planned = office.done("plan", "set", "--name", "p", "--after", "1h", "--json", CLAUDE_CODE_SESSION_ID="s-1")
+    posted = office.done("space", "post", "tea", "hello", "--json", CLAUDE_CODE_SESSION_ID="s-1")
+    assert (planned.json["owner"], posted.json["sender"]) == ("analyst", "analyst")

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import decisions, gates, inbox, intake, keys, plans, spaces
+from gatepost.actions import decisions, gates, inbox, intake, keys, plans, sessions, spaces
 from gatepost.core import plan as rules
 from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
@@ -430,3 +430,20 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office
         seen = [each["eventId"] for each in (*first["items"], *rest["items"])]
         assert len(set(seen)) == len(seen) == len(office.store.look(inbox.page, "analyst", limit=1000))
         assert office.store.look(keys.page)
+
+
+async def test_what_a_guest_plans_goes_on_with_its_chain(office: Gateway) -> None:
+    office.store.call(sessions.begin, "s-1", agent="analyst", host="claude")
+    office.store.call(sessions.told, "s-1", 3)
+    wish = {"owner": "analyst", "name": "p", "runAfter": "1h"}
+    async with office.client() as admin:
+        made = [await admin.post("/api/plans", json=wish | more) for more in ({}, {"by": "analyst"})]
+        assert [each.json()["hops"] for each in made] == [0, 4]
+        at = f"/api/plans/{made[0].json()['id']}"
+        changed = await admin.patch(at, json={"name": "q", "by": "analyst"})
+        assert (changed.json()["name"], changed.json()["hops"]) == ("q", 4)
+        assert_problem(await admin.post("/api/plans", json=wish | {"by": "nobody"}), 404)
+    async with office.client(x_secret_key=office.key("agent", "analyst")) as me:
+        assert (await me.post("/api/plans", json=wish)).json()["hops"] == 4
+        assert_problem(await me.post("/api/plans", json=wish | {"by": "husam"}), 403)
+        assert_problem(await me.patch(at, json={"by": "husam"}), 403)

@@ -1,6 +1,6 @@
 """Residents: how an agent becomes one, is told otherwise, pauses and goes on."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from gatepost.core import config
 from gatepost.core.agent import Config, ModelChoice
 from gatepost.core.entity import Kind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
+from gatepost.ports.store import Reader
 from tests.unit.conftest import House
 
 TOOL = {"name": "crm", "execution": {"url": "https://crm.example.com/", "headers": {"Authorization": "Bearer sk_1"}}}
@@ -101,6 +102,33 @@ def test_pausing_twice_is_fine_and_resuming_rings(house: House) -> None:
     assert house.store.call(agents.resume, "ann").paused_at is None
     assert house.store.call(agents.resume, "ann").paused_at is None
     assert {ring.recipient for ring in house.bell.rings} == {"ann"}
+
+
+def test_a_page_of_them_costs_the_same_however_many_there_are(house: House) -> None:
+    asked: list[str] = []
+
+    class Asked:
+        """A reader that notes what is asked of it."""
+
+        def __init__(self, reader: Reader) -> None:
+            self._reader = reader
+
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(self._reader, name)
+
+    def page(reader: Reader) -> list[tuple[str, int]]:
+        asked.clear()
+        found = agents.page(cast(Reader, Asked(reader)))
+        return [(agent.name, resident.version if resident else 0) for agent, resident in found]
+
+    settle(house, "bob")
+    assert house.store.look(page) == [("ann", 0), ("bob", 1)]
+    before = len(asked)
+    for number in range(20):
+        settle(house, Newcomer(name=f"agent-{number:02}", kind=Kind.AGENT))
+    assert house.store.look(page) == [("ann", 0), ("bob", 1), *((f"agent-{number:02}", 1) for number in range(20))]
+    assert len(asked) == before
 
 
 def test_only_live_residents(house: House) -> None:

@@ -129,6 +129,7 @@ class TestSetting:
             "isRecurring": False,
             "scheduledAt": "2026-02-18T14:00:00Z",
             "onGate": None,
+            "hops": 0,
             "nextRunAt": "2026-02-18T14:00:00Z",
             "lastRunAt": None,
             "status": "pending",

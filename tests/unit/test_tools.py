@@ -12,6 +12,7 @@ from gatepost.actions.tools.desk import ROOM
 from gatepost.core import config, memory
 from gatepost.core.event import Priority, Type
 from gatepost.core.goal import GoalWish
+from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.core.plan import After, PlanWish
 from gatepost.core.run import Run, Status
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
@@ -423,6 +424,15 @@ def test_arguments_that_are_too_large_are_refused(ann: Hands) -> None:
     for tool, arguments in (("send_message", {"text": "x" * 1_000_000}), ("get_memories", {"keys": ["x" * 1_000_000]})):
         with pytest.raises(TooLarge):
             ann.use(tool, **arguments)
+
+
+def test_however_long_a_chain_is_one_can_speak(ann: Hands, house: House) -> None:
+    ann.run = replace(ann.run, hops=LONGEST_CHAIN)
+    ann.use("send_mail", to="husam", text="Help")
+    [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 day"}])["ids"]
+    assert (
+        house.store.look(plans.show, plan).hops == house.store.look(inbox.peek, "husam")[0].event.hops == LONGEST_CHAIN
+    )
 
 
 def test_there_are_no_other_tools(ann: Hands, house: House) -> None:

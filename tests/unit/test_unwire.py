@@ -202,6 +202,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 fired=3,
                 created_at=NOW,
                 ended_at=NOW if status is Status.COMPLETED else None,
+                hops=2,
             )
             for cron, zone, status in (("0 9 * * *", "Europe/Berlin", Status.PENDING), (None, None, Status.COMPLETED))
         ],

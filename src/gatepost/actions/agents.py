@@ -78,7 +78,8 @@ def page(
 ) -> list[tuple[Entity, Resident | None]]:
     """Agents in order of registration, each as a resident too; None if it is a guest."""
     found = directory.page(reader, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit)
-    return [(agent, agents.read(reader, agent.number)) for agent in found]
+    residents = agents.among(reader, [agent.number for agent in found])
+    return [(agent, residents.get(agent.number)) for agent in found]
 
 
 def of_kind(entity: Entity) -> Entity:

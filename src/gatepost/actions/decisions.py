@@ -69,7 +69,7 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
         created_at=work.now,
         resolution=None,
     )
-    gate = gates.opened(work, gate, asker, asker)
+    gate = gates.opened(work, gate, asker, asker, hops=hops)
     decision = _as_asked(
         Decision(
             id=id,
@@ -211,8 +211,9 @@ def end(
         raise _late(_read(work, decision.id))
     gate = stored_gates.read(work, decision.gate)
     assert gate is not None
+    hops = gates.chained(work, gate, who, hops)
     if outcome.ending is not None:
-        gates.end(work, gate, outcome.ending, _reason(decision, given), who, tell=False)
+        gates.end(work, gate, outcome.ending, _reason(decision, given), who, hops=hops, tell=False)
     _put_away(work, decision, _known(work, decision.asked), who)
     wish = _told(decision, given, hops)
     wish = replace(wish, content=wish.content[: work.limits.content // 4])

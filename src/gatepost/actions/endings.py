@@ -31,17 +31,17 @@ def settle(work: Work, *, limit: int = MOST, only: str | None = None) -> int:
     settled = 0
     for id in stored.due(work, limit):
         settled += _run_out(work, id) if only in (None, id) else 0
-    for id, event in stored.matched(work, limit):
+    for id, event, hops in stored.matched(work, limit):
         gate = stored.lock(work, id) if only in (None, id) else None
         if gate is not None and gate.pending:
-            gates.end(work, gate, Ending.RESOLVED, f"{gate.awaits or '':.200} came ({event})", None)
+            gates.end(work, gate, Ending.RESOLVED, f"{gate.awaits or '':.200} came ({event})", None, hops=hops)
             settled += 1
     return settled
 
 
 def over(work: Work) -> list[str]:
     """The gates that `settle` would end."""
-    return [*stored.due(work, MOST), *(id for id, _ in stored.matched(work, MOST))]
+    return [*stored.due(work, MOST), *(id for id, *_ in stored.matched(work, MOST))]
 
 
 def next_due(reader: Reader) -> Instant | None:

@@ -14,13 +14,16 @@ it. Who may do what:
     withdraw    who made it, and whoever owns the one it holds
 
 `by` is who does it; None is the house, and may do everything, as the administrator may.
+
+What ends by itself goes on with the chain of events in which the gate was made, or that of what it waited for if that
+is longer (I13): else two agents could wake each other for ever by way of timers. Whoever ends one brings their own.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, inbox, intake, plans
+from gatepost.actions import directory, inbox, intake, plans, sessions
 from gatepost.core import gate as rules
 from gatepost.core import ids
 from gatepost.core.entity import Entity
@@ -68,7 +71,7 @@ def add(work: Work, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
         created_at=work.now,
         resolution=None,
     )
-    gate = opened(work, gate, owner, maker, awaited)
+    gate = opened(work, gate, owner, maker, awaited, hops=hops)
     for waiter in waiters:
         _wait(work, gate, waiter)
     if gate.kind is GateKind.HUMAN and awaited is not None:
@@ -206,7 +209,9 @@ def escalate(work: Work, gate: Gate) -> None:
     _alert(work, gate, owner.owner or directory.ADMINISTRATOR, words, "deadline")
 
 
-def opened(work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None = None) -> Gate:
+def opened(
+    work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None = None, *, hops: int = 0
+) -> Gate:
     """Store a gate; those whom it concerns are for the caller to tell."""
     kind, source = None, None
     if gate.kind is GateKind.MAIL:
@@ -223,6 +228,7 @@ def opened(work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited:
         event_source=source,
         since=events.take_arrivals(work, 1)[0] if kind is not None else None,
         look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+        hops=hops or sessions.chain(work, maker),
     )
     work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
     return replace(gate, number=number)
@@ -237,6 +243,7 @@ def end(
     rules.short("reason", reason)
     if not gates.end(work, gate.number, ending, reason, who.number if who else None):
         raise over(_read(work, gate))
+    hops = chained(work, gate, who, hops)
     if tell:
         concerned = entities.by_names(work, [gate.owner, *gate.waiters])
         words = (f"{gate.name}: {reason}" if reason else gate.name)[: work.limits.content // 4]
@@ -244,9 +251,14 @@ def end(
         intake.fan_out(work, _event(gate, ending, words, who, hops), who, told)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
             _put_away(work, gate, directory.find(work, gate.awaits), who)
-    plans.gate_ended(work, gate, ending)
+    plans.gate_ended(work, gate, ending, who, hops=hops)
     work.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
     return _read(work, gate)
+
+
+def chained(reader: Reader, gate: Gate, who: Entity | None, hops: int) -> int:
+    """How long the chain is of what is told when a gate ends: what nobody ends goes on with how it was made."""
+    return hops if who is not None else max(hops, gates.hops(reader, gate.number))
 
 
 def stay(work: Work, needed: Sequence[Entity]) -> None:

@@ -135,7 +135,7 @@ def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Jso
         source=call.tool,
         data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
         key=f"tool:{call.id}",
-        hops=run.hops + 1,
+        hops=run.onward,
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
         intake.push(work, told)

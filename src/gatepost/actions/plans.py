@@ -13,6 +13,10 @@ A plan that waits for a gate has no slot until that gate is resolved. The transa
 so it fires once like any other; a gate that ends otherwise takes the plan with it. Whoever sets such a plan takes the
 gate's row, so that no gate ends between the look at it and the commit.
 
+A plan goes on with the chain of events in which it was set (I13), else two agents could answer each other for ever by
+way of their plans. One that recurs does not: its owner would never be woken again once it was set late in a chain, and
+how often it fires is said in it.
+
 Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
 there.
 """
@@ -21,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gatepost.actions import directory, intake
+from gatepost.actions import directory, intake, sessions
 from gatepost.core import ids
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
@@ -50,12 +54,16 @@ class _Turn:
     refused: GatepostError | None = None
 
 
-def set(work: Work, owner: str | None, wish: PlanWish) -> Plan:
+def set(work: Work, owner: str | None, wish: PlanWish, *, by: str | None = None, hops: int = 0) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that is the one it has changes nothing; another one counts from
     now, and what was due by the old one and has not fired does not fire any more.
+
+    `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
+    change does not make it shorter.
     """
-    plan = _made(work, owner, wish) if wish.id is None else _changed(work, owner, wish.id, wish)
+    hops = hops or (sessions.chain(work, directory.find_live(work, by)) if by is not None else 0)
+    plan = _made(work, owner, wish, hops) if wish.id is None else _changed(work, owner, wish.id, wish, hops)
     work.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
     return plan
 
@@ -95,13 +103,14 @@ def next_due(reader: Reader) -> Instant | None:
     return plans.next_due(reader)
 
 
-def gate_ended(work: Work, gate: Gate, ending: Ending) -> None:
-    """What waited for a gate that has just ended is due now or, if it was not resolved, cancelled, and that is told."""
+def gate_ended(work: Work, gate: Gate, ending: Ending, who: Entity | None = None, *, hops: int = 0) -> None:
+    """What waited for a gate that `who` has just ended is due now or, if it was not resolved, cancelled and told of."""
     waiting = plans.of_gate(work, gate.number)
     if not waiting:
         return
     if ending is Ending.RESOLVED:
-        plans.advance(work, [replace(plan, next_at=work.now) for plan in waiting])
+        hops = hops or sessions.chain(work, who)
+        plans.advance(work, [_chained(replace(plan, next_at=work.now), hops) for plan in waiting])
         work.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
     else:
         over = [replace(plan, status=Status.CANCELLED, ended_at=work.now) for plan in waiting]
@@ -110,7 +119,7 @@ def gate_ended(work: Work, gate: Gate, ending: Ending) -> None:
         intake.alert(work, [_alert(plan, reason) for plan in over])
 
 
-def _made(work: Work, owner: str | None, wish: PlanWish) -> Plan:
+def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
     if owner is None:
         raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
     name, schedule = rules.required(wish)
@@ -130,11 +139,11 @@ def _made(work: Work, owner: str | None, wish: PlanWish) -> Plan:
         created_at=work.now,
     )
     gate = _awaited(work, who.name, schedule)
-    plan = _checked(work, _caught_up(_scheduled(plan, schedule, gate, work.now), wish))
+    plan = _checked(work, _chained(_caught_up(_scheduled(plan, schedule, gate, work.now), wish), hops))
     return replace(plan, number=plans.insert(work, plan, who.number, gate.number if gate else None))
 
 
-def _changed(work: Work, owner: str | None, id: str, wish: PlanWish) -> Plan:
+def _changed(work: Work, owner: str | None, id: str, wish: PlanWish, hops: int) -> Plan:
     found = _owned(work, id, owner, plans.read(work, ids.check("plan", id)))
     # The gate's row first: so does whoever ends a gate.
     gate = _awaited(work, directory.find_live(work, found.owner).name, wish.schedule)
@@ -146,7 +155,7 @@ def _changed(work: Work, owner: str | None, id: str, wish: PlanWish) -> Plan:
         plan = replace(plan, instruction=wish.instruction)
     if wish.schedule is not None and not _has(plan, wish.schedule):
         plan, number = _scheduled(plan, wish.schedule, gate, work.now), gate.number if gate else None
-    plan = _checked(work, _caught_up(plan, wish))
+    plan = _checked(work, _chained(_caught_up(plan, wish), hops))
     plans.change(work, plan, number)
     return plan
 
@@ -209,6 +218,10 @@ def _caught_up(plan: Plan, wish: PlanWish) -> Plan:
     return replace(plan, catch_up=wish.catch_up)
 
 
+def _chained(plan: Plan, hops: int) -> Plan:
+    return replace(plan, hops=max(plan.hops, hops) if plan.cron is None else 0)
+
+
 def _checked(work: Work, plan: Plan) -> Plan:
     """Return the plan if its event can be stored: better now than when it is due."""
     intake.checked(_event(plan, work.now), work.limits)
@@ -249,6 +262,7 @@ def _event(plan: Plan, slot: Instant) -> Push:
         content=plan.instruction,
         data={"planId": plan.id, "planName": plan.name, "instruction": plan.instruction, "dueAt": slot},
         key=f"plan:{plan.id}:{rfc3339(slot)}",
+        hops=plan.hops,
     )
 
 

@@ -83,7 +83,7 @@ def take_plan(work: Work, plan: Plan) -> bool:
     owner = directory.find(work, plan.owner)
     if plan.cron is not None:
         cron.parse(plan.cron, plan.zone if plan.zone is not None else "UTC")
-    intake.checked(Push(to="", source="plan", content=plan.instruction), work.limits)
+    intake.checked(Push(to="", source="plan", content=plan.instruction, hops=plan.hops), work.limits)
     if plan.ended_at is not None and plan.ended_at <= work.now - work.limits.remember:
         return False
     gate = gates.read(work, plan.gate) if plan.gate is not None else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gatepost.core.guest import ENDED, IDLE, GuestSession
 from gatepost.core.instants import DAY, HOUR, Instant
+from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import sessions
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from gatepost.core.entity import Entity
 
 _LONGEST_ID: Final = 1_000
-_LONGEST_CHAIN: Final = 10_000
 #: how long a session is remembered of which nothing is heard, and how many are forgotten at once
 _REMEMBERED: Final = 30 * DAY
 _REAPED: Final = 20
@@ -51,7 +51,12 @@ def note(work: Work, id: str, doing: str, *, fresh: bool = False) -> Instant:
 
 def told(work: Work, id: str, hops: int) -> None:
     """Note how long the chain is that the session was told of just now: what it pushes is the next link."""
-    sessions.chain(work, id, min(hops + 1, _LONGEST_CHAIN))
+    sessions.chain(work, id, min(hops + 1, LONGEST_CHAIN))
+
+
+def chain(reader: Reader, who: "Entity | None") -> int:
+    """How long the chain is that goes on with what somebody does, in whichever session; 0 for all but guests."""
+    return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
 
 
 def end(work: Work, id: str) -> None:

@@ -219,8 +219,8 @@ class Far:
     def watch_space(self, id: str, *, member: str | None, ready: Ready) -> Iterator[Message]:
         return self._each(self._client.watch_space(id, member=member, ready=_once(ready)))
 
-    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None) -> Plan:
-        return self._run(self._client.set_plan(id=id, owner=owner, **fields))
+    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None, by: str | None) -> Plan:
+        return self._run(self._client.set_plan(id=id, owner=owner, by=by, **fields))
 
     def plans(self, *, owner: str | None, status: Status | None, limit: int) -> list[Plan]:
         return self._all(self._client.plans(owner=owner, status=status, limit=limit))

@@ -230,9 +230,9 @@ class Near:
                 time.sleep(_PAUSE)
             last = found[-1].seq if found else last
 
-    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None) -> Plan:
+    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None, by: str | None) -> Plan:
         wish = plan_rules.read({**fields, "id": id})
-        return self._store.call(plans.set, owner, wish)
+        return self._store.call(plans.set, owner, wish, by=by)
 
     def plans(self, *, owner: str | None, status: Status | None, limit: int) -> list[Plan]:
         return self._store.look(plans.page, owner, status=status, limit=limit)

@@ -72,11 +72,12 @@ def set_(
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
-    whose = None if id is not None else _new(given, words.given(owner, "--owner") or configuration.settings.agent)
+    whose = None if id is not None else _new(given, words.given(owner, "--owner") or here.current(configuration))
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:
-        made = place.verbs.set_plan(given, id=ids.check("plan", id) if id is not None else None, owner=whose)
+        plan = ids.check("plan", id) if id is not None else None
+        made = place.verbs.set_plan(given, id=plan, owner=whose, by=here.pusher(configuration))
     if json:
         output.document(wire.plan(made))
     else:

@@ -170,7 +170,7 @@ def post(
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    who = words.given(sender, "--as") or configuration.settings.agent
+    who = words.given(sender, "--as") or here.current(configuration)
     if who is None:
         raise Invalid("who says it?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     content = words.content(text, configuration.settings.limits.content)

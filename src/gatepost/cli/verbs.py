@@ -86,7 +86,7 @@ class Verbs(Protocol):
         """Messages as they are posted, for ever, and as long as the member is one."""
         ...
 
-    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None) -> Plan:
+    def set_plan(self, fields: Mapping[str, str], *, id: str | None, owner: str | None, by: str | None) -> Plan:
         """Make a plan or change one; the fields are those of HTTP."""
         ...
 

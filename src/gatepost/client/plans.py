@@ -10,14 +10,16 @@ from gatepost.core.plan import Plan, Status
 class Plans:
     _line: Line
 
-    async def set_plan(self, *, id: str | None = None, owner: str | None = None, **fields: str) -> Plan:
+    async def set_plan(
+        self, *, id: str | None = None, owner: str | None = None, by: str | None = None, **fields: str
+    ) -> Plan:
         """
         Make a plan or, with an id, change one. The fields are those of HTTP: `name`, `instruction`, `catchUp`, and one
         of `runAfter`, `scheduledAt`, `onGate` and `cron`, this with its `timeZone`.
         """
         if id is not None:
-            return unwire.plan(await self._line.write("PATCH", _at(id), fields))
-        return unwire.plan(await self._line.write("POST", "/api/plans", {**fields, "owner": owner}))
+            return unwire.plan(await self._line.write("PATCH", _at(id), {**fields, "by": by}))
+        return unwire.plan(await self._line.write("POST", "/api/plans", {**fields, "owner": owner, "by": by}))
 
     async def plan(self, id: str) -> Plan:
         return unwire.plan(await self._line.get(_at(id)))

@@ -1,8 +1,12 @@
 """The rules an installation runs by. Verbs read them from `work.limits`; settings fill them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from gatepost.core.instants import DAY, MINUTE, Duration
+
+#: links of a chain of events that are counted: one that is longer stays so long
+LONGEST_CHAIN: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

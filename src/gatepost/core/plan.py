@@ -96,6 +96,8 @@ class Plan:
     ended_at: Instant | None = None
     #: the id of the gate that it waits for, or waited
     gate: str | None = None
+    #: how long the chain of events is that it goes on with; one that recurs begins anew each time
+    hops: int = 0
     number: int = 0
 
     @property

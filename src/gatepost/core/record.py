@@ -336,6 +336,7 @@ def _plan(fields: Fields) -> Plan:
         created_at=fields.time("createdAt"),
         ended_at=fields.time_or_none("endedAt"),
         gate=fields.text_or_none("onGate") if "onGate" in fields.document else None,
+        hops=fields.whole("hops") if "hops" in fields.document else 0,
     )
     due = plan.next_at is not None or (plan.gate is not None and plan.status is Status.PENDING)
     if (plan.status is Status.PENDING) is not due or due is (plan.ended_at is not None):

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from gatepost.core.event import Json
 from gatepost.core.instants import Instant
+from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.core.mind import Turn
 
 
@@ -58,6 +59,11 @@ class Run:
     error: str | None = None
     started_at: Instant
     ended_at: Instant | None = None
+
+    @property
+    def onward(self) -> int:
+        """The hops of whatever comes of it: one more than of what led here."""
+        return min(self.hops + 1, LONGEST_CHAIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -288,6 +288,7 @@ def plan(document: Document) -> Plan:
         created_at=instant(document["createdAt"]),
         ended_at=_instant(document["endedAt"]),
         gate=document["onGate"],
+        hops=document["hops"],
     )
 
 

@@ -311,6 +311,7 @@ def plan(plan: Plan) -> Document:
         "isRecurring": plan.cron is not None,
         "scheduledAt": _time(plan.scheduled_at),
         "onGate": plan.gate,
+        "hops": plan.hops,
         "nextRunAt": _time(plan.next_at),
         "lastRunAt": _time(plan.last_at),
         "status": plan.status.value,

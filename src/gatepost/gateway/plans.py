@@ -25,10 +25,10 @@ House = Annotated[Office, Depends(office)]
 @router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(413))
 async def create(body: NewPlan, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
     """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
-    owner = who.as_(body.owner)
+    owner, by = who.as_(body.owner), who.as_(body.by)
 
     def verb(work: Work) -> wire.Document:
-        return wire.plan(plans.set(work, owner, _wish(body)))
+        return wire.plan(plans.set(work, owner, _wish(body), by=by))
 
     return await write(house, request, who, key, verb, lane=owner or "")
 
@@ -59,10 +59,10 @@ async def change(
     id: str, body: PlanChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
 ) -> Any:
     """Change what is named in the body; the rest stays."""
-    owner = who.as_(None)
+    owner, by = who.as_(None), who.as_(body.by)
 
     def verb(work: Work) -> wire.Document:
-        return wire.plan(plans.set(work, owner, _wish(body, id)))
+        return wire.plan(plans.set(work, owner, _wish(body, id), by=by))
 
     return await write(house, request, who, key, verb)
 
@@ -75,5 +75,5 @@ async def delete(id: str, request: Request, who: Who, house: House, key: Idempot
 
 
 def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanWish:
-    fields = body.model_dump(by_alias=True, exclude={"owner"}, exclude_none=True)
+    fields = body.model_dump(by_alias=True, exclude={"owner", "by"}, exclude_none=True)
     return rules.read(fields | ({"id": id} if id else {}))

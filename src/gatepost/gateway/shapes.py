@@ -271,6 +271,7 @@ class Plan(TypedDict):
     isRecurring: bool
     scheduledAt: Time | None
     onGate: str | None
+    hops: Count
     nextRunAt: Time | None
     lastRunAt: Time | None
     status: Literal["pending", "completed", "cancelled"]

@@ -210,6 +210,7 @@ class PlanChange(Body):
     catch_up: Annotated[
         Literal["once", "skip", "all"] | None, Field(description="what of cron was missed fires late")
     ] = None
+    by: Annotated[str | None, Field(description="who sets it: a guest's plan goes on with its chain of events")] = None
 
 
 class NewPlan(PlanChange):

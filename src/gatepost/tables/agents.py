@@ -1,9 +1,11 @@
 """Residents at rest."""
 
+from collections.abc import Sequence
+
 from gatepost.core import config
 from gatepost.core.agent import Config, Resident
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Work
+from gatepost.ports.store import Reader, Row, Work
 
 
 def insert(work: Work, entity: int, wish: Config) -> bool:
@@ -51,8 +53,15 @@ def stirring(reader: Reader, entity: int, *, looking: bool) -> bool:
 
 def read(reader: Reader, entity: int) -> Resident | None:
     row = reader.one("agents/read", entity=entity)
-    if row is None:
-        return None
+    return _resident(row) if row else None
+
+
+def among(reader: Reader, entities: Sequence[int]) -> dict[int, Resident]:
+    """Those of these entities that are residents."""
+    return {row[0]: _resident(row) for row in reader.all("agents/among", entities=list(entities))}
+
+
+def _resident(row: Row) -> Resident:
     number, name, display, text, version, paused_at, cycles, tokens, failures, rest_until, cap = row
     return Resident(
         number=number,

@@ -20,6 +20,7 @@ def insert(
     event_source: str | None = None,
     since: int | None = None,
     look_at: Instant | None = None,
+    hops: int = 0,
 ) -> int:
     row = work.one(
         "gates/insert",
@@ -38,6 +39,7 @@ def insert(
         at_deadline=gate.at_deadline,
         fail=gate.fail,
         look_at=look_at,
+        hops=hops,
         now=gate.created_at,
     )
     assert row is not None
@@ -83,6 +85,12 @@ def pending(reader: Reader, owner: int) -> list[Gate]:
     return _gates(reader, reader.all("gates/pending", owner=owner))
 
 
+def hops(reader: Reader, gate: int) -> int:
+    """How long the chain of events is in which a gate was made."""
+    row = reader.one("gates/hops", number=gate)
+    return int(row[0]) if row else 0
+
+
 def wait(work: Work, gate: int, entity: int) -> None:
     """Let somebody be told when a gate ends; whoever is already stays so."""
     work.run("waiters/insert", gate=gate, entity=entity)
@@ -110,9 +118,9 @@ def next_due(reader: Reader) -> Instant | None:
     return row[0] if row else None
 
 
-def matched(reader: Reader, most: int) -> list[tuple[str, str]]:
-    """Gates for which the event has come that they wait for, and that event."""
-    return [(row[0], row[1]) for row in reader.all("gates/matched", most=most)]
+def matched(reader: Reader, most: int) -> list[tuple[str, str, int]]:
+    """Gates for which the event has come that they wait for, that event, and how long the chain is that it ends."""
+    return [(row[0], row[1], row[2]) for row in reader.all("gates/matched", most=most)]
 
 
 def watching(reader: Reader) -> list[tuple[str, str]]:

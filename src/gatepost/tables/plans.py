@@ -7,7 +7,7 @@ from gatepost.core.plan import CatchUp, Plan, Status
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
 
-_ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at")
+_ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
 
 
 def insert(work: Work, plan: Plan, owner: int, gate: int | None) -> int:
@@ -22,6 +22,7 @@ def insert(work: Work, plan: Plan, owner: int, gate: int | None) -> int:
         catch_up=plan.catch_up,
         next_at=plan.next_at,
         gate=gate,
+        hops=plan.hops,
         now=plan.created_at,
     )
     assert row is not None
@@ -56,6 +57,7 @@ def change(work: Work, plan: Plan, gate: int | None) -> None:
         status=plan.status,
         next_at=plan.next_at,
         gate=gate,
+        hops=plan.hops,
         ended_at=plan.ended_at,
     )
 
@@ -72,7 +74,7 @@ def due(work: Work, most: int) -> list[Plan]:
 def advance(work: Work, plans: Sequence[Plan]) -> None:
     """Write what firing has made of plans."""
     rows = [
-        (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at)
+        (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at, plan.hops)
         for plan in sorted(plans, key=lambda plan: plan.number)
     ]
     work.many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
@@ -112,6 +114,7 @@ def _plan(row: Row) -> Plan:
         created_at,
         ended_at,
         gate,
+        hops,
     ) = row
     return Plan(
         id=id,
@@ -128,5 +131,6 @@ def _plan(row: Row) -> Plan:
         created_at=created_at,
         ended_at=ended_at,
         gate=gate,
+        hops=hops,
         number=number,
     )

@@ -137,6 +137,7 @@ def restore_plan(work: Work, plan: Plan, owner: int, gate: int | None) -> bool:
         status=plan.status,
         next_at=plan.next_at,
         gate=gate,
+        hops=plan.hops,
         last_at=plan.last_at,
         fired=plan.fired,
         created_at=plan.created_at,

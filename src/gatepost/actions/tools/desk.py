@@ -33,7 +33,7 @@ class Desk:
     @property
     def hops(self) -> int:
         """Of whatever the agent sends: one more than of what it was sent."""
-        return self.run.hops + 1
+        return self.run.onward
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Intention:
 def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or to change, at most {_AT_ONCE}"]) -> Json:
     """
     Plan to do something later: when a plan is due, an event in your inbox tells you. Give exactly one of runAfter,
-    scheduledAt, cron and onGate.
+    scheduledAt, cron and onGate. For what comes again and again use cron: a plan that you set anew whenever it was due
+    counts as one long chain of events, and does not wake you for ever.
     """
     _few(plans)
     wishes = [_wish(each) for each in plans]
@@ -69,7 +70,7 @@ def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or t
     pending = verbs.page(desk.work, desk.me.name, status=Status.PENDING, limit=_PENDING)
     if new and len(pending) + new > _PENDING:
         raise Invalid(f"that would be more than {_PENDING} plans", hint="delete those that are not needed any more")
-    made = [verbs.set(desk.work, desk.me.name, wish) for wish in wishes]
+    made = [verbs.set(desk.work, desk.me.name, wish, hops=desk.hops) for wish in wishes]
     return {"success": True, "count": len(made), "ids": [plan.id for plan in made]}
 
 

@@ -1,6 +1,6 @@
 -- Gates whose owner has got what they wait for since they were made, each with the first event that is it; also by a
 -- broadcast that the owner has still to take.
-SELECT g.id, e.id
+SELECT g.id, e.id, e.hops
 FROM gates g
 JOIN events e ON e.arrival = (
     SELECT min(came.arrival)

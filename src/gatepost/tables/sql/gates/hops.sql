@@ -1,0 +1,1 @@
+SELECT hops FROM gates WHERE number = :number

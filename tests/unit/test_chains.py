@@ -1,0 +1,213 @@
+"""I13, by way of plans and gates: whatever a chain of events goes through, it grows, and somebody hears of its end."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatepost.actions import agents, cycle, decisions, endings, gates, inbox, plans, resettle, sessions, spaces
+from gatepost.core import plan as rules
+from gatepost.core import record
+from gatepost.core.agent import Config
+from gatepost.core.decision import Option, Question, Reply
+from gatepost.core.event import Item, Type
+from gatepost.core.gate import Gate, GateKind, GateWish, Met
+from gatepost.core.instants import HOUR
+from gatepost.core.limits import Limits
+from gatepost.core.mind import Reply as Said
+from gatepost.core.plan import Plan
+from gatepost.errors import Invalid, UnknownAddress
+from gatepost.ports.model import Ask
+from gatepost.runtime.cycle import think
+from tests.faults.thinker import means
+from tests.rooms import Played, done, use
+from tests.unit.conftest import House
+
+LIMIT = Limits().hops
+
+
+def planned(house: House, owner: str | None = "ann", *, by: str | None = None, hops: int = 0, **fields: str) -> Plan:
+    wish = rules.read({"name": "go on"} | fields if "id" not in fields else fields)
+    return house.store.call(plans.set, owner, wish, by=by, hops=hops)
+
+
+def fired(house: House, owner: str = "ann") -> list[Item]:
+    """What is in an inbox of plans, once all that is due has fired."""
+    while house.store.call(plans.fire):
+        pass
+    return [item for item in house.store.look(inbox.page, owner) if item.event.type is Type.PLAN]
+
+
+def hops(house: House, owner: str = "ann") -> list[int]:
+    return [item.event.hops for item in fired(house, owner)]
+
+
+def talking(house: House, hops: int, agent: str = "ann") -> None:
+    """Let a guest be told of a chain so long."""
+    house.store.call(sessions.begin, f"s-{agent}", agent=agent, host="claude")
+    house.store.call(sessions.told, f"s-{agent}", hops)
+
+
+async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner_is_told(house: House) -> None:
+    """Each puts off its answer by a plan, and answers when that is due."""
+
+    def mind(ask: Ask, replies: int) -> Said:
+        if replies:
+            return done()
+        if "[Plan: answer]" in str(ask.turns[-1]):
+            return Said(calls=(use("enter_space", spaceId="tea"), use("send_message", text="And you?")))
+        return Said(calls=(use("set_plans", plans=[{"name": "answer", "instruction": "it", "runAfter": "1 hour"}]),))
+
+    able = means(house.store, Played(mind))
+    for name in ("ann", "bob"):
+        house.store.call(agents.settle, name, Config())
+    house.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
+    house.store.call(spaces.post, "tea", sender="ann", content="How are you?")
+    thought = 0
+    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.stirring, name)]:
+        taken = house.store.call(cycle.take, awake[0], "here")
+        assert taken is not None
+        await think(able, taken)
+        thought += 1
+        assert thought <= LIMIT + 1, "it never comes to an end"
+        house.clock.advance("1 hour")
+        house.store.call(plans.fire)
+    assert thought == LIMIT + 1
+    told = [item.event for item in house.store.look(inbox.page, "admin") if item.event.type is Type.ALERT]
+    assert [alert.content.partition(" reached ")[0] for alert in told] == [f"a chain of {LIMIT + 1} events"]
+
+
+class TestPlans:
+    def test_one_goes_on_with_the_chain_in_which_it_was_set(self, house: House) -> None:
+        plan = planned(house, hops=4, runAfter="1 hour")
+        assert (plan.hops, house.store.look(plans.show, plan.id).hops) == (4, 4)
+        house.clock.advance("1 hour")
+        assert hops(house) == [4]
+
+    def test_past_the_limit_it_fires_and_does_not_wake(self, house: House) -> None:
+        planned(house, hops=LIMIT, runAfter="1 hour")
+        planned(house, hops=LIMIT + 1, runAfter="2 hours")
+        house.clock.advance("2 hours")
+        assert [item.event.wakes for item in fired(house)] == [True, False]
+        [alert] = house.store.look(inbox.peek, "admin")
+        assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
+
+    def test_one_that_recurs_begins_anew(self, house: House) -> None:
+        plan = planned(house, hops=LIMIT + 1, cron="0 * * * *")
+        house.clock.advance("1 hour")
+        assert [(item.event.hops, item.event.wakes) for item in fired(house)] == [(0, True)]
+        assert planned(house, id=plan.id, runAfter="1 hour", hops=2).hops == 2
+        assert planned(house, id=plan.id, cron="0 * * * *", hops=3).hops == 0
+
+    def test_of_several_chains_the_longest_counts(self, house: House) -> None:
+        plan = planned(house, hops=3, runAfter="1 hour")
+        assert planned(house, None, id=plan.id, name="another").hops == 3
+        assert planned(house, id=plan.id, runAfter="2 hours", hops=5).hops == 5
+        assert planned(house, id=plan.id, runAfter="3 hours", hops=4).hops == 5
+
+    def test_an_export_takes_it_along_and_one_without_it_is_read(self, house: House) -> None:
+        line = record.write(planned(house, hops=4, runAfter="1 hour"))
+        older = {name: value for name, value in json.loads(line).items() if name != "hops"}
+        for text, expected in ((line, 4), (json.dumps(older), 0)):
+            plan = record.read(text.encode())
+            assert isinstance(plan, Plan)
+            house.store.call(plans.delete, plan.id)
+            assert house.store.call(resettle.take_plan, plan)
+            assert house.store.look(plans.show, plan.id).hops == expected
+
+    def test_one_that_could_not_fire_is_not_imported(self, house: House) -> None:
+        plan = planned(house, runAfter="1 hour")
+        with pytest.raises(Invalid, match="not a number of hops"):
+            house.store.call(resettle.take_plan, replace(plan, hops=10_001))
+
+
+class TestGuests:
+    def test_what_a_guest_plans_goes_on_with_its_chain(self, house: House) -> None:
+        talking(house, 6)
+        assert planned(house, by="ann", runAfter="1 hour").hops == 7
+        assert planned(house, by="ann", hops=2, runAfter="1 hour").hops == 2
+        assert planned(house, by="bob", runAfter="1 hour").hops == 0
+        assert planned(house, "bob", by="ann", runAfter="1 hour").hops == 7
+
+    def test_what_somebody_else_plans_for_it_does_not(self, house: House) -> None:
+        talking(house, 6)
+        assert planned(house, runAfter="1 hour").hops == 0
+        assert planned(house, by="husam", runAfter="1 hour").hops == 0
+
+    def test_who_sets_it_must_be_there(self, house: House) -> None:
+        with pytest.raises(UnknownAddress):
+            planned(house, by="nobody", runAfter="1 hour")
+
+
+class TestGates:
+    def gate(self, house: House, by: str | None = None, hops: int = 0, **fields: Any) -> Gate:
+        wish = GateWish(**{"name": "Sign-off", "owner": "ann"} | fields)
+        return house.store.call(gates.add, wish, by=by, hops=hops)
+
+    def told(self, house: House, type: Type = Type.GATE) -> list[int]:
+        """The chains that ann is told of by what has ended."""
+        while house.store.call(endings.settle):
+            pass
+        return [item.event.hops for item in house.store.look(inbox.page, "ann") if item.event.type is type]
+
+    @pytest.mark.parametrize(("plan", "resolved", "expected"), [(2, 5, 5), (5, 2, 5), (3, 0, 3)])
+    def test_the_longer_chain_counts(self, house: House, plan: int, resolved: int, expected: int) -> None:
+        gate = self.gate(house, kind=GateKind.HUMAN, awaits="bob")
+        planned(house, onGate=gate.id, hops=plan)
+        house.store.call(gates.resolve, gate.id, by="bob", hops=resolved)
+        assert hops(house) == [expected]
+
+    def test_a_guest_who_resolves_one_goes_on_with_its_chain(self, house: House) -> None:
+        gate = self.gate(house, kind=GateKind.HUMAN, awaits="bob")
+        planned(house, onGate=gate.id)
+        talking(house, 8, "bob")
+        house.store.call(gates.resolve, gate.id, by="bob")
+        assert hops(house) == [9]
+
+    def test_so_does_whoever_answers_a_decision(self, house: House) -> None:
+        question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), of=("bob",))
+        decision = house.store.call(decisions.ask, question, by="ann", hops=2)
+        planned(house, onGate=decision.gate, hops=2)
+        house.store.call(decisions.answer, decision.id, Reply(option="yes"), by="bob", hops=4)
+        assert hops(house) == [4]
+
+    def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, house: House) -> None:
+        gate = self.gate(house, hops=LIMIT + 1, kind=GateKind.TIMER, within=HOUR)
+        planned(house, onGate=gate.id)
+        house.clock.advance(HOUR)
+        assert (self.told(house), hops(house)) == ([LIMIT + 1], [LIMIT + 1])
+        [alert] = house.store.look(inbox.peek, "admin")
+        assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
+
+    def test_so_does_that_of_a_guest(self, house: House) -> None:
+        talking(house, 6)
+        self.gate(house, by="ann", kind=GateKind.TIMER, within=HOUR)
+        house.clock.advance(HOUR)
+        assert self.told(house) == [7]
+
+    @pytest.mark.parametrize(("made", "came", "expected"), [(2, 5, 5), (5, 2, 5)])
+    def test_what_a_gate_waited_for_may_be_a_longer_chain(
+        self, house: House, made: int, came: int, expected: int
+    ) -> None:
+        self.gate(house, hops=made, kind=GateKind.MAIL, awaits="bob")
+        house.tell("hello", type=Type.MAIL, sender="bob", hops=came)
+        assert self.told(house) == [expected]
+
+    def test_what_was_looked_for_goes_on_too(self, house: House) -> None:
+        gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7")
+        house.store.call(gates.looked, gate.id, Met("green"), again_in=HOUR)
+        assert self.told(house) == [3]
+
+    def test_a_default_that_counts_goes_on_with_the_question(self, house: House) -> None:
+        yes = Option(id="yes", label="Yes")
+        question = Question(question="Ship it?", options=(yes,), of=("husam",), default="yes", within=HOUR)
+        decision = house.store.call(decisions.ask, question, by="ann", hops=4)
+        planned(house, onGate=decision.gate)
+        house.clock.advance(HOUR)
+        assert (self.told(house, Type.DECISION), hops(house)) == ([4], [4])
+
+    def test_a_person_begins_a_new_one(self, house: House) -> None:
+        gate = self.gate(house, hops=LIMIT, kind=GateKind.HUMAN, awaits="husam")
+        house.store.call(gates.resolve, gate.id, by="husam")
+        assert self.told(house) == [0]
