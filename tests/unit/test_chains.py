@@ -13,7 +13,7 @@ from gatepost.core.agent import Config
 from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.event import Item, Type
 from gatepost.core.gate import Gate, GateKind, GateWish, Met
-from gatepost.core.instants import HOUR
+from gatepost.core.instants import MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
 from gatepost.core.plan import Plan
@@ -57,7 +57,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
             return done()
         if "[Plan: answer]" in str(ask.turns[-1]):
             return Said(calls=(use("enter_space", spaceId="tea"), use("send_message", text="And you?")))
-        return Said(calls=(use("set_plans", plans=[{"name": "answer", "instruction": "it", "runAfter": "1 hour"}]),))
+        return Said(calls=(use("set_plans", plans=[{"name": "answer", "instruction": "it", "runAfter": "1 minute"}]),))
 
     able = means(house.store, Played(mind))
     for name in ("ann", "bob"):
@@ -71,7 +71,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
         await think(able, taken)
         thought += 1
         assert thought <= LIMIT + 1, "it never comes to an end"
-        house.clock.advance("1 hour")
+        house.clock.advance("1 minute")
         house.store.call(plans.fire)
     assert thought == LIMIT + 1
     told = [item.event for item in house.store.look(inbox.page, "admin") if item.event.type is Type.ALERT]
@@ -80,15 +80,15 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
 
 class TestPlans:
     def test_one_goes_on_with_the_chain_in_which_it_was_set(self, house: House) -> None:
-        plan = planned(house, hops=4, runAfter="1 hour")
+        plan = planned(house, hops=4, runAfter="1 minute")
         assert (plan.hops, house.store.look(plans.show, plan.id).hops) == (4, 4)
-        house.clock.advance("1 hour")
+        house.clock.advance("1 minute")
         assert hops(house) == [4]
 
     def test_past_the_limit_it_fires_and_does_not_wake(self, house: House) -> None:
-        planned(house, hops=LIMIT, runAfter="1 hour")
-        planned(house, hops=LIMIT + 1, runAfter="2 hours")
-        house.clock.advance("2 hours")
+        planned(house, hops=LIMIT, runAfter="1 minute")
+        planned(house, hops=LIMIT + 1, runAfter="2 minutes")
+        house.clock.advance("2 minutes")
         assert [item.event.wakes for item in fired(house)] == [True, False]
         [alert] = house.store.look(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
@@ -97,17 +97,24 @@ class TestPlans:
         plan = planned(house, hops=LIMIT + 1, cron="0 * * * *")
         house.clock.advance("1 hour")
         assert [(item.event.hops, item.event.wakes) for item in fired(house)] == [(0, True)]
-        assert planned(house, id=plan.id, runAfter="1 hour", hops=2).hops == 2
+        assert planned(house, id=plan.id, runAfter="1 minute", hops=2).hops == 2
         assert planned(house, id=plan.id, cron="0 * * * *", hops=3).hops == 0
 
+    def test_one_that_is_due_much_later_begins_anew(self, house: House) -> None:
+        """Who looks again every ten minutes does not run away."""
+        assert planned(house, hops=LIMIT + 1, runAfter="5 minutes").hops == 0
+        soon = planned(house, hops=4, runAfter="4 minutes")
+        assert soon.hops == 4
+        assert planned(house, id=soon.id, runAfter="1 hour", hops=5).hops == 0
+
     def test_of_several_chains_the_longest_counts(self, house: House) -> None:
-        plan = planned(house, hops=3, runAfter="1 hour")
+        plan = planned(house, hops=3, runAfter="1 minute")
         assert planned(house, None, id=plan.id, name="another").hops == 3
-        assert planned(house, id=plan.id, runAfter="2 hours", hops=5).hops == 5
-        assert planned(house, id=plan.id, runAfter="3 hours", hops=4).hops == 5
+        assert planned(house, id=plan.id, runAfter="2 minutes", hops=5).hops == 5
+        assert planned(house, id=plan.id, runAfter="3 minutes", hops=4).hops == 5
 
     def test_an_export_takes_it_along_and_one_without_it_is_read(self, house: House) -> None:
-        line = record.write(planned(house, hops=4, runAfter="1 hour"))
+        line = record.write(planned(house, hops=4, runAfter="1 minute"))
         older = {name: value for name, value in json.loads(line).items() if name != "hops"}
         for text, expected in ((line, 4), (json.dumps(older), 0)):
             plan = record.read(text.encode())
@@ -117,7 +124,7 @@ class TestPlans:
             assert house.store.look(plans.show, plan.id).hops == expected
 
     def test_one_that_could_not_fire_is_not_imported(self, house: House) -> None:
-        plan = planned(house, runAfter="1 hour")
+        plan = planned(house, runAfter="1 minute")
         with pytest.raises(Invalid, match="not a number of hops"):
             house.store.call(resettle.take_plan, replace(plan, hops=10_001))
 
@@ -125,19 +132,19 @@ class TestPlans:
 class TestGuests:
     def test_what_a_guest_plans_goes_on_with_its_chain(self, house: House) -> None:
         talking(house, 6)
-        assert planned(house, by="ann", runAfter="1 hour").hops == 7
-        assert planned(house, by="ann", hops=2, runAfter="1 hour").hops == 2
-        assert planned(house, by="bob", runAfter="1 hour").hops == 0
-        assert planned(house, "bob", by="ann", runAfter="1 hour").hops == 7
+        assert planned(house, by="ann", runAfter="1 minute").hops == 7
+        assert planned(house, by="ann", hops=2, runAfter="1 minute").hops == 2
+        assert planned(house, by="bob", runAfter="1 minute").hops == 0
+        assert planned(house, "bob", by="ann", runAfter="1 minute").hops == 7
 
     def test_what_somebody_else_plans_for_it_does_not(self, house: House) -> None:
         talking(house, 6)
-        assert planned(house, runAfter="1 hour").hops == 0
-        assert planned(house, by="husam", runAfter="1 hour").hops == 0
+        assert planned(house, runAfter="1 minute").hops == 0
+        assert planned(house, by="husam", runAfter="1 minute").hops == 0
 
     def test_who_sets_it_must_be_there(self, house: House) -> None:
         with pytest.raises(UnknownAddress):
-            planned(house, by="nobody", runAfter="1 hour")
+            planned(house, by="nobody", runAfter="1 minute")
 
 
 class TestGates:
@@ -173,17 +180,23 @@ class TestGates:
         assert hops(house) == [4]
 
     def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, house: House) -> None:
-        gate = self.gate(house, hops=LIMIT + 1, kind=GateKind.TIMER, within=HOUR)
+        gate = self.gate(house, hops=LIMIT + 1, kind=GateKind.TIMER, within=MINUTE)
         planned(house, onGate=gate.id)
-        house.clock.advance(HOUR)
+        house.clock.advance(MINUTE)
         assert (self.told(house), hops(house)) == ([LIMIT + 1], [LIMIT + 1])
         [alert] = house.store.look(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
 
+    def test_what_ends_much_later_begins_anew(self, house: House) -> None:
+        gate = self.gate(house, hops=LIMIT + 1, kind=GateKind.TIMER, within=5 * MINUTE)
+        planned(house, onGate=gate.id, hops=LIMIT + 1)
+        house.clock.advance("5 minutes")
+        assert (self.told(house), hops(house)) == ([0], [0])
+
     def test_so_does_that_of_a_guest(self, house: House) -> None:
         talking(house, 6)
-        self.gate(house, by="ann", kind=GateKind.TIMER, within=HOUR)
-        house.clock.advance(HOUR)
+        self.gate(house, by="ann", kind=GateKind.TIMER, within=MINUTE)
+        house.clock.advance(MINUTE)
         assert self.told(house) == [7]
 
     @pytest.mark.parametrize(("made", "came", "expected"), [(2, 5, 5), (5, 2, 5)])
@@ -196,15 +209,15 @@ class TestGates:
 
     def test_what_was_looked_for_goes_on_too(self, house: House) -> None:
         gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7")
-        house.store.call(gates.looked, gate.id, Met("green"), again_in=HOUR)
+        house.store.call(gates.looked, gate.id, Met("green"), again_in=MINUTE)
         assert self.told(house) == [3]
 
     def test_a_default_that_counts_goes_on_with_the_question(self, house: House) -> None:
         yes = Option(id="yes", label="Yes")
-        question = Question(question="Ship it?", options=(yes,), of=("husam",), default="yes", within=HOUR)
+        question = Question(question="Ship it?", options=(yes,), of=("husam",), default="yes", within=MINUTE)
         decision = house.store.call(decisions.ask, question, by="ann", hops=4)
         planned(house, onGate=decision.gate)
-        house.clock.advance(HOUR)
+        house.clock.advance(MINUTE)
         assert (self.told(house, Type.DECISION), hops(house)) == ([4], [4])
 
     def test_a_person_begins_a_new_one(self, house: House) -> None:

@@ -33,6 +33,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Priority, Push, Ref, Trust, Type
 from gatepost.core.gate import Ending, Gate
 from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.limits import PAUSE
 from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
@@ -60,7 +61,7 @@ def set(work: Work, owner: str | None, wish: PlanWish, *, by: str | None = None,
     now, and what was due by the old one and has not fired does not fire any more.
 
     `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
-    change does not make it shorter.
+    change does not make it shorter. What is due much later, or again and again, begins a new one.
     """
     hops = hops or (sessions.chain(work, directory.find_live(work, by)) if by is not None else 0)
     plan = _made(work, owner, wish, hops) if wish.id is None else _changed(work, owner, wish.id, wish, hops)
@@ -110,7 +111,8 @@ def gate_ended(work: Work, gate: Gate, ending: Ending, who: Entity | None = None
         return
     if ending is Ending.RESOLVED:
         hops = hops or sessions.chain(work, who)
-        plans.advance(work, [_chained(replace(plan, next_at=work.now), hops) for plan in waiting])
+        due = [replace(plan, hops=0) if work.now - plan.created_at >= PAUSE else plan for plan in waiting]
+        plans.advance(work, [_chained(replace(plan, next_at=work.now), hops, work.now) for plan in due])
         work.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
     else:
         over = [replace(plan, status=Status.CANCELLED, ended_at=work.now) for plan in waiting]
@@ -139,7 +141,7 @@ def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
         created_at=work.now,
     )
     gate = _awaited(work, who.name, schedule)
-    plan = _checked(work, _chained(_caught_up(_scheduled(plan, schedule, gate, work.now), wish), hops))
+    plan = _checked(work, _chained(_caught_up(_scheduled(plan, schedule, gate, work.now), wish), hops, work.now))
     return replace(plan, number=plans.insert(work, plan, who.number, gate.number if gate else None))
 
 
@@ -155,7 +157,7 @@ def _changed(work: Work, owner: str | None, id: str, wish: PlanWish, hops: int) 
         plan = replace(plan, instruction=wish.instruction)
     if wish.schedule is not None and not _has(plan, wish.schedule):
         plan, number = _scheduled(plan, wish.schedule, gate, work.now), gate.number if gate else None
-    plan = _checked(work, _chained(_caught_up(plan, wish), hops))
+    plan = _checked(work, _chained(_caught_up(plan, wish), hops, work.now))
     plans.change(work, plan, number)
     return plan
 
@@ -218,8 +220,10 @@ def _caught_up(plan: Plan, wish: PlanWish) -> Plan:
     return replace(plan, catch_up=wish.catch_up)
 
 
-def _chained(plan: Plan, hops: int) -> Plan:
-    return replace(plan, hops=max(plan.hops, hops) if plan.cron is None else 0)
+def _chained(plan: Plan, hops: int, now: Instant) -> Plan:
+    """A plan that goes on with a chain, if it is due once and soon; when a gate ends is not known yet."""
+    goes_on = plan.cron is None and (plan.next_at is None or plan.next_at - now < PAUSE)
+    return replace(plan, hops=max(plan.hops, hops) if goes_on else 0)
 
 
 def _checked(work: Work, plan: Plan) -> Plan:
