@@ -410,10 +410,10 @@ def test_what_is_pushed_within_a_session_goes_on_with_its_chain(office: Office) 
 def test_so_does_what_is_planned_there(office: Office) -> None:
     office.done("inbox", "push", "--to", "analyst", "tea")
     assert "tea" in hook(office, "SessionStart").out
-    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "1h", "--json")
+    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "3m", "--json")
     inside = office.done(*words, CLAUDE_CODE_SESSION_ID="s-1")
     assert (inside.json["hops"], office.done(*words).json["hops"]) == (1, 0)
-    change = ("plan", "set", "--id", office.done(*words).json["id"], "--after", "2h", "--json")
+    change = ("plan", "set", "--id", office.done(*words).json["id"], "--after", "4m", "--json")
     assert office.done(*change, CLAUDE_CODE_SESSION_ID="s-1").json["hops"] == 1
 
 

@@ -435,7 +435,7 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office
 async def test_what_a_guest_plans_goes_on_with_its_chain(office: Gateway) -> None:
     office.store.call(sessions.begin, "s-1", agent="analyst", host="claude")
     office.store.call(sessions.told, "s-1", 3)
-    wish = {"owner": "analyst", "name": "p", "runAfter": "1h"}
+    wish = {"owner": "analyst", "name": "p", "runAfter": "3m"}
     async with office.client() as admin:
         made = [await admin.post("/api/plans", json=wish | more) for more in ({}, {"by": "analyst"})]
         assert [each.json()["hops"] for each in made] == [0, 4]

@@ -429,7 +429,7 @@ def test_arguments_that_are_too_large_are_refused(ann: Hands) -> None:
 def test_however_long_a_chain_is_one_can_speak(ann: Hands, house: House) -> None:
     ann.run = replace(ann.run, hops=LONGEST_CHAIN)
     ann.use("send_mail", to="husam", text="Help")
-    [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 day"}])["ids"]
+    [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 minute"}])["ids"]
     assert (
         house.store.look(plans.show, plan).hops == house.store.look(inbox.peek, "husam")[0].event.hops == LONGEST_CHAIN
     )
