@@ -1,6 +1,6 @@
 """What a resident has before it when a cycle begins, beside its batch; bounded, however much there is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -11,7 +11,7 @@ from gatepost.core.agent import Config
 from gatepost.core.entity import Entity
 from gatepost.core.goal import Status as GoalStatus
 from gatepost.core.plan import Status as PlanStatus
-from gatepost.core.prompt import Companion, Facts, Place
+from gatepost.core.prompt import Facts, Place
 from gatepost.core.run import Run
 from gatepost.core.space import Space
 from gatepost.ports.store import Reader
@@ -64,7 +64,7 @@ def facts(reader: Reader, me: Entity, config: Config, spaces: Sequence[Space] | 
         role=me.role,
         description=config.description,
         instructions=config.instructions,
-        places=tuple(_place(reader, space) for space in few("places", _PLACES, spaces)),
+        places=tuple(_places(reader, few("places", _PLACES, spaces))),
         goals=few("goals", _GOALS, goals.page(reader, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
         memories=few("memories", _MEMORIES, memories.page(reader, me, limit=_MEMORIES + 1)),
         plans=few("plans", _PLANS, plans.page(reader, me, status=PlanStatus.PENDING, limit=_PLANS + 1)),
@@ -72,12 +72,14 @@ def facts(reader: Reader, me: Entity, config: Config, spaces: Sequence[Space] | 
     )
 
 
-def _place(reader: Reader, space: Space) -> Place:
-    members = rooms.some_members(reader, space.number, _MEMBERS + 1)
-    return Place(
-        id=space.id,
-        name=space.name,
-        members=tuple(Companion(name=one.name, display=one.display, kind=one.kind) for one in members[:_MEMBERS]),
-        more=len(members) > _MEMBERS,
-        archived=space.archived_at is not None,
-    )
+def _places(reader: Reader, spaces: Sequence[Space]) -> Iterator[Place]:
+    members = rooms.some_members(reader, [space.number for space in spaces], _MEMBERS + 1)
+    for space in spaces:
+        some = members.get(space.number, [])
+        yield Place(
+            id=space.id,
+            name=space.name,
+            members=tuple(some[:_MEMBERS]),
+            more=len(some) > _MEMBERS,
+            archived=space.archived_at is not None,
+        )

@@ -1,9 +1,11 @@
 """Spaces and their members."""
 
+import json
 from collections.abc import Sequence
 
 from gatepost.core.entity import Kind
 from gatepost.core.instants import Instant
+from gatepost.core.prompt import Companion
 from gatepost.core.space import Member, Space
 from gatepost.ports.store import Reader, Row, Work
 
@@ -46,9 +48,14 @@ def members(reader: Reader, space: int) -> list[Member]:
     return [_member(row) for row in reader.all("members/list", space=space)]
 
 
-def some_members(reader: Reader, space: int, most: int) -> list[Member]:
-    """The first live members, at a cost that does not grow with how many there are."""
-    return [_member(row) for row in reader.all("members/some", space=space, most=most)]
+def some_members(reader: Reader, spaces: Sequence[int], most: int) -> dict[int, list[Companion]]:
+    """Of each space the first live members, at a cost that does not grow with how many there are."""
+    rows = reader.all("members/some", spaces=list(spaces), most=most) if spaces else []
+    return {
+        space: [Companion(name=name, display=display, kind=Kind(kind)) for name, display, kind in json.loads(found)]
+        for space, found in rows
+        if found is not None
+    }
 
 
 def member(reader: Reader, space: int, entity: int) -> Member | None:
