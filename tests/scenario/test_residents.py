@@ -3,11 +3,14 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
 
 from gatepost.actions import agents, intake, journal, spaces
 from gatepost.core.agent import Config, LoopRules, MindRules
 from gatepost.core.event import Priority, Push, State
+from gatepost.core.frame import Frame
 from gatepost.core.mind import Prompt, Reply, Result, Usage, fitted, recalled, weigh
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
@@ -166,6 +169,32 @@ async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
         ("agent.inactive", None),
     ]
     assert room.said() == []
+
+
+async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
+    shown = asyncio.Event()
+
+    class Hanging(Played):
+        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+            yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
+            yield CallDelta("b", "send_message", '{"text": "half of')
+            await asyncio.Event().wait()
+
+    def send(frames: Sequence[Frame]) -> None:
+        room.frames.extend(frames)
+        if any(frame.data.get("phase") == "delta" for frame in frames):
+            shown.set()
+
+    room = Room(kit, quiet)
+    room.means = means(kit.store, Hanging(quiet), send)
+    room.push("hello")
+    thinking = asyncio.create_task(room.cycle())
+    await shown.wait()
+    thinking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await thinking
+    events = [frame.event for frame in room.frames if frame.topic == "space:room"]
+    assert events[-2:] == ["space.message.failed", "agent.inactive"]
 
 
 async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:

@@ -6,13 +6,25 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, cycle, decisions, endings, gates, inbox, plans, resettle, sessions, spaces
+from gatepost.actions import (
+    agents,
+    cycle,
+    decisions,
+    directory,
+    endings,
+    gates,
+    inbox,
+    plans,
+    resettle,
+    sessions,
+    spaces,
+)
 from gatepost.core import plan as rules
 from gatepost.core import record
 from gatepost.core.agent import Config
 from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.event import Item, Type
-from gatepost.core.gate import Gate, GateKind, GateWish, Met
+from gatepost.core.gate import Gate, GateKind, GateWish, Met, Troubled
 from gatepost.core.instants import MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
@@ -224,3 +236,53 @@ class TestGates:
         gate = self.gate(house, hops=LIMIT, kind=GateKind.HUMAN, awaits="husam")
         house.store.call(gates.resolve, gate.id, by="husam")
         assert self.told(house) == [0]
+
+
+class TestAlerts:
+    """What the house warns of is part of the chain, too."""
+
+    def alerts(self, house: House, of: str = "ann") -> list[Item]:
+        return [item for item in house.store.look(inbox.page, of) if item.event.type is Type.ALERT]
+
+    def test_a_plan_whose_gate_was_withdrawn(self, house: House) -> None:
+        gate = house.store.call(gates.add, GateWish(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann")
+        planned(house, onGate=gate.id, hops=LIMIT + 1)
+        house.store.call(gates.withdraw, gate.id, by="ann", hops=3)
+        [alert] = self.alerts(house)
+        assert (alert.event.hops, alert.event.wakes) == (LIMIT + 1, False)
+        [told] = self.alerts(house, "admin")
+        assert "a chain of" in told.event.content
+
+    def test_a_gate_that_nobody_can_look_at(self, house: House) -> None:
+        wish = GateWish(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7")
+        gate = house.store.call(gates.add, wish, by="ann", hops=5)
+        house.store.call(gates.looked, gate.id, Troubled("gh is not there"), again_in=MINUTE)
+        assert [alert.event.hops for alert in self.alerts(house)] == [5]
+
+    def test_one_that_is_its_own_owner_does_not_run_away_unheard(self, house: House) -> None:
+        house.store.call(directory.update, "ann", owner="ann")
+        house.tell("on and on", hops=LIMIT + 1)
+        [told] = self.alerts(house, "admin")
+        assert "'ann'" in told.event.content
+
+
+def test_what_came_at_the_end_of_a_chain_is_only_taken_along(house: House) -> None:
+    """It has woken nobody; who wakes the agent later begins, or goes on with, a chain of their own."""
+    house.store.call(agents.settle, "ann", Config())
+    for hops in (LIMIT + 1, 3, LIMIT + 2):
+        house.tell(f"after {hops}", hops=hops)
+    taken = house.store.call(cycle.take, "ann", "here")
+    assert taken is not None
+    assert (taken.held.run.events, taken.held.run.hops) == (3, 3)
+
+
+def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(house: House) -> None:
+    question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), of=("husam",), default="yes")
+    decision = house.store.call(decisions.ask, replace(question, within=60 * MINUTE), by="ann", hops=2)
+    house.clock.advance("30 minutes")
+    house.store.call(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann", hops=9)
+    house.clock.advance("1 minute")
+    while house.store.call(endings.settle):
+        pass
+    told = [item.event for item in house.store.look(inbox.page, "ann") if item.event.type is Type.DECISION]
+    assert [event.hops for event in told] == [9]

@@ -21,7 +21,7 @@ and woken when somebody else has long taken over:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -140,7 +140,7 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, Step] | Non
         claim=taken.claim.id,
         claim_fence=taken.claim.fence,
         events=len(taken.items),
-        hops=_hops(taken.items),
+        hops=_hops(work, taken.items),
         version=resident.version,
         model=resident.config.model.name,
         started_at=work.now,
@@ -188,7 +188,7 @@ def act(
         key=key,
         effects=int(BUILT_IN[call.tool].effect),
         events=len(desk.taken),
-        hops=_hops(desk.taken),
+        hops=_hops(work, desk.taken),
     )
     return Acted(result, desk.active, waiting(work, me.number) if look else None)
 
@@ -242,7 +242,7 @@ def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     if not pulled.items:
         return None
     shown = _shown(pulled)
-    _write(work, held.run, number, shown, events=len(pulled.items), hops=_hops(pulled.items))
+    _write(work, held.run, number, shown, events=len(pulled.items), hops=_hops(work, pulled.items))
     return shown
 
 
@@ -429,5 +429,6 @@ def _shown(taken: Batch) -> Prompt:
     return Prompt(str(taken), tuple(item.event.id for item in taken.items))
 
 
-def _hops(shown: tuple[Item, ...] | list[Item]) -> int:
-    return max((item.event.hops for item in shown), default=0)
+def _hops(work: Work, shown: Iterable[Item]) -> int:
+    """The longest chain that goes on here; one that came to its end has woken nobody, and was only taken along."""
+    return max((item.event.hops for item in shown if item.event.hops <= work.limits.hops), default=0)

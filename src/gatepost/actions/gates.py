@@ -30,7 +30,6 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Priority, Push, Ref, Trust, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import Duration, Instant, rfc3339
-from gatepost.core.limits import PAUSE
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused
 from gatepost.ports.store import Reader, Work
@@ -259,9 +258,7 @@ def end(
 
 def chained(reader: Reader, gate: Gate, who: Entity | None, hops: int) -> int:
     """How long the chain is of what is told when a gate ends: what nobody ends goes on with its making, for a while."""
-    if who is not None or reader.now - gate.created_at >= PAUSE:
-        return hops
-    return max(hops, gates.hops(reader, gate.number))
+    return hops if who is not None else max(hops, gates.hops(reader, gate.number))
 
 
 def stay(work: Work, needed: Sequence[Entity]) -> None:
@@ -358,6 +355,7 @@ def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
         priority=Priority.HIGH,
         key=f"{intake.ALERTS}gate:{gate.id}:{what}",
         ref=Ref("gate", gate.id),
+        hops=gates.hops(work, gate.number),
         trust=Trust.OWNER,
     )
     intake.alert(work, [alert])

@@ -99,6 +99,7 @@ def alert(work: Work, wishes: Sequence[Push]) -> None:
     if unheard:
         drafts += _drafted(work, [replace(wish, to=directory.ADMINISTRATOR) for wish in unheard])
     _store(work, drafts)
+    _alert(work, drafts)
 
 
 def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
@@ -331,13 +332,18 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
 def _alert(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
     """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
     wishes = [
-        _too_long(draft.event, recipient.owner, recipient.name, repr(recipient.name))
+        _too_long(draft.event, _other(recipient), recipient.name, repr(recipient.name))
         for draft in outcomes
         if isinstance(draft, _Draft) and draft.event.hops > work.limits.hops
         for recipient in draft.recipients
-        if recipient.number in draft.new and recipient.owner is not None and recipient.owner != recipient.name
+        if recipient.number in draft.new and recipient.owner is not None and recipient.name != directory.ADMINISTRATOR
     ]
     alert(work, wishes)
+
+
+def _other(entity: Entity) -> str:
+    """Who answers for an entity: its owner, or the administrator for one that is its own."""
+    return entity.owner if entity.owner not in (None, entity.name) else directory.ADMINISTRATOR
 
 
 def _too_long(event: Event, to: str, reached: str, words: str) -> Push:

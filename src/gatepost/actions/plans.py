@@ -109,13 +109,14 @@ def gate_ended(work: Work, gate: Gate, ending: Ending, who: Entity | None = None
     waiting = plans.of_gate(work, gate.number)
     if not waiting:
         return
+    hops = hops or sessions.chain(work, who)
+    fresh = [replace(plan, hops=0) if work.now - plan.created_at >= PAUSE else plan for plan in waiting]
+    told = [_chained(replace(plan, next_at=work.now), hops, work.now) for plan in fresh]
     if ending is Ending.RESOLVED:
-        hops = hops or sessions.chain(work, who)
-        due = [replace(plan, hops=0) if work.now - plan.created_at >= PAUSE else plan for plan in waiting]
-        plans.advance(work, [_chained(replace(plan, next_at=work.now), hops, work.now) for plan in due])
+        plans.advance(work, told)
         work.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
     else:
-        over = [replace(plan, status=Status.CANCELLED, ended_at=work.now) for plan in waiting]
+        over = [replace(plan, status=Status.CANCELLED, next_at=None, ended_at=work.now) for plan in told]
         plans.advance(work, over)
         reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {ending}")
         intake.alert(work, [_alert(plan, reason) for plan in over])
@@ -289,5 +290,6 @@ def _alert(plan: Plan, error: GatepostError) -> Push:
         priority=Priority.HIGH,
         key=f"{intake.ALERTS}plan:{plan.id}",
         ref=Ref("plan", plan.id),
+        hops=plan.hops,
         trust=Trust.OWNER,
     )

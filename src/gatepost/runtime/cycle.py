@@ -100,6 +100,7 @@ async def think(means: Means, taken: Taken) -> Outcome:
             broke = ModelFailed(Trouble.OTHER, f"something went wrong inside: {type(error).__name__}")
             return await cycle.failed(broke)
         finally:
+            cycle.hush("the cycle ended before it was sent")
             cycle.announce("agent.inactive")
 
 
@@ -157,8 +158,14 @@ class Cycle:
     async def failed(self, failed: ModelFailed) -> Outcome:
         """Whatever was shown of the reply is void."""
         if self._streams is not None:
-            await self._streams.failed(failed.reason)
+            await self._streams.settled()
+        self.hush(failed.reason)
         return await refused(self._means, self._held, failed, effects=self._effects)
+
+    def hush(self, reason: str) -> None:
+        """Whatever is still being shown will not be said."""
+        if self._streams is not None:
+            self._streams.failed(reason)
 
     def announce(self, event: str) -> None:
         """Tell the readers of every space the agent was in when it began."""
@@ -212,6 +219,7 @@ class Cycle:
             except ModelFailed as failed:
                 if failed.trouble is not Trouble.LENGTH:
                     raise
+                self.hush("it is written anew")
                 if not self._narrowed():
                     raise ModelFailed(Trouble.CONTENT, failed.reason) from None
 

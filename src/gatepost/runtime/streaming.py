@@ -4,13 +4,15 @@ What readers of a space see while a resident is still writing: its message, word
 A stream has an id, and the message that is stored in the end carries the same one; so a reader replaces what it has
 shown by what is stored. A stream that comes to nothing says so. Frames are live only, and may be lost.
 
-Whether the agent may speak in the space is asked when it begins to write, and nothing is shown before that is answered;
-the model is not kept waiting for it.
+Nothing is shown in a space before it is certain that the message will be said there. If the agent is about to enter it,
+that call must be whole, and nothing can be wrong with it but that the agent may not speak there. Whether it may is
+asked when it begins to write, while the model goes on, and again from time to time: who is no longer a member is no
+longer heard.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -18,8 +20,11 @@ from gatepost.core.frame import Frame
 from gatepost.core.run import Run
 from gatepost.ports.model import CallDelta
 
-#: the space a message would go to, or None if the agent may not speak there
+#: whether the agent may speak in a space
 Place = Callable[[str], Awaitable[bool]]
+
+#: seconds after which it is asked again whether an agent may speak
+_AGAIN: Final = 1.0
 
 
 class Streams:
@@ -36,9 +41,10 @@ class Streams:
         self._send = send
         self._order: list[str] = []
         self._entering: dict[str, str] = {}
-        #: by call: what is written so far, and who asks whether it may be shown
+        #: by call: what is written so far, who asks whether it may be shown, and when it was asked last
         self._texts: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[str, float] = {}
         #: by call: where it is shown, and how much of it
         self._shown: dict[str, tuple[str, int]] = {}
 
@@ -55,13 +61,16 @@ class Streams:
         text = _partial(delta.arguments).get("text")
         if not isinstance(text, str) or not text:
             return
-        self._texts[delta.call] = text
-        if delta.call in self._shown:
-            self._show(delta.call)
-        elif delta.call not in self._asking:
-            self._enter()
-            if self._space is not None:
-                self._asking[delta.call] = asyncio.create_task(self._begin(delta.call, self._space))
+        call, now = delta.call, asyncio.get_running_loop().time()
+        self._texts[call] = text
+        if call in self._shown:
+            self._show(call)
+            if now - self._asked[call] >= _AGAIN and self._asking[call].done():
+                self._asked[call] = now
+                self._asking[call] = asyncio.create_task(self._stay(call))
+        elif call not in self._asking and (space := self._place(call)) is not None:
+            self._asked[call] = now
+            self._asking[call] = asyncio.create_task(self._begin(call, space))
 
     async def _begin(self, call: str, space: str) -> None:
         if await self._may_speak(space):
@@ -69,37 +78,48 @@ class Streams:
             self._frame(call, "space.message.streaming", phase="start")
             self._show(call)
 
+    async def _stay(self, call: str) -> None:
+        if not await self._may_speak(self._shown[call][0]):
+            self._void(call, "the agent may not speak here any more")
+
     def _show(self, call: str) -> None:
         text, (space, count) = self._texts[call], self._shown[call]
         if len(text) > count:
             self._shown[call] = (space, len(text))
             self._frame(call, "space.message.streaming", phase="delta", delta=text[count:])
 
-    def _enter(self) -> None:
-        """Follow the agent into the space it has just said it enters."""
-        for arguments in self._entering.values():
-            space = _partial(arguments).get("spaceId")
-            self._space = space if isinstance(space, str) else self._space
-        self._entering.clear()
+    def _place(self, call: str) -> str | None:
+        """Where a message will be said; None while, or if, that cannot be told."""
+        space = self._space
+        for before in self._order[: self._order.index(call)]:
+            if before in self._entering:
+                space = _entered(self._entering[before])
+        return space
 
-    async def failed(self, reason: str) -> None:
-        """The reply came to nothing: whatever is shown of it is void."""
+    async def settled(self) -> None:
+        """Wait until it is known what may be shown."""
         await asyncio.gather(*self._asking.values())
-        for call in self._shown:
-            self._frame(call, "space.message.failed", reason=reason)
-        self._shown.clear()
+
+    def failed(self, reason: str) -> None:
+        """The reply came to nothing, or will not go on: whatever is still shown of it is void."""
+        for asking in self._asking.values():
+            asking.cancel()
+        for call in list(self._shown):
+            self._void(call, reason)
 
     async def ended(self, index: int, *, message: str | None, reason: str = "") -> None:
         """A call of the reply was done: the message is stored, or there is none."""
         call = self._order[index] if index < len(self._order) else ""
         if call in self._asking:
-            await self._asking.pop(call)
-        if call not in self._shown:
-            return
-        if message is None:
-            self._frame(call, "space.message.failed", reason=reason)
-        else:
+            await self._asking[call]
+        if call in self._shown and message is None:
+            self._void(call, reason)
+        elif call in self._shown:
             self._frame(call, "space.message.streaming", phase="done", messageId=message)
+            del self._shown[call]
+
+    def _void(self, call: str, reason: str) -> None:
+        self._frame(call, "space.message.failed", reason=reason)
         del self._shown[call]
 
     def _frame(self, call: str, event: str, **data: Any) -> None:
@@ -116,6 +136,18 @@ def key(reply: int, index: int) -> str:
 
 def stream_id(run: Run, reply: int, index: int) -> str:
     return f"{run.id}/{key(reply, index)}"
+
+
+def _entered(arguments: str) -> str | None:
+    """The space that a call is about to enter, if the call is whole and nothing is wrong with it."""
+    try:
+        given = from_json(arguments)
+    except ValueError:
+        return None
+    if not isinstance(given, dict) or not given.keys() <= {"spaceId", "limit"}:
+        return None
+    space, limit = given.get("spaceId"), given.get("limit", 1)
+    return space if isinstance(space, str) and type(limit) is int and limit >= 1 else None
 
 
 def _partial(text: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from gatepost.core.event import Json
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
+from gatepost.core.limits import PAUSE
 from gatepost.ports.store import Reader, Row, Work
 
 
@@ -86,9 +87,14 @@ def pending(reader: Reader, owner: int) -> list[Gate]:
 
 
 def hops(reader: Reader, gate: int) -> int:
-    """How long the chain of events is in which a gate was made."""
-    row = reader.one("gates/hops", number=gate)
+    """How long the chain of events is in which a gate was made, or a question asked anew, if that is not long past."""
+    row = reader.one("gates/hops", number=gate, since=reader.now - PAUSE)
     return int(row[0]) if row else 0
+
+
+def chain(work: Work, gate: int, hops: int) -> None:
+    """Note that a gate is part of a chain of events so long, from now on."""
+    work.run("gates/chain", number=gate, hops=hops, now=work.now, since=work.now - PAUSE)
 
 
 def wait(work: Work, gate: int, entity: int) -> None:

@@ -1,1 +1,1 @@
-SELECT hops FROM gates WHERE number = :number
+SELECT hops FROM gates WHERE number = :number AND hops_at > :since
