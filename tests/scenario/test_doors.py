@@ -279,6 +279,13 @@ async def test_one_bad_push_of_many_is_refused_alone(office: Gateway) -> None:
         assert (await admin.post("/api/inbox/batch", json={"pushes": []})).json() == {"items": []}
 
 
+async def test_what_is_wrong_is_said_without_saying_all_of_it(office: Gateway) -> None:
+    async with office.client() as admin:
+        answer = await admin.post("/api/plans", json={"owner": "a" * 300_000, "name": "p", "runAfter": "1h"})
+        assert_problem(answer, 404, 422)
+        assert len(answer.content) < 2_500
+
+
 @pytest.mark.parametrize("operation", QUERIED)
 async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(operation: str, world: World) -> None:
     method, path = operation.split(" ")
