@@ -15,12 +15,16 @@ What can go wrong, as a tree. The second level decides how every door answers.
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
 
-A message is one sentence without a capital or a full stop. It quotes the value; `hint` names the fix when it is
-known. Foreign errors (of drivers, of the operating system) are turned into these at one point each, in the adapters.
+A message is one sentence without a capital or a full stop. It quotes the value, and one that is very long for it loses
+its middle; `hint` names the fix when it is known. Foreign errors (of drivers, of the operating system) are turned into
+these at one point each, in the adapters.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+#: characters of a message or a hint
+LONGEST: Final = 1_000
 
 
 class GatepostError(Exception):
@@ -31,9 +35,18 @@ class GatepostError(Exception):
     type: ClassVar[str] = "error"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _cut(message)
+        self.hint = _cut(hint) if hint is not None else None
+        super().__init__(self.message)
+
+
+def _cut(words: str) -> str:
+    """The beginning and the end: what is wrong is said before or after the value that is quoted."""
+    if len(words) <= LONGEST:
+        return words
+    gap = f" ... ({len(words)} characters in all) ... "
+    kept = LONGEST - len(gap)
+    return words[: kept - kept // 2] + gap + words[-(kept // 2) :]
 
 
 class NotFound(GatepostError):

@@ -1,5 +1,8 @@
 """The how-tos are true: what they show is done, in their order, in a home of its own, and comes out as they say."""
 
+import re
+import shutil
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -23,3 +26,23 @@ def test_what_it_shows_is_so(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert found
     for block in found:
         assert agrees(output := ran(block, here), block.expected), f"{block.text}\n{output}"
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="there is no sqlite3")
+def test_what_is_left_of_a_store_is_rescued_whichever_sqlite3_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first way, where it can be gone, or else exports nothing; and the second, after the first."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = (FOLDER / "damaged-store.md").read_text(encoding="utf-8")
+    shown = [textwrap.dedent(each) for each in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
+    recover, dump = (each for each in shown if "rescued.db" in each)
+    ran(Block("command", "gatepost init && gatepost agent add ann && gatepost inbox push --to ann 'kept me'"), tmp_path)
+    [store] = tmp_path.rglob("gatepost.db")
+    saved = store.with_name("saved.jsonl")
+    ran(Block("command", recover), store.parent)
+    assert not saved.exists() or "kept me" in saved.read_text(encoding="utf-8")
+    for _ in range(2):
+        saved.write_text("what another try has left", encoding="utf-8")
+        ran(Block("command", dump), store.parent)
+        assert "kept me" in saved.read_text(encoding="utf-8")

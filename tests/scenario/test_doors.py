@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,11 @@ from tests import residents
 from tests.gateways import Gateway, furnish, gateway, operations, token
 from tests.scenario.test_access import TABLE, World, furnished, rows
 
+
+def _is_single(parameter: Mapping[str, Any]) -> bool:
+    return bool(parameter["in"] == "query" and parameter["schema"].get("type") != "array")
+
+
 #: operations whose answers are kept under an idempotency key
 KEPT: Final = [
     name
@@ -27,6 +32,12 @@ KEPT: Final = [
     if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
     and name not in ("POST /api/inbox", "POST /api/agents/{name}/trigger")
 ]
+#: the parameters of each query that are no lists
+QUERIED: Final = {
+    name: single
+    for name, operation in operations().items()
+    if (single := [one["name"] for one in operation.get("parameters", ()) if _is_single(one)])
+}
 WITH_BODY: Final = [name for name, operation in operations().items() if "requestBody" in operation]
 
 #: the databases are the same to it: which one it is shows elsewhere
@@ -266,6 +277,34 @@ async def test_one_bad_push_of_many_is_refused_alone(office: Gateway) -> None:
         listed = (await admin.get("/api/inbox/analyst")).json()["items"]
         assert [each["content"] for each in listed] == ["first", "last"]
         assert (await admin.post("/api/inbox/batch", json={"pushes": []})).json() == {"items": []}
+
+
+async def test_what_is_wrong_is_said_without_saying_all_of_it(office: Gateway) -> None:
+    async with office.client() as admin:
+        answer = await admin.post("/api/plans", json={"owner": "a" * 300_000, "name": "p", "runAfter": "1h"})
+        assert_problem(answer, 404, 422)
+        assert len(answer.content) < 2_500
+
+
+@pytest.mark.parametrize("operation", QUERIED)
+async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(operation: str, world: World) -> None:
+    method, path = operation.split(" ")
+    path = re.sub(r"\{.+?\}", "analyst", path)
+    async with world.gateway.client() as admin:
+        for name in QUERIED[operation]:
+            for second in ("1", "2"):
+                answer = await admin.request(method, f"{path}?unknown=1&unknown=2&{name}=1&{name}={second}")
+                assert_problem(answer, 422)
+                assert answer.json()["detail"] == f"{name!r} is given more than once"
+        stranger = await admin.request(method, f"{path}?{name}=1&{name}=2", headers={"x-secret-key": "wrong"})
+        assert_problem(stranger, 401)
+
+
+async def test_what_is_a_list_or_unknown_may_be_said_twice(world: World) -> None:
+    async with world.gateway.client() as admin:
+        assert (await admin.get("/api/entities?limit=1&unknown=1&unknown=2")).status_code == 200
+        answer = await admin.get("/api/stream?space=nosuch&space=other&inbox=analyst&inbox=designer")
+        assert_problem(answer, 404)
 
 
 async def test_paths_and_methods_that_are_not_there_are_problems(office: Gateway) -> None:

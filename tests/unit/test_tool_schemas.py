@@ -17,11 +17,18 @@ from gatepost.errors import Invalid, Malformed, TooLarge
 from gatepost.ports.tools import Caller
 from gatepost.runtime import schema
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
-    max_leaves=12,
-)
+
+def documents(floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | floats | st.text(max_size=9),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+JSON = documents(st.floats(allow_nan=False, allow_infinity=False))
+#: to a schema a float without a fraction is a whole number, however large; it is read as one up to 64 bits
+MODERATE = documents(st.floats(-(2.0**63), 2.0**63, exclude_min=True, exclude_max=True))
 
 
 @dataclass
@@ -130,6 +137,11 @@ class TestArguments:
         assert "\n" not in refusal.value.message
         assert len(refusal.value.message) < 500
 
+    @pytest.mark.parametrize("number", ["9.223372036854776e+18", "-9.3e18", "1e300"])
+    def test_a_float_beyond_64_bits_is_no_whole_number(self, number: str) -> None:
+        with pytest.raises(Invalid, match=r"\Athe argument 'count' is [^\n]+ exceeded maximum size\Z"):
+            schema.arguments(BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}')
+
     def test_too_much_is_refused_before_it_is_read(self) -> None:
         with pytest.raises(TooLarge):
             schema.arguments(search, '{"query": "' + "é" * (schema.LARGEST // 2) + '"}')
@@ -144,7 +156,7 @@ class TestArguments:
         names=st.lists(
             st.sampled_from(["spaceId", "limit", "text", "count", "filter", "memories", "plans", "to"]), unique=True
         ),
-        values=st.lists(JSON, min_size=8, max_size=8),
+        values=st.lists(MODERATE, min_size=8, max_size=8),
     )
     def test_what_fits_the_schema_is_taken(self, names: list[str], values: list[Any]) -> None:
         document = dict(zip(names, values, strict=False))

@@ -214,6 +214,11 @@ def checked(question: Question, *, until: Instant | None = None) -> Question:
     if len(set(ids)) < len(ids):
         twice = next(id for id in ids if ids.count(id) > 1)
         raise Invalid(f"there are two options {twice!r}", hint="give each an id of its own")
+    labels = [text.alike(each.label) for each in question.options]
+    if len(set(labels)) < len(labels):
+        first = next(label for label in labels if labels.count(label) > 1)
+        same = [id for id, label in zip(ids, labels, strict=True) if label == first]
+        raise Invalid(f"the options {same[0]!r} and {same[1]!r} have the same label", hint="give each one of its own")
     if question.default is not None and question.default not in ids:
         raise Invalid(f"the default {question.default!r:.60} is not among the options", hint=_choice(ids))
     if question.default is not None and question.deadline is question.within is until is None:

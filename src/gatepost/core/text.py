@@ -9,11 +9,24 @@ from gatepost.errors import Invalid
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
 #: letters and a symbol that are drawn as nothing: the fillers of Hangul, and Braille without dots
 _BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+#: what is not seen even beside something that is; marks are
+_NOWHERE: Final = _UNSEEN - {"Mn", "Me"}
+#: marks that are drawn as nothing: the joiner of graphemes, and those that select a variant
+_SELECTORS: Final = frozenset(
+    map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+_NOTHING: Final = _BLANK | _SELECTORS
 
 
 def shows(given: str) -> bool:
     """Whether there is anything to be seen of it."""
     return any(each not in _BLANK and unicodedata.category(each) not in _UNSEEN for each in given)
+
+
+def alike(given: str) -> str:
+    """What two texts have in common that differ only in case, in spaces and in what is not seen."""
+    seen = (each for each in given if each not in _NOTHING and unicodedata.category(each) not in _NOWHERE)
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", "".join(seen)).casefold())
 
 
 def storable(what: str, given: str) -> str:

@@ -25,6 +25,7 @@ from gatepost.core import key as core_key
 from gatepost.core.frame import Frame
 from gatepost.core.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized
+from gatepost.gateway import repeated
 from gatepost.gateway.jwks import Jwks
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
@@ -170,9 +171,10 @@ def _bearer(request: Request) -> str | None:
 
 
 async def caller(request: Request) -> Principal:
-    """The dependency of every route: who is calling."""
+    """The dependency of every route: who is calling. Once that is known, a query that says a thing twice is refused."""
     principal: Principal = await request.app.state.office.doorkeeper.admit(request)
     request.state.principal = principal
+    repeated.refuse(request)
     return principal
 
 

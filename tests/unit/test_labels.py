@@ -1,0 +1,60 @@
+"""The labels of options: whoever asked is told the label that was chosen, so no two of them are the same."""
+
+import pytest
+
+from gatepost.actions import decisions, gates
+from gatepost.core.decision import Option, Question, Reply
+from gatepost.errors import Invalid
+from tests.unit.conftest import House
+
+ALIKE = [
+    ("A", "A"),
+    ("Ship it", "ship  IT "),
+    ("Ship it", "Shipit"),
+    ("Ship", "Sh\u200bip"),
+    ("Ship", "\u202aShip\u202c"),
+    ("Ship", "Ship\u3164"),
+    ("\u2764", "\u2764\ufe0f"),
+    ("caf\u00e9", "cafe\u0301"),
+    ("caf\u00c9", "cafe\u034f\u0301"),
+    ("Stra\u00dfe", "STRASSE"),
+]
+DIFFERENT = [
+    ("A", "B"),
+    ("a", "\u00e1"),
+    ("e\u0301", "e\u0300"),
+    ("m2", "m\u00b2"),
+    ("\u0915\u093f", "\u0915\u0941"),
+    ("5", "-5"),
+]
+
+
+def question(*labels: str) -> Question:
+    options = tuple(Option(id=f"option-{number}", label=label) for number, label in enumerate(labels))
+    return Question(question="Which?", options=options, of=("husam",))
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_two_labels_that_look_alike_are_refused_and_nothing_is_stored(house: House, one: str, other: str) -> None:
+    with pytest.raises(Invalid, match="the options 'option-1' and 'option-2' have the same label"):
+        house.store.call(decisions.ask, question("something else", one, other), by="ann")
+    assert (house.store.look(decisions.page), house.store.look(gates.page)) == ([], [])
+
+
+def test_three_that_are_the_same_are_refused_like_two(house: House) -> None:
+    with pytest.raises(Invalid, match="the options 'option-0' and 'option-2' have the same label"):
+        house.store.call(decisions.ask, question("A", "B", "a", "b", "A"), by="ann")
+
+
+def test_a_revision_is_no_exception(house: House) -> None:
+    made = house.store.call(decisions.ask, Question(question="Which?", free_text=True, of=("husam",)), by="ann")
+    house.store.call(decisions.answer, made.id, Reply(text="give me a choice", again=True), by="husam")
+    with pytest.raises(Invalid, match="have the same label"):
+        house.store.call(decisions.revise, made.id, question("A", "a"), by="ann")
+    assert house.store.call(decisions.revise, made.id, question("A", "b"), by="ann").iteration == 2
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_what_can_be_told_apart_is_taken(house: House, one: str, other: str) -> None:
+    made = house.store.call(decisions.ask, question(one, other), by="ann")
+    assert [each.label for each in made.options] == [one, other]
