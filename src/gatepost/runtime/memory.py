@@ -2,7 +2,7 @@
 What a process that does nothing else tells the garbage collector.
 
 By the time a gateway listens it has loaded some hundred thousand objects that stay until it ends. The collector would
-go through them again and again, more often the more is going on: under load that was a third of what a request costs.
+go through them again and again, more often the more is going on: under load that was a fifth of what a request cost.
 """
 
 import gc
