@@ -137,7 +137,7 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
     with ExitStack() as stack:
         store = stack.enter_context(closing(open_store(url)))
         furnish(store, names)
-        left = stack.enter_context(Fighter(url, stop_at=12))
+        left = stack.enter_context(Fighter(url, stop_at=6))  # a cycle takes nine
         until(lambda: psutil.Process(left.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
         assert store.look(journal.page, status=Status.RUNNING), "in the middle of many cycles"
         right = stack.enter_context(Fighter(url))

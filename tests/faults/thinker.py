@@ -232,15 +232,17 @@ def told(cases: Sequence[Case]) -> str:
 
 async def fight(url: str, stop_at: int) -> None:
     """
-    Think for everybody until the input ends, but for a sleep just before the transaction of that number, when nothing
-    is held; say how often it was refused.
+    Think for everybody until the input ends, but for a sleep just before the transaction of that number since the first
+    cycle was begun, when nothing is held; say how often it was refused.
     """
     refused = begun = 0
+    thinking = False
 
     def visit(point: str) -> None:
-        nonlocal begun
-        begun += point == "before begin"
-        if begun == stop_at and point == "before begin":
+        nonlocal begun, thinking
+        thinking = thinking or point == "after runs/insert"
+        begun += thinking and point == "before begin"
+        if thinking and begun == stop_at and point == "before begin":
             _meet(signal.SIGSTOP)
 
     def count(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
