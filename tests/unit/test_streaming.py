@@ -42,7 +42,6 @@ class Readers:
         """Let a model write, and readers look up after every word."""
         for call, tool, arguments in deltas:
             self.streams.heard(CallDelta(call, tool, arguments))
-            await asyncio.sleep(0)
             await self.streams.settled()
 
     def seen(self) -> list[tuple[str, str, str]]:
@@ -133,6 +132,6 @@ async def test_what_will_not_go_on_is_void_at_once(known: bool) -> None:
         await readers.streams.settled()
     readers.streams.failed("the cycle ended")
     expected: list[Any] = [("tea", "start", ""), ("tea", "delta", "ghost"), ("tea", "failed", "")] if known else []
-    for _ in range(3):
-        await asyncio.sleep(0)
+    await readers.streams.settled()  # whoever still waits for it is not stopped
+    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
     assert readers.seen() == expected

@@ -15,8 +15,9 @@ it. Who may do what:
 
 `by` is who does it; None is the house, and may do everything, as the administrator may.
 
-What ends by itself goes on with the chain of events in which the gate was made, or that of what it waited for if that
-is longer (I13): else two agents could wake each other for ever by way of timers. Whoever ends one brings their own.
+What ends by itself goes on with the chain of events in which the gate was made a while ago at most (`limits.PAUSE`), or
+that of what it waited for if that is longer (I13): else two agents could wake each other for ever by way of timers.
+Whoever ends one brings their own.
 """
 
 from collections.abc import Sequence

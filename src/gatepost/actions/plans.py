@@ -13,9 +13,9 @@ A plan that waits for a gate has no slot until that gate is resolved. The transa
 so it fires once like any other; a gate that ends otherwise takes the plan with it. Whoever sets such a plan takes the
 gate's row, so that no gate ends between the look at it and the commit.
 
-A plan goes on with the chain of events in which it was set (I13), else two agents could answer each other for ever by
-way of their plans. One that recurs does not: its owner would never be woken again once it was set late in a chain, and
-how often it fires is said in it.
+A plan that is due soon goes on with the chain of events in which it was set (I13), else two agents could answer each
+other for ever by way of their plans. One that is due much later does not (`limits.PAUSE`), nor one that recurs: its
+owner would never be woken again once it was set late in a chain.
 
 Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
 there.

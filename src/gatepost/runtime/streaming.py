@@ -104,6 +104,7 @@ class Streams:
         """The reply came to nothing, or will not go on: whatever is still shown of it is void."""
         for asking in self._asking.values():
             asking.cancel()
+        self._asking.clear()  # nobody waits for those any more
         for call in list(self._shown):
             self._void(call, reason)
 
