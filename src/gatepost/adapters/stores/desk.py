@@ -12,7 +12,6 @@ do not deadlock.
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from gatepost.adapters.stores.group import ELEMENTS, SAVEPOINTS, Call, Outcome, Writer, weight
 from gatepost.errors import Unavailable
@@ -73,34 +72,3 @@ class Desk:
             savepoints, elements = savepoints + more[0], elements + more[1]
             calls.append(call)
         return calls, None, False
-
-
-class Looking:
-    """Threads that look things up, for whoever comes first; each has a connection of its own."""
-
-    def __init__(self, look: Callable[..., Any], settle: Settle, count: int) -> None:
-        self._look = look
-        self._settle = settle
-        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-        names = [f"gatepost-read-{number}" for number in range(count)]
-        self._threads = [threading.Thread(target=self._serve, name=name, daemon=True) for name in names]
-        for thread in self._threads:
-            thread.start()
-
-    def put(self, call: Call) -> None:
-        self._calls.put(call)
-
-    def close(self) -> None:
-        """Answer what was put before, then stop."""
-        for _ in self._threads:
-            self._calls.put(None)
-        for thread in self._threads:
-            thread.join()
-
-    def _serve(self) -> None:
-        while (call := self._calls.get()) is not None:
-            try:
-                outcome = Outcome(self._look(call.verb, *call.args, **call.kwargs))
-            except BaseException as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
-                outcome = Outcome(error=error)
-            self._settle([(call, outcome)])

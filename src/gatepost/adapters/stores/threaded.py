@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gatepost.adapters.stores.desk import Desk, Looking
+from gatepost.adapters.stores.desk import Desk
 from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
+from gatepost.adapters.stores.looking import Looking
 from gatepost.core.limits import Limits
 from gatepost.errors import Unavailable
 from gatepost.ports.bell import Bell, silent
