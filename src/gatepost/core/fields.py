@@ -13,6 +13,8 @@ _MOST: Final = 2**53
 @dataclass(frozen=True, slots=True)
 class Fields:
     document: Mapping[str, Any]
+    #: whether one of ours wrote it: its texts may hold whatever JSON can
+    own: bool = False
 
     def value(self, name: str) -> Any:
         if name not in self.document:
@@ -23,6 +25,8 @@ class Fields:
         value = self.value(name)
         if not isinstance(value, str):
             raise Invalid(f"{name!r} must be a string, not {value!r:.60}")
+        if self.own:
+            return value
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -38,7 +42,7 @@ class Fields:
         value = self.value(name)
         if not isinstance(value, list):
             raise Invalid(f"{name!r} must be a list, not {value!r:.60}")
-        return [Fields({name: each}).text(name) for each in value]
+        return [Fields({name: each}, self.own).text(name) for each in value]
 
     def whole(self, name: str) -> int:
         value = self.value(name)
@@ -58,11 +62,13 @@ class Fields:
     def time_or_none(self, name: str) -> Instant | None:
         return None if self.value(name) is None else self.time(name)
 
-    def inner(self, name: str) -> "Fields | None":
+    def inner(self, name: str) -> "Fields":
         value = self.value(name)
-        if value is not None and not isinstance(value, dict):
+        if value is None:
+            raise Invalid(f"{name!r} is missing")
+        if not isinstance(value, dict):
             raise Invalid(f"{name!r} must be an object, not {value!r:.60}")
-        return Fields(value) if value is not None else None
+        return Fields(value, self.own)
 
     def inners(self, name: str) -> "list[Fields]":
         value = self.value(name)
@@ -71,7 +77,7 @@ class Fields:
         for each in value:
             if not isinstance(each, dict):
                 raise Invalid(f"{name!r} must be a list of objects, not of {each!r:.60}")
-        return [Fields(each) for each in value]
+        return [Fields(each, self.own) for each in value]
 
     def one_of(self, name: str, *choices: str) -> str:
         value = self.text(name)

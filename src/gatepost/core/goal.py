@@ -1,11 +1,11 @@
 """What an agent works towards, in its own words."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from gatepost.core import text
 from gatepost.core.instants import Instant
+from gatepost.core.word import Word
 from gatepost.errors import Invalid
 
 #: goals that one agent may have, ended ones included
@@ -14,17 +14,10 @@ LONGEST: Final = 4_000
 _FARTHEST: Final = 1_000
 
 
-class Status(StrEnum):
+class Status(Word, what="a status of a goal"):
     ACTIVE = "active"
     COMPLETED = "completed"
     ABANDONED = "abandoned"
-
-    @staticmethod
-    def parse(given: str) -> "Status":
-        try:
-            return Status(given)
-        except ValueError:
-            raise Invalid(f"{given!r} is not a status of a goal", hint=f"use one of {', '.join(Status)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,23 +23,22 @@ Reading one checks everything that can be checked without a store.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, assert_never, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from gatepost.core import ids, kept, settled, wire
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Json, Priority, Push, Receipt, Ref, Route, State, Trust, Type
+from gatepost.core.entity import Entity
+from gatepost.core.event import Json, Push, Receipt, State
 from gatepost.core.fields import Fields
 from gatepost.core.gate import Gate
-from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.instants import Instant
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
-from gatepost.core.key import Kind as KeyKind
-from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.plan import Plan, Status
 from gatepost.core.settled import ResidentRecord
+from gatepost.core.shape import Shape
 from gatepost.core.space import Space
-from gatepost.core.trigger import Provider, Trigger
-from gatepost.core.webhook import Scheme
+from gatepost.core.trigger import Trigger
 from gatepost.errors import Invalid
 
 FORMAT: Final = 1
@@ -148,7 +147,9 @@ Record = (
 
 def write(record: Record) -> str:
     """One line, without its end."""
-    return json.dumps(_document(record), ensure_ascii=False, separators=(",", ":"))
+    name = _NAMES[type(record)]
+    document = {"record": name} | _KINDS[name].write(record)
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def read(line: bytes) -> Record:
@@ -161,183 +162,29 @@ def read(line: bytes) -> Record:
         raise Invalid("it is not JSON") from None
     if not isinstance(document, dict):
         raise Invalid("it is not a JSON object")
-    return _record(Fields(document))
-
-
-def _document(record: Record) -> dict[str, Any]:
-    match record:
-        case Head():
-            return {"record": "export", "format": record.format, "at": rfc3339(record.at)}
-        case End():
-            return {"record": "end", "lines": record.lines}
-        case Entity():
-            return {"record": "entity"} | wire.entity(record)
-        case Space() | MessageRecord() | MemberRecord():
-            return _space_document(record)
-        case Gate() | DecisionRecord():
-            return kept.document(record)
-        case Plan():
-            return {"record": "plan"} | wire.plan(record)
-        case TriggerRecord():
-            return {"record": "trigger"} | wire.trigger(record.trigger) | {"secret": record.secret}
-        case KeyRecord():
-            return {"record": "key"} | wire.key(record.key) | {"hash": record.hash}
-        case ResidentRecord():
-            return settled.document(record)
-        case EventRecord() | ItemRecord():
-            return _event_document(record)
-        case AccountRecord():
-            return {
-                "record": "account",
-                "name": record.name,
-                "delivered": record.delivered,
-                "expired": record.expired,
-                "discarded": record.discarded,
-            }
-        case other:
-            assert_never(other)
-
-
-def _event_document(record: EventRecord | ItemRecord) -> dict[str, Any]:
-    match record:
-        case EventRecord(wish=wish):
-            return {
-                "record": "event",
-                "eventId": record.id,
-                "type": wish.type.value,
-                "source": wish.source,
-                "sender": wish.sender,
-                "subject": wish.subject,
-                "content": wish.content,
-                "data": wish.data,
-                "priority": wish.priority.value,
-                "createdAt": rfc3339(record.created_at),
-                "ref": {"type": wish.ref.type, "id": wish.ref.id} if wish.ref else None,
-                "route": {"channel": wish.route.channel, "sessionId": wish.route.session} if wish.route else None,
-                "hops": wish.hops,
-                "trust": wish.trust.value,
-            }
-        case ItemRecord():
-            return {
-                "record": "item",
-                "eventId": record.event,
-                "recipient": record.recipient,
-                "state": record.state.value,
-                "dedupKey": record.key,
-                "expiresAt": _time(record.expires_at),
-                "wakes": record.wakes,
-                "attempts": record.attempts,
-                "seenAt": _time(record.seen_at),
-                "endedAt": _time(record.ended_at),
-                "receipt": wire.receipt(record.receipt),
-            }
-
-
-def _space_document(record: Space | MessageRecord | MemberRecord) -> dict[str, Any]:
-    match record:
-        case Space():
-            return {
-                "record": "space",
-                "id": record.id,
-                "name": record.name,
-                "createdAt": rfc3339(record.created_at),
-                "archivedAt": _time(record.archived_at),
-            }
-        case MessageRecord():
-            return {
-                "record": "message",
-                "spaceId": record.space,
-                "id": record.id,
-                "sender": record.sender,
-                "content": record.content,
-                "data": record.data,
-                "createdAt": rfc3339(record.created_at),
-            }
-        case MemberRecord():
-            return {
-                "record": "member",
-                "spaceId": record.space,
-                "name": record.name,
-                "joinedAt": rfc3339(record.joined_at),
-                "lastRead": record.read,
-            }
-
-
-def _record(fields: Fields) -> Record:
-    kind = fields.text("record")
-    if kind not in _READ:
-        raise Invalid(f"there is no record {kind!r}")
-    return _READ[kind](fields)
-
-
-def _head(fields: Fields) -> Head:
-    return Head(fields.time("at"), fields.whole("format"))
-
-
-def _entity(fields: Fields) -> Entity:
-    return Entity(
-        number=0,
-        name=fields.text("name"),
-        kind=Kind(fields.one_of("kind", *Kind)),
-        display=fields.text("displayName"),
-        team=fields.text_or_none("team"),
-        role=fields.text_or_none("role"),
-        owner=fields.text_or_none("owner"),
-        aliases=tuple(fields.texts("aliases")),
-        created_at=fields.time("createdAt"),
-        retired_at=fields.time_or_none("retiredAt"),
-    )
-
-
-def _space(fields: Fields) -> Space:
-    return Space(
-        id=fields.text("id"),
-        name=fields.text("name"),
-        last_seq=0,
-        created_at=fields.time("createdAt"),
-        archived_at=fields.time_or_none("archivedAt"),
-    )
+    fields = Fields(document)
+    name = fields.text("record")
+    if name not in _KINDS:
+        raise Invalid(f"there is no record {name!r}")
+    return _KINDS[name].read(fields)
 
 
 def _member(fields: Fields) -> MemberRecord:
-    read = fields.text_or_none("lastRead")
-    return MemberRecord(
-        space=fields.text("spaceId"),
-        name=fields.text("name"),
-        joined_at=fields.time("joinedAt"),
-        read=ids.check("msg", read) if read is not None else None,
-    )
+    member = _MEMBER.of(fields)
+    if member.read is not None:
+        ids.check("msg", member.read)
+    return member
 
 
 def _message(fields: Fields) -> MessageRecord:
-    return MessageRecord(
-        space=fields.text("spaceId"),
-        id=ids.check("msg", fields.text("id")),
-        sender=fields.text("sender"),
-        content=fields.text("content"),
-        data=fields.value("data"),
-        created_at=fields.time("createdAt"),
-    )
+    message = _MESSAGE.of(fields)
+    ids.check("msg", message.id)
+    return message
 
 
 def _plan(fields: Fields) -> Plan:
-    plan = Plan(
-        id=ids.check("plan", fields.text("id")),
-        owner=fields.text("owner"),
-        name=fields.text("name"),
-        instruction=fields.text("instruction"),
-        cron=fields.text_or_none("cron"),
-        zone=fields.text_or_none("timeZone"),
-        catch_up=CatchUp.parse(fields.text("catchUp")),
-        status=Status.parse(fields.text("status")),
-        next_at=fields.time_or_none("nextRunAt"),
-        last_at=fields.time_or_none("lastRunAt"),
-        fired=fields.whole("fired"),
-        created_at=fields.time("createdAt"),
-        ended_at=fields.time_or_none("endedAt"),
-        gate=fields.text_or_none("onGate") if "onGate" in fields.document else None,
-        hops=fields.whole("hops") if "hops" in fields.document else 0,
-    )
+    plan = wire.PLAN.of(Fields({"onGate": None, "hops": 0, **fields.document}))  # older exports have neither
+    ids.check("plan", plan.id)
     due = plan.next_at is not None or (plan.gate is not None and plan.status is Status.PENDING)
     if (plan.status is Status.PENDING) is not due or due is (plan.ended_at is not None):
         raise Invalid(
@@ -347,119 +194,79 @@ def _plan(fields: Fields) -> Plan:
 
 
 def _trigger(fields: Fields) -> TriggerRecord:
-    trigger = Trigger(
-        number=0,
-        id="",
-        name=fields.text("name"),
-        provider=Provider(fields.one_of("provider", *Provider)),
-        scheme=Scheme.parse(fields.text("scheme")),
-        target=fields.text("target"),
-        prompt=fields.text_or_none("prompt"),
-        owner=fields.text_or_none("owner"),
-        active=fields.flag("active"),
-        created_at=fields.time("createdAt"),
-    )
-    secret = fields.text_or_none("secret")
+    trigger, secret = wire.TRIGGER.of(fields), fields.text_or_none("secret")
     if secret == "":
         raise Invalid("a secret is not empty")
     return TriggerRecord(trigger, secret)
 
 
 def _key(fields: Fields) -> KeyRecord:
-    kind = fields.one_of("kind", "admin", "agent", "trigger", "public")
-    hash = fields.text("hash")
+    key, hash = wire.KEY.of(fields), fields.text("hash")
+    ids.check("key", key.id)
     if not _HASH.fullmatch(hash):
         raise Invalid("'hash' must be the SHA-256 of a key in hexadecimal")
-    key = Key(
-        id=ids.check("key", fields.text("id")),
-        prefix=fields.text("prefix"),
-        kind=cast(KeyKind, kind),
-        entity=fields.text_or_none("entity"),
-        trigger=fields.text_or_none("trigger"),
-        name=fields.text("name"),
-        created_at=fields.time("createdAt"),
-        revoked_at=fields.time_or_none("revokedAt"),
-    )
     return KeyRecord(key, hash)
 
 
 def _event(fields: Fields) -> EventRecord:
-    ref, route = fields.inner("ref"), fields.inner("route")
-    wish = Push(
-        to="",
-        type=Type.parse(fields.text("type")),
-        source=fields.text("source"),
-        sender=fields.text_or_none("sender"),
-        subject=fields.text_or_none("subject"),
-        content=fields.text("content"),
-        data=fields.value("data"),
-        priority=Priority.parse(fields.whole("priority")),
-        ref=Ref(ref.text("type"), ref.text("id")) if ref else None,
-        route=Route(route.text("channel"), route.text("sessionId")) if route else None,
-        hops=fields.whole("hops"),
-        trust=Trust.parse(fields.text("trust")),
-    )
-    return EventRecord(ids.check("evt", fields.text("eventId")), fields.time("createdAt"), wish)
+    event = _EVENT.of(fields, wish=_WISH.of(fields))
+    ids.check("evt", event.id)
+    return event
 
 
 def _item(fields: Fields) -> ItemRecord:
-    receipt = fields.inner("receipt")
-    item = ItemRecord(
-        event=ids.check("evt", fields.text("eventId")),
-        recipient=fields.text("recipient"),
-        state=State.parse(fields.text("state")),
-        key=fields.text_or_none("dedupKey"),
-        expires_at=fields.time_or_none("expiresAt"),
-        wakes=fields.flag("wakes"),
-        attempts=min(fields.whole("attempts"), 1_000),
-        seen_at=fields.time_or_none("seenAt"),
-        ended_at=fields.time_or_none("endedAt"),
-        receipt=_receipt(receipt) if receipt else None,
-    )
+    item = _ITEM.of(fields)
+    ids.check("evt", item.event)
+    if item.receipt is not None:
+        fields.inner("receipt").one_of("kind", "drain", "run", "person")
+        item = replace(item, receipt=replace(item.receipt, owner=item.receipt.owner[:200]))
     if item.ended_at is None and item.state not in (State.PENDING, State.CLAIMED):
         raise Invalid(f"an item that is {item.state} needs 'endedAt'")
-    return item
+    return replace(item, attempts=min(item.attempts, 1_000))
 
 
-def _receipt(fields: Fields) -> Receipt:
-    return Receipt(fields.one_of("kind", "drain", "run", "person"), fields.text("owner")[:200], fields.time("at"))
+_HEAD: Final = Shape(Head, "format at")
+_SPACE: Final = Shape(Space, "id name createdAt archivedAt", last_seq=0)
+_MESSAGE: Final = Shape(MessageRecord, "spaceId=space id sender content data createdAt")
+_MEMBER: Final = Shape(MemberRecord, "spaceId=space name joinedAt lastRead=read")
+_EVENT: Final = Shape(EventRecord, "eventId=id createdAt")
+_WISH: Final = Shape(
+    Push, "type source sender subject content data priority ref route hops trust", wire.REF, wire.ROUTE, to=""
+)
+_ITEM: Final = Shape(
+    ItemRecord,
+    "eventId=event recipient state dedupKey=key expiresAt wakes attempts seenAt endedAt receipt",
+    wire.RECEIPT,
+)
+_ACCOUNT: Final = Shape(AccountRecord, "name delivered expired discarded")
+_END: Final = Shape(End, "lines")
 
 
-def _account(fields: Fields) -> AccountRecord:
-    return AccountRecord(
-        name=fields.text("name"),
-        delivered=fields.whole("delivered"),
-        expired=fields.whole("expired"),
-        discarded=fields.whole("discarded"),
-    )
+class _Kind(NamedTuple):
+    noun: type[Record]
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[Fields], Record]
 
 
-def _end(fields: Fields) -> End:
-    return End(fields.whole("lines"))
-
-
-_READ: Final[Mapping[str, Callable[[Fields], Record]]] = {
-    "export": _head,
-    "entity": _entity,
-    "space": _space,
-    "message": _message,
-    "member": _member,
-    "gate": kept.gate,
-    "decision": kept.decision,
-    "plan": _plan,
-    "resident": settled.read,
-    "trigger": _trigger,
-    "key": _key,
-    "event": _event,
-    "item": _item,
-    "account": _account,
-    "end": _end,
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "export": _Kind(Head, _HEAD.write, _HEAD.of),
+    "entity": _Kind(Entity, wire.entity, wire.ENTITY.of),
+    "space": _Kind(Space, _SPACE.write, _SPACE.of),
+    "message": _Kind(MessageRecord, _MESSAGE.write, _message),
+    "member": _Kind(MemberRecord, _MEMBER.write, _member),
+    "trigger": _Kind(TriggerRecord, lambda one: wire.trigger(one.trigger) | {"secret": one.secret}, _trigger),
+    "key": _Kind(KeyRecord, lambda one: wire.key(one.key) | {"hash": one.hash}, _key),
+    "event": _Kind(EventRecord, lambda one: _EVENT.write(one) | _WISH.write(one.wish), _event),
+    "item": _Kind(ItemRecord, _ITEM.write, _item),
+    "gate": _Kind(Gate, wire.GATE.write, kept.gate),
+    "decision": _Kind(DecisionRecord, kept.document, kept.decision),
+    "plan": _Kind(Plan, wire.plan, _plan),
+    "resident": _Kind(ResidentRecord, settled.document, settled.read),
+    "account": _Kind(AccountRecord, _ACCOUNT.write, _ACCOUNT.of),
+    "end": _Kind(End, _END.write, _END.of),
 }
+_NAMES: Final[Mapping[type[Record], str]] = {kind.noun: name for name, kind in _KINDS.items()}
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(name)
-
-
-def _time(value: Instant | None) -> str | None:
-    return rfc3339(value) if value is not None else None

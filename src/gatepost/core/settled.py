@@ -13,7 +13,7 @@ from gatepost.core import ids, wire
 from gatepost.core import memory as memories
 from gatepost.core.agent import Config
 from gatepost.core.fields import Fields
-from gatepost.core.goal import Goal, Status
+from gatepost.core.goal import Goal
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.errors import Invalid
 
@@ -48,7 +48,6 @@ def bare(config: Config) -> Config:
 
 def document(record: ResidentRecord) -> dict[str, Any]:
     return {
-        "record": "resident",
         "name": record.name,
         "config": configs.document(record.config),
         "pausedAt": rfc3339(record.paused_at) if record.paused_at is not None else None,
@@ -60,7 +59,7 @@ def document(record: ResidentRecord) -> dict[str, Any]:
 
 
 def read(fields: Fields) -> ResidentRecord:
-    remembered = fields.inner("memories") or Fields({})
+    remembered = Fields({}) if fields.value("memories") is None else fields.inner("memories")
     summaries = fields.texts("summaries")
     if len(summaries) > _MOST_SUMMARIES:
         raise Invalid(f"{len(summaries)} summaries are too many", hint=f"at most {_MOST_SUMMARIES} are taken")
@@ -76,16 +75,10 @@ def read(fields: Fields) -> ResidentRecord:
 
 
 def _goal(fields: Fields) -> Goal:
-    status, priority = fields.text("status"), fields.value("priority")
-    if status not in Status.__members__.values():
-        raise Invalid(f"{status!r:.60} is not a status of a goal")
+    priority = fields.value("priority")
     if not isinstance(priority, int) or isinstance(priority, bool) or abs(priority) > _FARTHEST:
         raise Invalid(f"{priority!r:.60} is not a priority of a goal")
-    return Goal(
-        id=ids.check("goal", fields.text("id")),
-        description=goals.described(fields.text("description")),
-        status=Status(status),
-        priority=goals.ranked(priority),
-        created_at=fields.time("createdAt"),
-        updated_at=fields.time("updatedAt"),
-    )
+    goal = wire.GOAL.of(fields, priority=goals.ranked(priority))
+    ids.check("goal", goal.id)
+    goals.described(goal.description)
+    return goal

@@ -8,68 +8,135 @@ written for such events expect; whatever else was given with the event is in `ex
 """
 
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from gatepost.core import config
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
-from gatepost.core.decision import Answer, Decision
+from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.entity import Entity
-from gatepost.core.event import Called, Due, Event, Item, Json, Posted, Pushed, Receipt, State, body
+from gatepost.core.event import Called, Delivery, Due, Event, Item, Json, Posted, Pushed, Receipt, Ref, Route, body
 from gatepost.core.gate import Gate, GateKind, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
-from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
+from gatepost.core.mind import Call, Carried, Prompt, Reply, Result, Turn, Usage
 from gatepost.core.plan import Plan
 from gatepost.core.run import OpenCall, Run, Step
+from gatepost.core.shape import Shape
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.trigger import Trigger
 
 Document = dict[str, Any]
 
+REF: Final = Shape(Ref, "type id")
+ROUTE: Final = Shape(Route, "channel sessionId=session")
+RECEIPT: Final = Shape(Receipt, "kind owner at")
+EVENT: Final = Shape(
+    Event,
+    "eventId=id type source subject content priority dedupKey=key createdAt expiresAt ref route hops trust wakes",
+    REF,
+    ROUTE,
+)
+#: how an event stands with one recipient
+STANDING: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT)
+DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
+ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
+SESSION: Final = Shape(GuestSession, "id=session agent host state=doing hops startedAt seenAt")
+RUN: Final = Shape(
+    Run,
+    "id agent status cycleNumber=cycle cause events steps effects promptTokens completionTokens hops version model"
+    " summary error startedAt endedAt",
+    number=0,
+    claim="",
+    claim_fence=0,
+)
+CALL: Final = Shape(OpenCall, "id run agent tool arguments status result createdAt expiresAt endedAt")
+MEMORY: Final = Shape(Memory, "key value updatedAt")
+GOAL: Final = Shape(Goal, "id description status createdAt updatedAt")
+ACCOUNT: Final = Shape(Account, "name accepted pending claimed delivered expired dead discarded balanced")
+CLAIM: Final = Shape(Claim, "claimId=id recipient kind owner fence takenAt deadline")
+SPACE: Final = Shape(Space, "id name lastSeq createdAt archivedAt")
+MEMBER: Final = Shape(Member, "name displayName=display kind joinedAt readSeq")
+MESSAGE: Final = Shape(
+    Message, "id space seq sender senderName=sender_display senderType=sender_kind content data createdAt"
+)
+PLAN: Final = Shape(
+    Plan,
+    "id owner name instruction cron timeZone=zone catchUp scheduledAt onGate=gate hops nextRunAt=next_at"
+    " lastRunAt=last_at status fired createdAt endedAt",
+)
+RESOLUTION: Final = Shape(Resolution, "ending reason by at")
+GATE: Final = Shape(
+    Gate,
+    "id name kind owner madeBy awaits instruction waiters deadline atDeadline fail trouble escalatedAt createdAt"
+    " resolution",
+    RESOLUTION,
+)
+OPTION: Final = Shape(Option, "id label description")
+ANSWER: Final = Shape(Answer, "outcome option text by at iteration")
+DECISION: Final = Shape(
+    Decision,
+    "id gate asker asked question options freeText urgency default deadline context contextHash ref session iteration"
+    " guidance createdAt answers",
+    REF,
+    OPTION,
+    ANSWER,
+)
+TRIGGER: Final = Shape(Trigger, "name provider scheme target prompt owner active createdAt", number=0, id="")
+KEY: Final = Shape(Key, "id prefix kind entity trigger name createdAt revokedAt")
+PROMPT: Final = Shape(Prompt, "text events")
+REPLY: Final = Shape(
+    Reply,
+    "text calls usage model",
+    Shape(Call, "id tool arguments"),
+    Shape(Usage, "promptTokens=prompt completionTokens=completion"),
+)
+RESULT: Final = Shape(Result, "call tool content ok")
+
+entity: Final = ENTITY.write
+session: Final = SESSION.write
+call: Final = CALL.write
+memory: Final = MEMORY.write
+account: Final = ACCOUNT.write
+claim: Final = CLAIM.write
+space: Final = SPACE.write
+member: Final = MEMBER.write
+message: Final = MESSAGE.write
+#: without its secret, which nobody is told
+trigger: Final = TRIGGER.write
+#: by its prefix; the key itself is shown once, by whoever made it
+key: Final = KEY.write
+
 
 def event(event: Event) -> Document:
     """What happened, whoever it is for."""
     data, extra = _data(event)
-    document: Document = {
-        "eventId": event.id,
-        "type": event.type.value,
+    sender = event.sender
+    document = EVENT.write(event) | {
         "timestamp": rfc3339(event.created_at),
-        "source": event.source,
-        "sender": event.sender.name if event.sender else None,
-        "senderName": event.sender.display if event.sender else None,
-        "senderType": event.sender.kind.value if event.sender else None,
-        "subject": event.subject,
-        "content": event.content,
+        "sender": sender.name if sender else None,
+        "senderName": sender.display if sender else None,
+        "senderType": sender.kind.value if sender else None,
         "data": data,
-        "priority": event.priority.value,
-        "dedupKey": event.key,
-        "createdAt": rfc3339(event.created_at),
-        "expiresAt": _time(event.expires_at),
-        "ref": {"type": event.ref.type, "id": event.ref.id} if event.ref else None,
-        "route": {"channel": event.route.channel, "sessionId": event.route.session} if event.route else None,
-        "hops": event.hops,
-        "trust": event.trust.value,
-        "wakes": event.wakes,
     }
     return document | ({"extra": extra} if extra else {})
 
 
 def item(item: Item) -> Document:
     """An event as it stands with one recipient."""
-    return event(item.event) | {"recipient": item.recipient} | _standing(item)
+    return event(item.event) | {"recipient": item.recipient} | STANDING.write(item)
 
 
 def items(items: Sequence[Item]) -> Document:
     """One event as it stands with each of its recipients; its own state is theirs, or `mixed`."""
-    states: set[State] = {item.state for item in items}
+    states = {item.state for item in items}
     return event(items[0].event) | {
         "state": next(iter(states)).value if len(states) == 1 else "mixed",
-        "recipients": [{"name": item.recipient, "eventId": item.event.id} | _standing(item) for item in items],
+        "recipients": [{"name": item.recipient, "eventId": item.event.id} | STANDING.write(item) for item in items],
     }
 
 
@@ -77,42 +144,14 @@ def pushed(pushed: Pushed) -> Document:
     """What a push came to. A push that was for nobody has no event."""
     document: Document = {
         "eventId": pushed.event if pushed.deliveries or pushed.broadcast is not None else None,
-        "recipients": [
-            {"name": each.name, "eventId": each.event, "duplicate": each.duplicate} for each in pushed.deliveries
-        ],
+        "recipients": [DELIVERY.write(each) for each in pushed.deliveries],
     }
     return document | ({"broadcast": pushed.broadcast, "duplicate": pushed.duplicate} if pushed.broadcast else {})
 
 
-def entity(entity: Entity) -> Document:
-    return {
-        "name": entity.name,
-        "kind": entity.kind.value,
-        "displayName": entity.display,
-        "team": entity.team,
-        "role": entity.role,
-        "owner": entity.owner,
-        "aliases": list(entity.aliases),
-        "createdAt": rfc3339(entity.created_at),
-        "retiredAt": _time(entity.retired_at),
-    }
-
-
-def session(session: GuestSession) -> Document:
-    return {
-        "id": session.session,
-        "agent": session.agent,
-        "host": session.host,
-        "state": session.doing,
-        "hops": session.hops,
-        "startedAt": rfc3339(session.started_at),
-        "seenAt": rfc3339(session.seen_at),
-    }
-
-
-def agent(entity_: Entity, resident: Resident | None, *, whole: bool = True) -> Document:
+def agent(entity: Entity, resident: Resident | None, *, whole: bool = True) -> Document:
     """An agent, and what it is told to be if it lives here; that is for itself and the administrator (`whole`)."""
-    return entity(entity_) | {
+    return ENTITY.write(entity) | {
         "resident": resident is not None,
         "paused": resident is not None and resident.paused_at is not None,
         "pausedAt": _time(resident.paused_at) if resident else None,
@@ -126,26 +165,8 @@ def agent(entity_: Entity, resident: Resident | None, *, whole: bool = True) -> 
 
 
 def run(run: Run) -> Document:
-    return {
-        "id": run.id,
-        "agent": run.agent,
-        "status": run.status.value,
-        "cycleNumber": run.cycle,
-        "cause": run.cause,
-        "events": run.events,
-        "steps": run.steps,
-        "effects": run.effects,
-        "promptTokens": run.prompt_tokens,
-        "completionTokens": run.completion_tokens,
-        "hops": run.hops,
-        "version": run.version,
-        "model": run.model,
-        "summary": run.summary,
-        "error": run.error,
-        "startedAt": rfc3339(run.started_at),
-        "endedAt": _time(run.ended_at),
-        "durationMs": (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None,
-    }
+    length = (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None
+    return RUN.write(run) | {"durationMs": length}
 
 
 def step(step: Step) -> Document:
@@ -154,26 +175,16 @@ def step(step: Step) -> Document:
 
 def turn(turn: Turn) -> Document:
     """What was shown, said or returned: its kind, and under that name what it is."""
-    prompt: Document | None = None
-    reply: Document | None = None
-    result: Document | None = None
+    nothing: Document = {"kind": None, "prompt": None, "reply": None, "result": None}
     match turn:
         case Prompt():
-            kind, prompt = "prompt", {"text": turn.text, "events": list(turn.events)}
+            return nothing | {"kind": "prompt", "prompt": PROMPT.write(turn)}
         case Reply():
-            kind = "reply"
-            reply = {
-                "text": turn.text,
-                "calls": [{"id": call.id, "tool": call.tool, "arguments": call.arguments} for call in turn.calls],
-                "usage": {"promptTokens": turn.usage.prompt, "completionTokens": turn.usage.completion},
-                "model": turn.model,
-            }
+            return nothing | {"kind": "reply", "reply": REPLY.write(turn)}
         case Result():
-            kind = "result"
-            result = {"call": turn.call, "tool": turn.tool, "content": turn.content, "ok": turn.ok}
+            return nothing | {"kind": "result", "result": RESULT.write(turn)}
         case other:
             assert_never(other)
-    return {"kind": kind, "prompt": prompt, "reply": reply, "result": result}
 
 
 def replayed(run: str, model: str, *, original: Sequence[Step], replayed: Sequence[Turn], same: bool) -> Document:
@@ -184,21 +195,6 @@ def replayed(run: str, model: str, *, original: Sequence[Step], replayed: Sequen
         "same": same,
         "original": [step(each) for each in original],
         "replayed": [turn(each) for each in replayed],
-    }
-
-
-def call(call: OpenCall) -> Document:
-    return {
-        "id": call.id,
-        "run": call.run,
-        "agent": call.agent,
-        "tool": call.tool,
-        "arguments": call.arguments,
-        "status": call.status.value,
-        "result": call.result,
-        "createdAt": rfc3339(call.created_at),
-        "expiresAt": rfc3339(call.expires_at),
-        "endedAt": _time(call.ended_at),
     }
 
 
@@ -213,45 +209,8 @@ def mind(name: str, carried: Carried, turns: Sequence[Turn], tokens: int) -> Doc
     }
 
 
-def memory(memory: Memory) -> Document:
-    return {"key": memory.key, "value": memory.value, "updatedAt": rfc3339(memory.updated_at)}
-
-
 def goal(goal: Goal) -> Document:
-    return {
-        "id": goal.id,
-        "description": goal.description,
-        "status": goal.status.value,
-        "priority": goal.priority,
-        "createdAt": rfc3339(goal.created_at),
-        "updatedAt": rfc3339(goal.updated_at),
-    }
-
-
-def account(account: Account) -> Document:
-    return {
-        "name": account.name,
-        "accepted": account.accepted,
-        "pending": account.pending,
-        "claimed": account.claimed,
-        "delivered": account.delivered,
-        "expired": account.expired,
-        "dead": account.dead,
-        "discarded": account.discarded,
-        "balanced": account.balanced,
-    }
-
-
-def claim(claim: Claim) -> Document:
-    return {
-        "claimId": claim.id,
-        "recipient": claim.recipient,
-        "kind": claim.kind,
-        "owner": claim.owner,
-        "fence": claim.fence,
-        "takenAt": rfc3339(claim.taken_at),
-        "deadline": _time(claim.deadline),
-    }
+    return GOAL.write(goal) | {"priority": goal.priority}
 
 
 def batch(batch: Batch) -> Document:
@@ -264,61 +223,9 @@ def batch(batch: Batch) -> Document:
     }
 
 
-def space(space: Space) -> Document:
-    return {
-        "id": space.id,
-        "name": space.name,
-        "lastSeq": space.last_seq,
-        "createdAt": rfc3339(space.created_at),
-        "archivedAt": _time(space.archived_at),
-    }
-
-
-def member(member: Member) -> Document:
-    return {
-        "name": member.name,
-        "displayName": member.display,
-        "kind": member.kind.value,
-        "joinedAt": rfc3339(member.joined_at),
-        "readSeq": member.read_seq,
-    }
-
-
-def message(message: Message) -> Document:
-    return {
-        "id": message.id,
-        "space": message.space,
-        "seq": message.seq,
-        "sender": message.sender,
-        "senderName": message.sender_display,
-        "senderType": message.sender_kind.value,
-        "content": message.content,
-        "data": message.data,
-        "createdAt": rfc3339(message.created_at),
-    }
-
-
 def plan(plan: Plan) -> Document:
     """A plan. `scheduledAt` is the slot of one that fires once; `nextRunAt` and `lastRunAt` are slots, too."""
-    return {
-        "id": plan.id,
-        "owner": plan.owner,
-        "name": plan.name,
-        "instruction": plan.instruction,
-        "cron": plan.cron,
-        "timeZone": plan.zone,
-        "catchUp": plan.catch_up.value,
-        "isRecurring": plan.cron is not None,
-        "scheduledAt": _time(plan.scheduled_at),
-        "onGate": plan.gate,
-        "hops": plan.hops,
-        "nextRunAt": _time(plan.next_at),
-        "lastRunAt": _time(plan.last_at),
-        "status": plan.status.value,
-        "fired": plan.fired,
-        "createdAt": rfc3339(plan.created_at),
-        "endedAt": _time(plan.ended_at),
-    }
+    return PLAN.write(plan) | {"isRecurring": plan.cron is not None}
 
 
 def gate(gate: Gate, now: Instant, *, whole: bool = True) -> Document:
@@ -326,117 +233,21 @@ def gate(gate: Gate, now: Instant, *, whole: bool = True) -> Document:
     A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed. Only the
     administrator sees the `whole`, for there may be a secret in a command line.
     """
-    shown = whole or gate.kind is not GateKind.COMMAND
-    return {
-        "id": gate.id,
-        "name": gate.name,
-        "kind": gate.kind.value,
-        "owner": gate.owner,
-        "madeBy": gate.made_by,
-        "awaits": gate.awaits if shown else None,
-        "instruction": gate.instruction,
-        "waiters": list(gate.waiters),
-        "deadline": _time(gate.deadline),
-        "atDeadline": gate.at_deadline.value,
-        "fail": gate.fail.value,
-        "trouble": gate.trouble,
-        "escalatedAt": _time(gate.escalated_at),
-        "createdAt": rfc3339(gate.created_at),
+    standing: Document = {
         "status": gate.resolution.ending.value if gate.resolution else "pending",
         "holds": gate.holds(now),
         "overdue": gate.overdue(now),
-        "resolution": resolution(gate.resolution),
     }
-
-
-def resolution(resolution: Resolution | None) -> Document | None:
-    if resolution is None:
-        return None
-    return {
-        "ending": resolution.ending.value,
-        "reason": resolution.reason,
-        "by": resolution.by,
-        "at": rfc3339(resolution.at),
-    }
+    hidden = {} if whole or gate.kind is not GateKind.COMMAND else {"awaits": None}
+    return GATE.write(gate) | standing | hidden
 
 
 def decision(decision: Decision, now: Instant) -> Document:
     """A decision with the answers of all its rounds; `answer` is the one that counts, if there is one."""
-    return {
-        "id": decision.id,
-        "gate": decision.gate,
-        "asker": decision.asker,
-        "asked": list(decision.asked),
-        "question": decision.question,
-        "options": [{"id": each.id, "label": each.label, "description": each.description} for each in decision.options],
-        "freeText": decision.free_text,
-        "urgency": decision.urgency.value,
-        "default": decision.default,
-        "deadline": _time(decision.deadline),
-        "context": decision.context,
-        "contextHash": decision.context_hash,
-        "ref": {"type": decision.ref.type, "id": decision.ref.id} if decision.ref else None,
-        "session": decision.session,
-        "iteration": decision.iteration,
-        "guidance": decision.guidance,
-        "createdAt": rfc3339(decision.created_at),
+    return DECISION.write(decision) | {
         "status": decision.status.value,
         "overdue": decision.overdue(now),
-        "answer": answer(decision.last) if decision.last and not decision.open else None,
-        "answers": [answer(each) for each in decision.answers],
-    }
-
-
-def answer(answer: Answer) -> Document:
-    return {
-        "outcome": answer.outcome.value,
-        "option": answer.option,
-        "text": answer.text,
-        "by": answer.by,
-        "at": rfc3339(answer.at),
-        "iteration": answer.iteration,
-    }
-
-
-def trigger(trigger: Trigger) -> Document:
-    """A trigger without its secret, which nobody is told."""
-    return {
-        "name": trigger.name,
-        "provider": trigger.provider.value,
-        "scheme": trigger.scheme.value,
-        "target": trigger.target,
-        "prompt": trigger.prompt,
-        "owner": trigger.owner,
-        "active": trigger.active,
-        "createdAt": rfc3339(trigger.created_at),
-    }
-
-
-def key(key: Key) -> Document:
-    """A key by its prefix; the key itself is shown once, by whoever made it."""
-    return {
-        "id": key.id,
-        "prefix": key.prefix,
-        "kind": key.kind,
-        "entity": key.entity,
-        "trigger": key.trigger,
-        "name": key.name,
-        "createdAt": rfc3339(key.created_at),
-        "revokedAt": _time(key.revoked_at),
-    }
-
-
-def receipt(receipt: Receipt | None) -> Document | None:
-    return {"kind": receipt.kind, "owner": receipt.owner, "at": rfc3339(receipt.at)} if receipt else None
-
-
-def _standing(item: Item) -> Document:
-    return {
-        "state": item.state.value,
-        "attempts": item.attempts,
-        "seenAt": _time(item.seen_at),
-        "endedAt": _time(item.ended_at),
-        "receipt": receipt(item.receipt),
+        "answer": ANSWER.write(decision.last) if decision.last and not decision.open else None,
     }
 
 

@@ -1,0 +1,124 @@
+"""
+How a noun is written as JSON and read again: one list of its fields serves both ways.
+
+    PLAN = Shape(Plan, "id owner name timeZone=zone createdAt ...")
+
+A field is called in a document as its attribute is, in camel case; `=` names the attribute where that is not so. How a
+value is written follows from the type that the noun gives it:
+
+    Instant            RFC 3339 in UTC
+    a word, an enum    its value
+    tuple[X, ...]      an array
+    a noun             an object, as its own shape has it
+    X | None           null, or as X
+
+Attributes that follow from others (properties) are written, and not read. What is wrong with a document is said by the
+name of the field (`core/fields.py`).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from operator import attrgetter
+from types import UnionType
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from gatepost.core.event import Priority
+from gatepost.core.fields import Fields
+from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.word import Word
+
+N = TypeVar("N")
+
+
+class _Form(NamedTuple):
+    """How values of one type are written, None for as they are, and how they are read from a field."""
+
+    write: Callable[[Any], Any] | None
+    read: Callable[[Fields, str], Any]
+
+
+class Shape(Generic[N]):
+    def __init__(self, noun: Callable[..., N], fields: str, *within: "Shape[Any]", **untold: Any) -> None:
+        """`within` are the shapes of nouns that are part of it; `untold` is what it has wherever it was read."""
+        self._noun = noun
+        self._untold = untold
+        self._written: list[tuple[str, str, Callable[[Any], Any] | None]] = []
+        self._read: list[tuple[str, str, Callable[[Fields, str], Any]]] = []
+        types: Mapping[str, Any] = noun.__annotations__
+        shapes = {shape._noun: shape for shape in within}
+        for name, _, other in (field.partition("=") for field in fields.split()):
+            attribute = other or re.sub(r"([A-Z])", r"_\1", name).lower()
+            form = _form(types.get(attribute) or _returned(noun, attribute), shapes)
+            self._written.append((name, attribute, form.write))
+            if attribute in types:
+                self._read.append((name, attribute, form.read))
+
+    def write(self, noun: N) -> dict[str, Any]:
+        return {
+            name: getattr(noun, attribute) if write is None else write(getattr(noun, attribute))
+            for name, attribute, write in self._written
+        }
+
+    def read(self, document: Mapping[str, Any], **given: Any) -> N:
+        """Read what one of ours wrote; what is `given` is not looked for in it."""
+        return self.of(Fields(document, own=True), **given)
+
+    def of(self, fields: Fields, **given: Any) -> N:
+        """Read what may be anybody's."""
+        found = {attribute: read(fields, name) for name, attribute, read in self._read if attribute not in given}
+        return self._noun(**self._untold, **found, **given)
+
+
+def _returned(noun: Any, attribute: str) -> Any:
+    """The type of a property."""
+    return getattr(noun, attribute).fget.__annotations__["return"]
+
+
+def _form(kind: Any, shapes: Mapping[Any, Shape[Any]]) -> _Form:
+    if kind in _FORMS:
+        return _FORMS[kind]
+    if kind in shapes:
+        return _object(shapes[kind])
+    inner = get_args(kind)
+    if get_origin(kind) is tuple:
+        return _array(shapes[inner[0]]) if inner[0] in shapes else _TEXTS
+    if get_origin(kind) is Literal:
+        return _Form(None, lambda fields, name: fields.one_of(name, *inner))
+    if get_origin(kind) in (Union, UnionType):
+        return _optional(_form(inner[0], shapes))
+    if issubclass(kind, Word):
+        return _Form(_value, lambda fields, name: kind.parse(fields.text(name)))
+    assert issubclass(kind, StrEnum), kind
+    return _Form(_value, lambda fields, name: kind(fields.one_of(name, *kind)))
+
+
+def _object(shape: Shape[Any]) -> _Form:
+    return _Form(shape.write, lambda fields, name: shape.of(fields.inner(name)))
+
+
+def _array(shape: Shape[Any]) -> _Form:
+    return _Form(
+        lambda nouns: [shape.write(noun) for noun in nouns],
+        lambda fields, name: tuple(shape.of(each) for each in fields.inners(name)),
+    )
+
+
+def _optional(form: _Form) -> _Form:
+    write, read = form
+    return _Form(
+        None if write is None else lambda value: None if value is None else write(value),
+        lambda fields, name: None if fields.value(name) is None else read(fields, name),
+    )
+
+
+_value: Final = attrgetter("value")
+_TEXTS: Final = _Form(list, lambda fields, name: tuple(fields.texts(name)))
+_FORMS: Final[Mapping[Any, _Form]] = {
+    Any: _Form(None, Fields.value),
+    str: _Form(None, Fields.text),
+    int: _Form(None, Fields.whole),
+    bool: _Form(None, Fields.flag),
+    Instant: _Form(rfc3339, Fields.time),
+    Priority: _Form(_value, lambda fields, name: Priority.parse(fields.whole(name))),
+}
