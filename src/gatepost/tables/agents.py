@@ -1,11 +1,17 @@
 """Residents at rest."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from gatepost.core import config
 from gatepost.core.agent import Config, Resident
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.rows import Columns
+
+_RESIDENT: Final = Columns(
+    Resident, "number name display config version paused_at cycles tokens failures rest_until cap"
+)
 
 
 def insert(work: Work, entity: int, wish: Config) -> bool:
@@ -62,17 +68,4 @@ def among(reader: Reader, entities: Sequence[int]) -> dict[int, Resident]:
 
 
 def _resident(row: Row) -> Resident:
-    number, name, display, text, version, paused_at, cycles, tokens, failures, rest_until, cap = row
-    return Resident(
-        number=number,
-        name=name,
-        display=display,
-        config=config.decode(text),
-        version=version,
-        paused_at=paused_at,
-        cycles=cycles,
-        tokens=tokens,
-        failures=failures,
-        rest_until=rest_until,
-        cap=cap,
-    )
+    return _RESIDENT.read(row, config=config.decode(row[3]))

@@ -1,12 +1,16 @@
 """Calls that somebody outside answers, at rest."""
 
 import json
+from typing import Final
 
 from gatepost.core.event import Json
 from gatepost.core.instants import Instant
 from gatepost.core.mind import Call
 from gatepost.core.run import CallStatus, OpenCall
 from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.rows import Columns
+
+_CALL: Final = Columns(OpenCall, "id run agent tool arguments status result created_at expires_at ended_at")
 
 
 def insert(work: Work, run: int, call: Call, expires_at: Instant) -> None:
@@ -42,15 +46,4 @@ def end(work: Work, id: str, status: CallStatus, result: Json) -> bool:
 
 
 def _call(row: Row) -> OpenCall:
-    return OpenCall(
-        id=row[0],
-        run=row[1],
-        agent=row[2],
-        tool=row[3],
-        arguments=row[4],
-        status=CallStatus(row[5]),
-        result=json.loads(row[6]) if row[6] is not None else None,
-        created_at=row[7],
-        expires_at=row[8],
-        ended_at=row[9],
-    )
+    return _CALL.read(row[:10], result=json.loads(row[6]) if row[6] is not None else None)

@@ -1,9 +1,14 @@
 """Claims, and the inboxes they are made on."""
 
+from typing import Final
+
 from gatepost.core.claim import Claim
 from gatepost.core.event import Receipt
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
+from gatepost.tables.rows import Columns
+
+_claim: Final = Columns(Claim, "number id recipient kind owner fence taken_at deadline ended_at outcome").read
 
 
 def open_inbox(work: Work, recipient: int, cursor: int) -> None:
@@ -52,21 +57,7 @@ def end(work: Work, id: str, owner: str, fence: int, outcome: str) -> tuple[int,
 
 def read(reader: Reader, id: str) -> Claim | None:
     row = reader.one("claims/read", id=id)
-    if row is None:
-        return None
-    number, id, recipient, kind, owner, fence, taken_at, deadline, ended_at, outcome = row
-    return Claim(
-        id=id,
-        recipient=recipient,
-        kind=kind,
-        owner=owner,
-        fence=fence,
-        taken_at=taken_at,
-        deadline=deadline,
-        ended_at=ended_at,
-        outcome=outcome,
-        number=number,
-    )
+    return _claim(row) if row else None
 
 
 def standing(reader: Reader, recipient: int) -> tuple[str | None, bool, int]:

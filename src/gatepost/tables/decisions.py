@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
-from gatepost.core.decision import Answer, Decision, Option, Outcome
+from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Priority, Ref
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.rows import Columns
+
+_ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
 
 
 def insert(work: Work, decision: Decision, *, gate: int, asker: int) -> int:
@@ -125,13 +129,8 @@ def _decisions(reader: Reader, rows: Sequence[Row]) -> list[Decision]:
         for decision, name in reader.all("asked/of_decisions", decisions=numbers):
             asked[decision] = (*asked.get(decision, ()), name)
         for row in reader.all("answers/of_decisions", decisions=numbers):
-            answers[row[0]] = (*answers.get(row[0], ()), _answer(row[1:]))
+            answers[row[0]] = (*answers.get(row[0], ()), _ANSWER.read(row[1:]))
     return [_decision(row, asked.get(row[0], ()), answers.get(row[0], ())) for row in rows]
-
-
-def _answer(row: Row) -> Answer:
-    iteration, outcome, option, words, by, at = row
-    return Answer(outcome=Outcome(outcome), option=option, text=words, by=by, at=at, iteration=iteration)
 
 
 def _decision(row: Row, asked: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:

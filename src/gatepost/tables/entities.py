@@ -1,10 +1,14 @@
 """Entities, their names and aliases."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports.store import Reader, Work
+from gatepost.tables.rows import Columns
+
+_entity: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
 
 
 def by_name(reader: Reader, name: str) -> Entity | None:
@@ -33,7 +37,7 @@ def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, 
     """Entities in order of registration, with their aliases."""
     rows = reader.all("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
     aliases = aliases_of(reader, [row[0] for row in rows])
-    return [_entity(row, aliases.get(row[0], ())) for row in rows]
+    return [_entity(row, aliases=aliases.get(row[0], ())) for row in rows]
 
 
 def aliases_of(reader: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -84,19 +88,3 @@ def retire(work: Work, entity: int) -> bool:
 def date(work: Work, entity: int, created_at: Instant, retired_at: Instant | None) -> None:
     """Say since when, and until when, there is an entity that was registered elsewhere."""
     work.run("entities/date", number=entity, created_at=created_at, retired_at=retired_at)
-
-
-def _entity(row: Row, aliases: tuple[str, ...] = ()) -> Entity:
-    number, name, kind, display, team, role, owner, created_at, retired_at = row
-    return Entity(
-        number=number,
-        name=name,
-        kind=Kind(kind),
-        display=display,
-        team=team,
-        role=role,
-        owner=owner,
-        aliases=aliases,
-        created_at=created_at,
-        retired_at=retired_at,
-    )

@@ -2,12 +2,20 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gatepost.core.event import Json
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
+from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.core.limits import PAUSE
 from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables.rows import Columns
+
+_GATE: Final = Columns(
+    Gate,
+    "number id name kind owner made_by awaits instruction deadline at_deadline fail trouble escalated_at created_at",
+)
+_RESOLUTION: Final = Columns(Resolution, "ending reason by at")
 
 
 def insert(
@@ -177,23 +185,5 @@ def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
 
 
 def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
-    number, id, name, kind, owner, made_by, awaits, instruction, deadline = row[:9]
-    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at = row[9:]
-    return Gate(
-        id=id,
-        name=name,
-        kind=GateKind(kind),
-        owner=owner,
-        made_by=made_by,
-        awaits=awaits,
-        instruction=instruction,
-        waiters=waiters,
-        deadline=deadline,
-        at_deadline=AtDeadline(at_deadline),
-        fail=Fail(fail),
-        trouble=trouble,
-        escalated_at=escalated_at,
-        created_at=created_at,
-        resolution=Resolution(ending=Ending(ending), reason=reason, by=by, at=ended_at) if ending else None,
-        number=number,
-    )
+    gate, ended = row[:14], row[14:]
+    return _GATE.read(gate, waiters=waiters, resolution=_RESOLUTION.read(ended) if ended[0] else None)

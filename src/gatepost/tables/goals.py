@@ -1,7 +1,12 @@
 """Goals at rest."""
 
+from typing import Final
+
 from gatepost.core.goal import Goal, Status
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports.store import Reader, Work
+from gatepost.tables.rows import Columns
+
+_goal: Final = Columns(Goal, "number id description status priority created_at updated_at").read
 
 
 def insert(work: Work, entity: int, goal: Goal) -> None:
@@ -47,16 +52,3 @@ def count(reader: Reader, entity: int) -> int:
     row = reader.one("goals/count", entity=entity)
     assert row is not None
     return int(row[0])
-
-
-def _goal(row: Row) -> Goal:
-    number, id, description, status, priority, created_at, updated_at = row
-    return Goal(
-        id=id,
-        description=description,
-        status=Status(status),
-        priority=priority,
-        created_at=created_at,
-        updated_at=updated_at,
-        number=number,
-    )

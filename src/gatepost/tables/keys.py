@@ -1,8 +1,13 @@
 """Keys, by their hashes."""
 
+from typing import Final
+
 from gatepost.core import key
 from gatepost.core.key import Key
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports.store import Reader, Work
+from gatepost.tables.rows import Columns
+
+_key: Final = Columns(Key, "number id prefix kind entity trigger name created_at revoked_at").read
 
 
 def insert(work: Work, made: Key, *, hash: str, entity: int | None) -> bool:
@@ -39,18 +44,3 @@ def page(reader: Reader, *, after: int, most: int) -> list[Key]:
 
 def revoke(work: Work, number: int) -> bool:
     return work.run("keys/revoke", number=number, now=work.now) == 1
-
-
-def _key(row: Row) -> Key:
-    number, id, prefix, kind, entity, trigger, name, created_at, revoked_at = row
-    return Key(
-        id=id,
-        prefix=prefix,
-        kind=kind,
-        entity=entity,
-        trigger=trigger,
-        name=name,
-        created_at=created_at,
-        revoked_at=revoked_at,
-        number=number,
-    )

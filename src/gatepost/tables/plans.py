@@ -1,11 +1,19 @@
 """Plans, and which of them are due."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from gatepost.core.instants import Instant
-from gatepost.core.plan import CatchUp, Plan, Status
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.core.plan import Plan, Status
+from gatepost.ports.store import Reader, Work
 from gatepost.tables.events import zip_columns
+from gatepost.tables.rows import Columns
+
+_plan: Final = Columns(
+    Plan,
+    "number id owner name instruction cron zone catch_up status next_at last_at fired created_at ended_at gate hops",
+).read
+
 
 _ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
 
@@ -95,42 +103,3 @@ def next_due(reader: Reader) -> Instant | None:
 def reap(work: Work, before: Instant, most: int) -> int:
     """Delete those that were over before then."""
     return work.run("plans/reap", before=before, most=most)
-
-
-def _plan(row: Row) -> Plan:
-    (
-        number,
-        id,
-        owner,
-        name,
-        instruction,
-        cron,
-        zone,
-        catch_up,
-        status,
-        next_at,
-        last_at,
-        fired,
-        created_at,
-        ended_at,
-        gate,
-        hops,
-    ) = row
-    return Plan(
-        id=id,
-        owner=owner,
-        name=name,
-        instruction=instruction,
-        cron=cron,
-        zone=zone,
-        catch_up=CatchUp(catch_up),
-        status=Status(status),
-        next_at=next_at,
-        last_at=last_at,
-        fired=fired,
-        created_at=created_at,
-        ended_at=ended_at,
-        gate=gate,
-        hops=hops,
-        number=number,
-    )

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
-from gatepost.core.event import Priority, Push, Receipt, Ref, Route, State, Trust, Type
+from gatepost.core.event import Priority, Push, Receipt, Ref, Route, Trust, Type
 from gatepost.core.gate import Gate
 from gatepost.core.instants import Instant
 from gatepost.core.key import Key
@@ -12,7 +13,10 @@ from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MemberRecor
 from gatepost.core.space import Space
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
+from gatepost.tables.rows import Columns
 
+_KEY: Final = Columns(Key, "id prefix kind entity trigger name created_at revoked_at")
+_ITEM: Final = Columns(ItemRecord, "recipient event state key expires_at wakes attempts seen_at ended_at")
 _COLUMNS = (  # noqa: SIM905
     "recipient arrival dedup_key priority sender_is_person source expires_at wakes state attempts seen_at ended_at size"
 ).split()
@@ -184,18 +188,8 @@ def restore_key(work: Work, record: KeyRecord, entity: int | None) -> bool:
 
 
 def _key(row: Row) -> KeyRecord:
-    _, id, prefix, hash, kind, entity, trigger, name, created_at, revoked_at = row
-    key = Key(
-        id=id,
-        prefix=prefix,
-        kind=kind,
-        entity=entity,
-        trigger=trigger,
-        name=name,
-        created_at=created_at,
-        revoked_at=revoked_at,
-    )
-    return KeyRecord(key, hash)
+    _, id, prefix, hash, *rest = row
+    return KeyRecord(_KEY.read((id, prefix, *rest)), hash)
 
 
 def _event(row: Row) -> EventRecord:
@@ -219,16 +213,6 @@ def _event(row: Row) -> EventRecord:
 
 
 def _item(row: Row) -> ItemRecord:
-    _, _, recipient, event, state, key, expires_at, wakes, attempts, seen_at, ended_at, kind, owner, at = row
-    return ItemRecord(
-        event=event,
-        recipient=recipient,
-        state=State(state),
-        key=key,
-        expires_at=expires_at,
-        wakes=bool(wakes),
-        attempts=attempts,
-        seen_at=seen_at,
-        ended_at=ended_at,
-        receipt=Receipt(kind, owner, ended_at or at) if kind else None,
-    )
+    kind, owner, at = row[11:]
+    ended_at = row[10]
+    return _ITEM.read(row[2:11], receipt=Receipt(kind, owner, ended_at or at) if kind else None)

@@ -13,12 +13,7 @@ def begin(work: Work, id: str, *, entity: int, host: str, doing: str) -> None:
 
 def read(reader: Reader, id: str) -> GuestSession | None:
     row = reader.one("sessions/read", id=id)
-    if row is None:
-        return None
-    session, agent, host, doing, hops, started_at, seen_at = row
-    return GuestSession(
-        session=session, agent=agent, host=host, doing=doing, hops=hops, started_at=started_at, seen_at=seen_at
-    )
+    return GuestSession(*row) if row else None
 
 
 def note(work: Work, id: str, doing: str) -> bool:

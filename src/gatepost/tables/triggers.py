@@ -1,8 +1,13 @@
 """Triggers at rest. Their secrets are read by one function, and by nothing else."""
 
+from typing import Final
+
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports.store import Reader, Work
+from gatepost.tables.rows import Columns
+
+_trigger: Final = Columns(Trigger, "number id name provider scheme target prompt owner active created_at").read
 
 
 def insert(
@@ -49,19 +54,3 @@ def activate(work: Work, number: int, *, active: bool) -> None:
 
 def delete(work: Work, number: int) -> None:
     work.run("triggers/delete", number=number)
-
-
-def _trigger(row: Row) -> Trigger:
-    number, ident, name, provider, scheme, target, prompt, owner, active, created_at = row
-    return Trigger(
-        number=number,
-        id=ident,
-        name=name,
-        provider=Provider(provider),
-        scheme=Scheme(scheme),
-        target=target,
-        prompt=prompt,
-        owner=owner,
-        active=bool(active),
-        created_at=created_at,
-    )

@@ -1,0 +1,27 @@
+"""Rows as nouns: the columns of a statement, in their order, are attributes of a noun."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from gatepost.ports.store import Row
+
+N = TypeVar("N")
+
+
+class Columns(Generic[N]):
+    def __init__(self, noun: Callable[..., N], columns: str) -> None:
+        self._noun = noun
+        self._columns = [(name, _made(noun.__annotations__[name])) for name in columns.split()]
+
+    def read(self, row: Row, **more: Any) -> N:
+        """The noun of a row; `more` is what is not in it, or is written otherwise there."""
+        found = {
+            name: value if make is None else make(value) for (name, make), value in zip(self._columns, row, strict=True)
+        }
+        return self._noun(**(found | more))
+
+
+def _made(kind: Any) -> Callable[[Any], Any] | None:
+    """What a value becomes that a database knows no type for; None if it stays as it is."""
+    return kind if isinstance(kind, type) and issubclass(kind, Enum | bool) else None
