@@ -1,8 +1,9 @@
 """Agents: `/api/agents`, guests and residents, and what a resident knows."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from gatepost.actions import agents, directory, goals, journal, memories
 from gatepost.core import config as rules
@@ -13,21 +14,19 @@ from gatepost.core.goal import Status as GoalStatus
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
 from gatepost.gateway import shapes, thoughts
-from gatepost.gateway.auth import Principal, administrator, caller, somebody
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import Principal, administrator, somebody
+from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import AgentChange, NewAgent
 from gatepost.ports.store import Reader, Work
 
 router = APIRouter(prefix="/api/agents", tags=["agents"], responses=documented(401, 403, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(thoughts.Agent, 201) | documented(404, 409))
-async def add_agent(body: NewAgent, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def add_agent(body: NewAgent, who: Who, write: Write) -> Any:
     """Register an agent: a resident if anything of a configuration is given, else a guest."""
     administrator(who)
     newcomer = directory.Newcomer(
@@ -48,7 +47,7 @@ async def add_agent(body: NewAgent, request: Request, who: Who, house: House, ke
             directory.register(work, newcomer)
         return wire.agent(*_agent(work, newcomer.name))
 
-    return await write(house, request, who, key, verb, lane="directory")
+    return await write(verb, lane="directory")
 
 
 @router.get("", responses=shaped(thoughts.AgentPage))
@@ -70,30 +69,20 @@ async def show_agent(name: str, who: Who, house: House) -> Any:
 
 
 @router.patch("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
-async def change_agent(
-    name: str, body: AgentChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def change_agent(name: str, body: AgentChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays. A guest that is given a configuration becomes a resident."""
     administrator(who)
     wish, changes = body.configuration(), body.changes()
-
-    def verb(work: Work) -> wire.Document:
-        agents.change(work, name, changes, wish)
-        return wire.agent(*_agent(work, name))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await _changed(write, name, lambda work: agents.change(work, name, changes, wish))
 
 
 @router.delete("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
-async def retire_agent(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def retire_agent(name: str, who: Who, write: Write) -> Any:
     """Retire an agent: it keeps its history and receives nothing more."""
     administrator(who)
-
-    def verb(work: Work) -> wire.Document:
-        directory.retire(work, agents.of_kind(directory.find(work, name)).name)
-        return wire.agent(*_agent(work, name))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await _changed(
+        write, name, lambda work: directory.retire(work, agents.of_kind(directory.find(work, name)).name)
+    )
 
 
 @router.post("/{name}/wake", status_code=202, responses=shaped(shapes.Woken, 202) | documented(404))
@@ -105,27 +94,17 @@ async def wake(name: str, who: Who, house: House) -> Any:
 
 
 @router.post("/{name}/pause", responses=shaped(thoughts.Agent) | documented(404))
-async def pause(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def pause(name: str, who: Who, write: Write) -> Any:
     """Let a resident begin nothing from now on; its inbox fills meanwhile."""
     administrator(who)
-
-    def verb(work: Work) -> wire.Document:
-        agents.pause(work, name)
-        return wire.agent(*_agent(work, name))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await _changed(write, name, lambda work: agents.pause(work, name))
 
 
 @router.post("/{name}/resume", responses=shaped(thoughts.Agent) | documented(404))
-async def resume(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def resume(name: str, who: Who, write: Write) -> Any:
     """Let a resident go on with whatever waits."""
     administrator(who)
-
-    def verb(work: Work) -> wire.Document:
-        agents.resume(work, name)
-        return wire.agent(*_agent(work, name))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await _changed(write, name, lambda work: agents.resume(work, name))
 
 
 @router.get("/{name}/runs", responses=shaped(thoughts.RunPage) | documented(404))
@@ -161,6 +140,16 @@ async def list_goals(name: str, who: Who, house: House, status: GoalStatus | Non
     agent = await _own(house, who, name)
     found = await house.store.read(goals.page, agent.name, status=status)
     return {"items": [wire.goal(one) for one in found], "next": None}
+
+
+async def _changed(write: Write, name: str, change: Callable[[Work], object]) -> Any:
+    """Do something to an agent, and show what it is then."""
+
+    def verb(work: Work) -> wire.Document:
+        change(work)
+        return wire.agent(*_agent(work, name))
+
+    return await write(verb, lane="directory")
 
 
 async def _own(house: Office, who: Principal, name: str) -> Entity:

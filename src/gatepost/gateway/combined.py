@@ -9,22 +9,20 @@ was, and begins with a new space where its member began: with what is unread the
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import directory, feed, spaces
 from gatepost.core.space import Space
 from gatepost.errors import Invalid
 from gatepost.gateway import stream
-from gatepost.gateway.auth import Principal, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import House, Who
 from gatepost.ports.store import Reader
 from gatepost.runtime.hub import Ended
 
 router = APIRouter(tags=["streams"], responses=stream.STREAMED | documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 Names = Annotated[Sequence[str], Query(max_length=100)]
 
 _MOST: Final = 200

@@ -2,34 +2,25 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from gatepost.actions import decisions
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import instants, wire
 from gatepost.gateway import waits
-from gatepost.gateway.auth import Principal, caller
-from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, dated, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, dated, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.waits import AnswerWish, NewDecision, Revision
-from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(waits.Decision, 201) | documented(413))
-async def ask(body: NewDecision, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def ask(body: NewDecision, who: Who, write: Write) -> Any:
     """Ask for a decision. A gate keeps whoever asks from stopping until it is answered."""
     asker, question = who.as_(body.asker), body.wish()
-
-    def verb(work: Work) -> wire.Document:
-        return wire.decision(decisions.ask(work, question, by=asker), work.now)
-
-    return await write(house, request, who, key, verb, lane=asker or "")
+    return await write(lambda work: wire.decision(decisions.ask(work, question, by=asker), work.now), lane=asker or "")
 
 
 @router.get("", responses=shaped(waits.DecisionPage))
@@ -69,43 +60,23 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.put("/{id}/answer", responses=shaped(waits.Decision) | documented(409, 413))
-async def answer(
-    id: str, body: AnswerWish, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def answer(id: str, body: AnswerWish, who: Who, write: Write) -> Any:
     """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
     by = who.as_(body.by) or ADMINISTRATOR
-
-    def verb(work: Work) -> wire.Document:
-        return wire.decision(decisions.answer(work, id, body.reply(), by=by), work.now)
-
-    return await write(house, request, who, key, verb, lane=id)
+    return await write(lambda work: wire.decision(decisions.answer(work, id, body.reply(), by=by), work.now), lane=id)
 
 
 @router.put("/{id}/question", responses=shaped(waits.Decision) | documented(409, 413))
-async def revise(id: str, body: Revision, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def revise(id: str, body: Revision, who: Who, write: Write) -> Any:
     """Ask anew what was sent back: the next round."""
     by, question = who.as_(body.asker) or ADMINISTRATOR, body.wish()
-
-    def verb(work: Work) -> wire.Document:
-        return wire.decision(decisions.revise(work, id, question, by=by), work.now)
-
-    return await write(house, request, who, key, verb, lane=id)
+    return await write(lambda work: wire.decision(decisions.revise(work, id, question, by=by), work.now), lane=id)
 
 
 @router.delete("/{id}", responses=shaped(waits.Decision) | documented(409))
-async def withdraw(
-    id: str,
-    request: Request,
-    who: Who,
-    house: House,
-    reason: str = "",
-    by: waits.Who = None,
-    key: IdempotencyKey = None,
-) -> Any:
+async def withdraw(id: str, who: Who, write: Write, reason: str = "", by: waits.Who = None) -> Any:
     """Withdraw a question: it need not be answered any more."""
     actor = who.as_(by) or ADMINISTRATOR
-
-    def verb(work: Work) -> wire.Document:
-        return wire.decision(decisions.withdraw(work, id, by=actor, reason=reason), work.now)
-
-    return await write(house, request, who, key, verb, lane=id)
+    return await write(
+        lambda work: wire.decision(decisions.withdraw(work, id, by=actor, reason=reason), work.now), lane=id
+    )

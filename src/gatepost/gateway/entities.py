@@ -1,28 +1,24 @@
 """Entities: `/api/entities`. What agents have besides is in `agents.py`."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from gatepost.actions import directory
 from gatepost.core import wire
 from gatepost.core.entity import Kind
 from gatepost.gateway import shapes
-from gatepost.gateway.auth import Principal, administrator, caller, somebody
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import administrator, somebody
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import EntityChange, NewEntity
-from gatepost.ports.store import Work
 
 router = APIRouter(tags=["entities"], responses=documented(401, 403, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("/api/entities", status_code=201, responses=shaped(shapes.Entity, 201) | documented(404, 409))
-async def add_entity(body: NewEntity, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def add_entity(body: NewEntity, who: Who, write: Write) -> Any:
     """Register an agent, a human or a service."""
     administrator(who)
     newcomer = directory.Newcomer(
@@ -34,11 +30,7 @@ async def add_entity(body: NewEntity, request: Request, who: Who, house: House, 
         owner=body.owner,
         aliases=body.aliases,
     )
-
-    def verb(work: Work) -> wire.Document:
-        return wire.entity(directory.register(work, newcomer))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await write(lambda work: wire.entity(directory.register(work, newcomer)), lane="directory")
 
 
 @router.get("/api/entities", responses=shaped(shapes.EntityPage))
@@ -66,24 +58,14 @@ async def show_entity(name: str, who: Who, house: House) -> Any:
 
 
 @router.patch("/api/entities/{name}", responses=shaped(shapes.Entity) | documented(404, 409))
-async def change_entity(
-    name: str, body: EntityChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def change_entity(name: str, body: EntityChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     administrator(who)
-
-    def verb(work: Work) -> wire.Document:
-        return wire.entity(directory.update(work, name, **body.changes()))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await write(lambda work: wire.entity(directory.update(work, name, **body.changes())), lane="directory")
 
 
 @router.delete("/api/entities/{name}", responses=shaped(shapes.Entity) | documented(404, 409))
-async def retire_entity(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def retire_entity(name: str, who: Who, write: Write) -> Any:
     """Retire an entity: it keeps its history and receives nothing more."""
     administrator(who)
-
-    def verb(work: Work) -> wire.Document:
-        return wire.entity(directory.retire(work, name))
-
-    return await write(house, request, who, key, verb, lane="directory")
+    return await write(lambda work: wire.entity(directory.retire(work, name)), lane="directory")

@@ -1,36 +1,31 @@
 """Gates: `/api/gates`. Whoever is not concerned by one does not see it."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from gatepost.actions import gates
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import wire
 from gatepost.core.gate import GateKind
 from gatepost.gateway import waits
-from gatepost.gateway.auth import Acting, Principal, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import Acting, Principal
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, dated, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, dated, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.waits import GateEnd, NewGate, WaiterWish
 from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/gates", tags=["gates"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(waits.Gate, 201) | documented(413))
-async def create(body: NewGate, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def create(body: NewGate, who: Who, write: Write) -> Any:
     """Make a gate, which keeps its owner from stopping. Only the administrator makes one that runs a command."""
     maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()
-
-    def verb(work: Work) -> wire.Document:
-        return wire.gate(gates.add(work, wish, by=maker), work.now, whole=_all(who))
-
-    return await write(house, request, who, key, verb, lane=wish.owner or maker)
+    return await write(
+        lambda work: wire.gate(gates.add(work, wish, by=maker), work.now, whole=_all(who)), lane=wish.owner or maker
+    )
 
 
 @router.get("", responses=shaped(waits.GatePage))
@@ -68,7 +63,7 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.put("/{id}/resolution", responses=shaped(waits.Gate) | documented(409, 413))
-async def resolve(id: str, body: GateEnd, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def resolve(id: str, body: GateEnd, who: Who, write: Write) -> Any:
     """Say that what it waits for has come or, with `withdraw`, that it is not needed any more. The first end counts."""
     by = who.as_(body.by) or ADMINISTRATOR
 
@@ -76,20 +71,16 @@ async def resolve(id: str, body: GateEnd, request: Request, who: Who, house: Hou
         end = gates.withdraw if body.withdraw else gates.resolve
         return wire.gate(end(work, id, by=by, reason=body.reason), work.now, whole=_all(who))
 
-    return await write(house, request, who, key, verb, lane=id)
+    return await write(verb, lane=id)
 
 
 @router.post("/{id}/waiters", responses=shaped(waits.Gate) | documented(409, 413))
-async def add_waiter(
-    id: str, body: WaiterWish, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def add_waiter(id: str, body: WaiterWish, who: Who, write: Write) -> Any:
     """Let somebody be told when it ends."""
     by = who.as_(body.by) or ADMINISTRATOR
-
-    def verb(work: Work) -> wire.Document:
-        return wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now, whole=_all(who))
-
-    return await write(house, request, who, key, verb, lane=id)
+    return await write(
+        lambda work: wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now, whole=_all(who)), lane=id
+    )
 
 
 def _all(who: Principal) -> bool:

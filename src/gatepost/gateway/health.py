@@ -8,9 +8,9 @@ cost a look at every waiting item, so they are looked at every few seconds at mo
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import JSONResponse, Response
 
@@ -18,14 +18,14 @@ from gatepost.actions import upkeep
 from gatepost.core.instants import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway import shapes
-from gatepost.gateway.auth import Principal, administrator, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import administrator
+from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import House, Who
 from gatepost.gateway.shapes import shaped
 from gatepost.ports.store import Reader
 
 router = APIRouter(tags=["health"])
-House = Annotated[Office, Depends(office)]
 
 _FRESH: Final = 10.0
 #: seconds within which the store has to answer
@@ -111,7 +111,7 @@ async def _awake(house: Office) -> None:
 
 
 @router.get("/metrics", response_class=Metrics, responses=documented(401, 403, 503))
-async def metrics(who: Annotated[Principal, Depends(caller)], house: House) -> Response:
+async def metrics(who: Who, house: House) -> Response:
     """Counts and times, as Prometheus reads them."""
     administrator(who)
     meters = house.meters

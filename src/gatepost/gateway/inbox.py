@@ -1,6 +1,5 @@
 """Inboxes and the events in them: `/api/inbox/{name}`, `/api/events/{id}`. The push itself is in `hot.py`."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -12,18 +11,16 @@ from gatepost.core.event import Item, Ref, State, Type
 from gatepost.core.instants import duration, instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.auth import Principal, administrator
 from gatepost.gateway.drained import Drained
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import About, ClaimWish, Drain, Held, Release, SeenBody
 from gatepost.ports.store import Reader, Work
 
 router = APIRouter(tags=["inbox"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 Words = Annotated[str | None, Query(max_length=300)]
 
 
@@ -78,7 +75,7 @@ async def account(name: str, who: Who, house: House) -> Any:
 async def peek(name: str, who: Who, house: House, limit: Limit = 20) -> Any:
     """What waits, most urgent first; nothing changes."""
     found = await house.store.read(inbox.peek, await _whose(house, who, name), limit=limit)
-    return {"items": [wire.item(item) for item in found], "next": None}
+    return _items(found) | {"next": None}
 
 
 @router.post("/api/inbox/{name}/drain", responses=shaped(shapes.Batch) | documented(409))
@@ -111,20 +108,17 @@ async def claim(name: str, body: ClaimWish, who: Who, house: House) -> Any:
 
 
 @router.post("/api/inbox/{name}/ack", responses=shaped(shapes.Acked) | documented(409))
-async def ack(name: str, body: Held, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def ack(name: str, body: Held, who: Who, house: House, write: Write) -> Any:
     """Say that the items of a claim were read."""
     reader = await _whose(house, who, name)
-
-    def verb(work: Work) -> wire.Document:
-        return {"delivered": inbox.ack(work, body.claim_id, of=reader, owner=body.owner, fence=body.fence)}
-
-    return await write(house, request, who, key, verb, lane=reader)
+    return await write(
+        lambda work: {"delivered": inbox.ack(work, body.claim_id, of=reader, owner=body.owner, fence=body.fence)},
+        lane=reader,
+    )
 
 
 @router.post("/api/inbox/{name}/release", responses=shaped(shapes.Released) | documented(409))
-async def release(
-    name: str, body: Release, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def release(name: str, body: Release, who: Who, house: House, write: Write) -> Any:
     """Give the items of a claim back; those that `failed` of their own are counted."""
     reader = await _whose(house, who, name)
 
@@ -132,7 +126,7 @@ async def release(
         id, owner, fence, failed = body.claim_id, body.owner, body.fence, body.failed
         return {"released": inbox.release(work, id, of=reader, owner=owner, fence=fence, failed=failed)}
 
-    return await write(house, request, who, key, verb, lane=reader)
+    return await write(verb, lane=reader)
 
 
 @router.post("/api/inbox/{name}/seen", responses=shaped(shapes.Seen))
@@ -157,47 +151,28 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.post("/api/events/{id}/replay", tags=["events"], responses=shaped(shapes.Items) | documented(409))
-async def replay(
-    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
-) -> Any:
+async def replay(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
-    return await _on_event(house, request, who, key, body, lambda work, name: inbox.replay(work, id, name))
+    name = who.as_(body.name if body else None)
+    return await write(lambda work: _items(inbox.replay(work, id, name)))
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))
-async def discard(
-    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
-) -> Any:
+async def discard(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Put away what is pending or dead."""
-    return await _on_event(house, request, who, key, body, lambda work, name: inbox.discard(work, id, name))
+    name = who.as_(body.name if body else None)
+    return await write(lambda work: _items(inbox.discard(work, id, name)))
 
 
 @router.post("/api/events/{id}/done", tags=["events"], responses=shaped(shapes.Items) | documented(409))
-async def done(
-    id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
-) -> Any:
+async def done(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Mark a person's item as done; the administrator's own unless another is named."""
-
-    def verb(work: Work, name: str | None) -> list[Item]:
-        return [inbox.done(work, name or directory.ADMINISTRATOR, id)]
-
-    return await _on_event(house, request, who, key, body, verb)
+    name = who.as_(body.name if body else None) or directory.ADMINISTRATOR
+    return await write(lambda work: _items([inbox.done(work, name, id)]))
 
 
-async def _on_event(
-    house: Office,
-    request: Request,
-    who: Principal,
-    key: str | None,
-    body: About | None,
-    act: Callable[[Work, str | None], list[Item]],
-) -> Any:
-    name = who.as_(body.name if body else None)
-
-    def verb(work: Work) -> wire.Document:
-        return {"items": [wire.item(item) for item in act(work, name)]}
-
-    return await write(house, request, who, key, verb)
+def _items(items: list[Item]) -> wire.Document:
+    return {"items": [wire.item(item) for item in items]}
 
 
 async def _whose(house: Office, who: Principal, name: str) -> str:

@@ -1,25 +1,22 @@
 """Keys: `/api/keys`. For the administrator only."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from gatepost.actions import directory, keys
 from gatepost.core import wire
 from gatepost.core.key import Kind
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes
-from gatepost.gateway.auth import Principal, administrator, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import administrator
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import NewKey
 from gatepost.runtime.keyring import new_secret
 
 router = APIRouter(prefix="/api/keys", tags=["keys"], responses=documented(401, 403, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(shapes.KeyMade, 201) | documented(404))
@@ -45,7 +42,7 @@ async def list_keys(who: Who, house: House, after: After = 0, limit: Limit = 100
 
 
 @router.delete("/{id}", responses=shaped(shapes.Key) | documented(404, 409))
-async def revoke(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def revoke(id: str, who: Who, write: Write) -> Any:
     """Let a key, named by its id or prefix, be good for nothing from now on."""
     administrator(who)
-    return await write(house, request, who, key, lambda work: wire.key(keys.revoke(work, id)))
+    return await write(lambda work: wire.key(keys.revoke(work, id)))

@@ -1,36 +1,27 @@
 """Plans: `/api/plans`."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from gatepost.actions import plans
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.plan import PlanWish, Status
 from gatepost.gateway import shapes
-from gatepost.gateway.auth import Principal, caller
-from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import NewPlan, PlanChange
-from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/plans", tags=["plans"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(413))
-async def create(body: NewPlan, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def create(body: NewPlan, who: Who, write: Write) -> Any:
     """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
     owner, by = who.as_(body.owner), who.as_(body.by)
-
-    def verb(work: Work) -> wire.Document:
-        return wire.plan(plans.set(work, owner, _wish(body), by=by))
-
-    return await write(house, request, who, key, verb, lane=owner or "")
+    return await write(lambda work: wire.plan(plans.set(work, owner, _wish(body), by=by)), lane=owner or "")
 
 
 @router.get("", responses=shaped(shapes.PlanPage))
@@ -55,23 +46,17 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.patch("/{id}", responses=shaped(shapes.Plan) | documented(413))
-async def change(
-    id: str, body: PlanChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def change(id: str, body: PlanChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     owner, by = who.as_(None), who.as_(body.by)
-
-    def verb(work: Work) -> wire.Document:
-        return wire.plan(plans.set(work, owner, _wish(body, id), by=by))
-
-    return await write(house, request, who, key, verb)
+    return await write(lambda work: wire.plan(plans.set(work, owner, _wish(body, id), by=by)))
 
 
 @router.delete("/{id}", status_code=204)
-async def delete(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+async def delete(id: str, who: Who, write: Write) -> None:
     """Delete a plan: it fires no more."""
     owner = who.as_(None)
-    await write(house, request, who, key, lambda work: plans.delete(work, id, owner=owner))
+    await write(lambda work: plans.delete(work, id, owner=owner))
 
 
 def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanWish:

@@ -8,16 +8,17 @@ the route, and a repeat gets the same answer. The same key with another body is 
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
-from fastapi import Header, Query, Request
+from fastapi import Depends, Header, Query, Request
 
 from gatepost.actions.once import once
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed
-from gatepost.gateway.auth import Principal
-from gatepost.gateway.office import Office
+from gatepost.gateway.auth import Principal, caller
+from gatepost.gateway.office import Office, office
 from gatepost.ports.store import Reader, Work
 
 T = TypeVar("T")
@@ -36,6 +37,40 @@ IdempotencyKey = Annotated[
         description="a repeat with the same key and body gets the same answer and changes nothing",
     ),
 ]
+
+
+async def _house(request: Request) -> Office:
+    return office(request)
+
+
+Who = Annotated[Principal, Depends(caller)]
+House = Annotated[Office, Depends(_house)]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What one request writes by."""
+
+    request: Request
+    principal: Principal
+    office: Office
+    header: str | None
+
+    async def __call__(self, verb: Callable[[Work], Any], *, lane: str = "") -> Any:
+        """Run a verb that returns what to answer; with an idempotency key, once."""
+        key = idempotency_key(self.header)
+        if key is None:
+            return await self.office.store.run(verb, lane=lane)
+        scope = f"{self.request.method} {self.request.url.path} {self.principal!r}"
+        digest = hashlib.sha256(await self.request.body()).hexdigest()
+        return await self.office.store.run(once, scope, key, digest, verb, lane=lane)
+
+
+async def _writer(request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Writer:
+    return Writer(request, who, house, key)
+
+
+Write = Annotated[Writer, Depends(_writer)]
 
 
 def page(items: Sequence[Any], limit: int, cursor: Callable[[], int | str]) -> dict[str, Any]:
@@ -64,24 +99,6 @@ def idempotency_key(header: str | None) -> str | None:
             f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_LONGEST_KEY} printable characters"
         )
     return key
-
-
-async def write(
-    office: Office,
-    request: Request,
-    principal: Principal,
-    header: str | None,
-    verb: Callable[[Work], Any],
-    *,
-    lane: str = "",
-) -> Any:
-    """Run a verb that returns what to answer; with an idempotency key, once."""
-    key = idempotency_key(header)
-    if key is None:
-        return await office.store.run(verb, lane=lane)
-    scope = f"{request.method} {request.url.path} {principal!r}"
-    digest = hashlib.sha256(await request.body()).hexdigest()
-    return await office.store.run(once, scope, key, digest, verb, lane=lane)
 
 
 def decoded(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:

@@ -1,8 +1,8 @@
 """Runs: `/api/runs`, what residents did step by step, and the calls they wait for."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gatepost.actions import journal
@@ -10,18 +10,15 @@ from gatepost.core import config, wire
 from gatepost.core.run import OpenCall, Run, Status, Step
 from gatepost.errors import NotFound
 from gatepost.gateway import stream, thoughts
-from gatepost.gateway.auth import Principal, administrator, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import administrator
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import ReplayWish, ToolResult
-from gatepost.ports.store import Reader, Work
+from gatepost.ports.store import Reader
 from gatepost.runtime.replay import replay as replayed
 
 router = APIRouter(prefix="/api/runs", tags=["runs"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.get("", responses=shaped(thoughts.RunPage))
@@ -62,28 +59,18 @@ async def watch(id: str, request: Request, who: Who, house: House, last: stream.
 
 
 @router.post("/{id}/tool-results", responses=shaped(thoughts.OpenCall) | documented(409))
-async def answer(
-    id: str, body: ToolResult, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def answer(id: str, body: ToolResult, who: Who, house: House, write: Write) -> Any:
     """Give the result of a call that a run waits for: its agent is told."""
     run = await house.store.read(_own, id, who.as_(None))
-
-    def verb(work: Work) -> wire.Document:
-        return wire.call(journal.answer(work, run.id, body.call_id, body.result))
-
-    return await write(house, request, who, key, verb, lane=run.agent)
+    return await write(lambda work: wire.call(journal.answer(work, run.id, body.call_id, body.result)), lane=run.agent)
 
 
 @router.post("/{id}/cancel", responses=shaped(thoughts.Run) | documented(409))
-async def cancel(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def cancel(id: str, who: Who, house: House, write: Write) -> Any:
     """Stop a run; what it has done stays done."""
     administrator(who)
     run = await house.store.read(_own, id, None)
-
-    def verb(work: Work) -> wire.Document:
-        return wire.run(journal.cancel(work, run.id))
-
-    return await write(house, request, who, key, verb, lane=run.agent)
+    return await write(lambda work: wire.run(journal.cancel(work, run.id)), lane=run.agent)
 
 
 @router.post("/{id}/replay", responses=shaped(thoughts.Replayed))

@@ -1,20 +1,17 @@
 """The sessions of guests: `/api/sessions`. The hooks of their programs make them known."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from gatepost.actions import sessions
 from gatepost.core import wire
 from gatepost.gateway import shapes
-from gatepost.gateway.auth import Principal, caller
-from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
+from gatepost.gateway.requests import House, Who
 from gatepost.gateway.shapes import shaped
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=documented(401, 403, 404, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.get("/{id}", responses=shaped(shapes.Session))

@@ -2,30 +2,27 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import directory, spaces
 from gatepost.core import wire
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import Principal, administrator, caller
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.auth import administrator
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import MemberWish, NewMessage, NewSpace, ReadMark, SpaceChange
 from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/spaces", tags=["spaces"], responses=documented(401, 403, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 Member = Annotated[str | None, Query(max_length=200, description="as whom to read; the caller, if it is not given")]
 Seq = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
 @router.post("", status_code=201, responses=shaped(shapes.SpaceMade, 201) | documented(404, 409))
-async def create(body: NewSpace, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def create(body: NewSpace, who: Who, write: Write) -> Any:
     """Make a space; its id is made from its name unless one is given."""
     administrator(who)
 
@@ -33,7 +30,7 @@ async def create(body: NewSpace, request: Request, who: Who, house: House, key: 
         made = spaces.create(work, name=body.name, id=body.id, members=body.members)
         return wire.space(made) | {"members": [wire.member(one) for one in spaces.members(work, made.id)]}
 
-    return await write(house, request, who, key, verb, lane="directory")
+    return await write(verb, lane="directory")
 
 
 @router.get("", responses=shaped(shapes.SpacePage) | documented(404))
@@ -50,21 +47,17 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.patch("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
-async def rename(
-    id: str, body: SpaceChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def rename(id: str, body: SpaceChange, who: Who, write: Write) -> Any:
     """Give a space another name; its id stays."""
     administrator(who)
-    return await write(
-        house, request, who, key, lambda work: wire.space(spaces.rename(work, id, body.name)), lane=f"space:{id}"
-    )
+    return await write(lambda work: wire.space(spaces.rename(work, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
-async def archive(id: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def archive(id: str, who: Who, write: Write) -> Any:
     """Close a space: its members can read it, and nobody posts any more."""
     administrator(who)
-    return await write(house, request, who, key, lambda work: wire.space(spaces.archive(work, id)), lane=f"space:{id}")
+    return await write(lambda work: wire.space(spaces.archive(work, id)), lane=f"space:{id}")
 
 
 @router.get("/{id}/members", responses=shaped(shapes.MemberPage) | documented(404))
@@ -75,20 +68,18 @@ async def list_members(id: str, who: Who, house: House) -> Any:
 
 
 @router.post("/{id}/members", status_code=201, responses=shaped(shapes.Member, 201) | documented(404, 409))
-async def join(id: str, body: MemberWish, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def join(id: str, body: MemberWish, who: Who, write: Write) -> Any:
     """Add a member, who then sees all messages."""
     administrator(who)
-    return await write(
-        house, request, who, key, lambda work: wire.member(spaces.join(work, id, body.name)), lane=f"space:{id}"
-    )
+    return await write(lambda work: wire.member(spaces.join(work, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}/members/{name}", status_code=204, responses=documented(404, 409))
-async def leave(id: str, name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+async def leave(id: str, name: str, who: Who, house: House, write: Write) -> None:
     """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
     entity = await house.store.read(directory.find, name)
     who.as_(entity.name)
-    await write(house, request, who, key, lambda work: spaces.leave(work, id, entity.name), lane=f"space:{id}")
+    await write(lambda work: spaces.leave(work, id, entity.name), lane=f"space:{id}")
 
 
 @router.get("/{id}/messages", responses=shaped(shapes.MessagePage) | documented(404))
@@ -112,16 +103,15 @@ async def read(
 
 
 @router.post("/{id}/messages", status_code=201, responses=shaped(shapes.Message, 201) | documented(404, 409, 413))
-async def post(id: str, body: NewMessage, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def post(id: str, body: NewMessage, who: Who, write: Write) -> Any:
     """Say something. Every other agent in the space has it in its inbox when this is answered."""
     sender = who.as_(body.sender)
     if sender is None:
         raise Invalid("who says it?", hint="name the sender")
-
-    def verb(work: Work) -> wire.Document:
-        return wire.message(spaces.post(work, id, sender=sender, content=body.content, data=body.data))
-
-    return await write(house, request, who, key, verb, lane=f"space:{id}")
+    return await write(
+        lambda work: wire.message(spaces.post(work, id, sender=sender, content=body.content, data=body.data)),
+        lane=f"space:{id}",
+    )
 
 
 @router.patch("/{id}/read", responses=shaped(shapes.Member) | documented(404))

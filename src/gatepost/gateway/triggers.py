@@ -1,30 +1,27 @@
 """Triggers, as far as they are webhooks: `/api/triggers` to manage them, `/hooks/{trigger}` to call them."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from gatepost.actions import triggers
 from gatepost.core import wire
 from gatepost.core.webhook import Scheme
 from gatepost.gateway import hooks, shapes
-from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.auth import administrator
 from gatepost.gateway.hot import Plain
-from gatepost.gateway.office import Office, office
+from gatepost.gateway.office import office
 from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import After, IdempotencyKey, Limit, page, write
+from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import NewTrigger, TriggerChange
-from gatepost.ports.store import Work
 
 router = APIRouter(prefix="/api/triggers", tags=["triggers"], responses=documented(401, 403, 422, 503))
-Who = Annotated[Principal, Depends(caller)]
-House = Annotated[Office, Depends(office)]
 
 
 @router.post("", status_code=201, responses=shaped(shapes.Trigger, 201) | documented(404, 409, 413))
-async def add(body: NewTrigger, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Any:
+async def add(body: NewTrigger, who: Who, write: Write) -> Any:
     """Add a webhook. Its secret goes in and is never told again."""
     administrator(who)
     wish = triggers.NewTrigger(
@@ -35,11 +32,7 @@ async def add(body: NewTrigger, request: Request, who: Who, house: House, key: I
         prompt=body.prompt,
         owner=body.owner,
     )
-
-    def verb(work: Work) -> wire.Document:
-        return wire.trigger(triggers.add(work, wish))
-
-    return await write(house, request, who, key, verb)
+    return await write(lambda work: wire.trigger(triggers.add(work, wish)))
 
 
 @router.get("", responses=shaped(shapes.TriggerPage))
@@ -58,21 +51,17 @@ async def show(name: str, who: Who, house: House) -> Any:
 
 
 @router.patch("/{name}", responses=shaped(shapes.Trigger) | documented(404))
-async def change(
-    name: str, body: TriggerChange, request: Request, who: Who, house: House, key: IdempotencyKey = None
-) -> Any:
+async def change(name: str, body: TriggerChange, who: Who, write: Write) -> Any:
     """Open or close a webhook; closed, it answers as if it were not there."""
     administrator(who)
-    return await write(
-        house, request, who, key, lambda work: wire.trigger(triggers.set_active(work, name, body.active))
-    )
+    return await write(lambda work: wire.trigger(triggers.set_active(work, name, body.active)))
 
 
 @router.delete("/{name}", status_code=204, responses=documented(404))
-async def delete(name: str, request: Request, who: Who, house: House, key: IdempotencyKey = None) -> None:
+async def delete(name: str, who: Who, write: Write) -> None:
     """Delete a webhook; what came by it stays."""
     administrator(who)
-    await write(house, request, who, key, lambda work: triggers.delete(work, name))
+    await write(lambda work: triggers.delete(work, name))
 
 
 async def hook(request: Request) -> Response:
