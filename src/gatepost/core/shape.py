@@ -43,13 +43,16 @@ class Shape(Generic[N]):
         """`within` are the shapes of nouns that are part of it; `untold` is what it has wherever it was read."""
         self._noun = noun
         self._untold = untold
+        #: the types of what is in a document, by the names there
+        self.types: dict[str, Any] = {}
         self._written: list[tuple[str, str, Callable[[Any], Any] | None]] = []
         self._read: list[tuple[str, str, Callable[[Fields, str], Any]]] = []
         types: Mapping[str, Any] = noun.__annotations__
         shapes = {shape._noun: shape for shape in within}
         for name, _, other in (field.partition("=") for field in fields.split()):
             attribute = other or re.sub(r"([A-Z])", r"_\1", name).lower()
-            form = _form(types.get(attribute) or _returned(noun, attribute), shapes)
+            kind = self.types[name] = types.get(attribute) or _returned(noun, attribute)
+            form = _form(kind, shapes)
             self._written.append((name, attribute, form.write))
             if attribute in types:
                 self._read.append((name, attribute, form.read))

@@ -89,12 +89,9 @@ DECISION: Final = Shape(
 TRIGGER: Final = Shape(Trigger, "name provider scheme target prompt owner active createdAt", number=0, id="")
 KEY: Final = Shape(Key, "id prefix kind entity trigger name createdAt revokedAt")
 PROMPT: Final = Shape(Prompt, "text events")
-REPLY: Final = Shape(
-    Reply,
-    "text calls usage model",
-    Shape(Call, "id tool arguments"),
-    Shape(Usage, "promptTokens=prompt completionTokens=completion"),
-)
+WISH: Final = Shape(Call, "id tool arguments")
+USAGE: Final = Shape(Usage, "promptTokens=prompt completionTokens=completion")
+REPLY: Final = Shape(Reply, "text calls usage model", WISH, USAGE)
 RESULT: Final = Shape(Result, "call tool content ok")
 
 entity: Final = ENTITY.write

@@ -1,12 +1,20 @@
 """
-What answers look like, for the OpenAPI. `core/wire.py` writes them; a test holds every answer against these.
+What answers look like, for the OpenAPI. Nouns are as `core/wire.py` has them, with what its functions add; a test holds
+every answer against these.
 
 Times are RFC 3339 in UTC. What is absent is null, so that a reader finds every field.
 """
 
-from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+from enum import StrEnum
+from types import GenericAlias, NoneType
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, get_args, get_origin, is_typeddict
 
 from msgspec import Meta
+
+from gatepost.core import wire
+from gatepost.core.event import Priority
+from gatepost.core.instants import Instant
+from gatepost.core.shape import Shape
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-02-18T15:07:00.123456Z"])]
 Count = Annotated[int, Meta(ge=0)]
@@ -14,138 +22,108 @@ Cursor = Annotated[str, Meta(description="where the next page begins; null on th
 Kind = Literal["agent", "human", "service"]
 
 
-class Entity(TypedDict):
-    name: str
-    kind: Kind
-    displayName: str
-    team: str | None
-    role: str | None
-    owner: str | None
-    aliases: list[str]
-    createdAt: Time
-    retiredAt: Time | None
+def noun(name: str, /, *shapes: Shape[Any], about: str | None = None, **more: Any) -> Any:
+    """An object with the fields of nouns and with more, or others in their place."""
+    written = {field: kind for shape in shapes for field, kind in shape.types.items()}
+    fields = {field: _typed(kind) for field, kind in written.items() if field not in more}
+    make: Any = TypedDict  # its fields are known only now
+    made = make(name, fields | more)
+    made.__doc__ = about
+    return made
 
 
-class Session(TypedDict):
-    id: str
-    agent: str
-    host: str
-    state: Literal["working", "idle", "ended"]
-    hops: Count
-    startedAt: Time
-    seenAt: Time
+def described(kind: Any, text: str) -> Any:
+    return Annotated[kind, Meta(description=text)]
 
 
-class Ref(TypedDict):
-    type: str
-    id: str
+def list_of(shape: Any) -> Any:
+    return GenericAlias(list, (shape,))
 
 
-class Route(TypedDict):
-    channel: str
-    sessionId: str
+def page_of(shape: Any) -> Any:
+    return noun(f"{shape.__name__}Page", items=list_of(shape), next=Cursor | None)
 
 
-class Receipt(TypedDict):
-    kind: str
-    owner: str
-    at: Time
+def _typed(kind: Any) -> Any:
+    """What a value of a noun is in JSON."""
+    inner = [each for each in get_args(kind) if each is not NoneType]
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if get_origin(kind) is tuple:
+        return list_of(_typed(inner[0]))
+    if get_origin(kind) is Literal:
+        return kind
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return Literal[tuple(each.value for each in kind)]
+    return _typed(inner[0]) | None
 
 
-class Event(TypedDict):
-    eventId: str
-    type: str
-    timestamp: Time
-    source: str
-    sender: str | None
-    senderName: str | None
-    senderType: Kind | None
-    subject: str | None
-    content: str
-    data: Any
-    priority: Annotated[int, Meta(ge=0, le=4)]
-    dedupKey: str | None
-    createdAt: Time
-    expiresAt: Time | None
-    ref: Ref | None
-    route: Route | None
-    hops: Count
-    trust: Literal["owner", "member", "external"]
-    wakes: bool
-    extra: NotRequired[dict[str, Any]]
+_TYPES: Final = {
+    Any: Any,
+    str: str,
+    bool: bool,
+    int: Count,
+    Instant: Time,
+    Priority: Annotated[int, Meta(ge=0, le=4)],
+}
 
+Entity = noun("Entity", wire.ENTITY)
+EntityPage = page_of(Entity)
+Session = noun("Session", wire.SESSION, state=Literal["working", "idle", "ended"])
+Ref = noun("Ref", wire.REF)
+Route = noun("Route", wire.ROUTE)
+Receipt = noun("Receipt", wire.RECEIPT)
 
-class _Standing(TypedDict):
-    attempts: Count
-    seenAt: Time | None
-    endedAt: Time | None
-    receipt: Receipt | None
-
-
-class Item(Event, _Standing):
-    """An event as it stands with one recipient."""
-
-    recipient: str
-    state: Literal["pending", "claimed", "delivered", "expired", "dead", "discarded"]
-
-
-class Recipient(_Standing):
-    name: str
-    eventId: str
-    state: str
-
-
-class Shown(Event):
-    """An event as it stands with each of its recipients."""
-
-    state: str
-    recipients: list[Recipient]
-
-
-class Items(TypedDict):
-    items: list[Item]
-
-
-class ItemPage(Items):
-    next: Cursor | None
-
-
-class EntityPage(TypedDict):
-    items: list[Entity]
-    next: Cursor | None
-
-
-class Delivery(TypedDict):
-    name: str
-    eventId: str
-    duplicate: bool
-
-
-class Pushed(TypedDict):
-    """What a push came to. A push that was for nobody has no event; a broadcast has no recipients yet."""
-
-    eventId: str | None
-    recipients: list[Delivery]
-    broadcast: NotRequired[int]
-    duplicate: NotRequired[bool]
-
-
-class Answer(TypedDict):
-    """What one push of a batch came to: 201 and what it is, or a problem."""
-
-    status: int
-    eventId: NotRequired[str | None]
-    recipients: NotRequired[list[Delivery]]
-    broadcast: NotRequired[int]
-    duplicate: NotRequired[bool]
-    type: NotRequired[str]
-    title: NotRequired[str]
-    detail: NotRequired[str]
-    hint: NotRequired[str]
-
-
-class Answers(TypedDict):
-    items: list[Answer]
+_EVENT: Final = {
+    "timestamp": Time,
+    "sender": str | None,
+    "senderName": str | None,
+    "senderType": Kind | None,
+    "data": Any,
+    "type": str,
+    "ref": Ref | None,
+    "route": Route | None,
+    "extra": NotRequired[dict[str, Any]],
+}
+Item = noun(
+    "Item",
+    wire.EVENT,
+    wire.STANDING,
+    about="An event as it stands with one recipient.",
+    recipient=str,
+    receipt=Receipt | None,
+    **_EVENT,
+)
+Items = noun("Items", items=list_of(Item))
+ItemPage = page_of(Item)
+Recipient = noun("Recipient", wire.STANDING, name=str, eventId=str, state=str, receipt=Receipt | None)
+Shown = noun(
+    "Shown",
+    wire.EVENT,
+    about="An event as it stands with each of its recipients.",
+    state=str,
+    recipients=list_of(Recipient),
+    **_EVENT,
+)
+Delivery = noun("Delivery", wire.DELIVERY)
+_PUSHED: Final = {"broadcast": NotRequired[int], "duplicate": NotRequired[bool]}
+Pushed = noun(
+    "Pushed",
+    about="What a push came to. A push that was for nobody has no event; a broadcast has no recipients yet.",
+    eventId=str | None,
+    recipients=list_of(Delivery),
+    **_PUSHED,
+)
+Answer = noun(
+    "Answer",
+    about="What one push of a batch came to: 201 and what it is, or a problem.",
+    status=int,
+    eventId=NotRequired[str | None],
+    recipients=NotRequired[list_of(Delivery)],
+    **dict.fromkeys(("type", "title", "detail", "hint"), NotRequired[str]),
+    **_PUSHED,
+)
+Answers = noun("Answers", items=list_of(Answer))
 
 
 class Triggered(TypedDict):
@@ -166,163 +144,36 @@ class Woken(TypedDict):
     woken: bool
 
 
-class Claim(TypedDict):
-    claimId: str
-    recipient: str
-    kind: str
-    owner: str
-    fence: Count
-    takenAt: Time
-    deadline: Time | None
-
-
-class Batch(TypedDict):
-    """A batch as data and, in `text`, as an agent reads it. Without a claim nothing waited."""
-
-    claim: Claim | None
-    items: list[Item]
-    held: Annotated[int, Meta(ge=0, description="how many more wait")]
-    text: str
-
-
-class Account(TypedDict):
-    """What an inbox accepted, which is the sum of what became of it."""
-
-    name: str
-    accepted: Count
-    pending: Count
-    claimed: Count
-    delivered: Count
-    expired: Count
-    dead: Count
-    discarded: Count
-    balanced: bool
-
-
-class Acked(TypedDict):
-    delivered: Count
-
-
-class Released(TypedDict):
-    released: Count
-
-
-class Seen(TypedDict):
-    seen: Count
-
-
-class Space(TypedDict):
-    id: str
-    name: str
-    lastSeq: Count
-    createdAt: Time
-    archivedAt: Time | None
-
-
-class Member(TypedDict):
-    name: str
-    displayName: str
-    kind: Kind
-    joinedAt: Time
-    readSeq: Count
-
-
-class SpaceMade(Space):
-    members: list[Member]
-
-
-class SpacePage(TypedDict):
-    items: list[Space]
-    next: Cursor | None
-
-
-class MemberPage(TypedDict):
-    items: list[Member]
-    next: Cursor | None
-
-
-class Message(TypedDict):
-    id: str
-    space: str
-    seq: Annotated[int, Meta(ge=1)]
-    sender: str
-    senderName: str
-    senderType: Kind
-    content: str
-    data: Any
-    createdAt: Time
-
-
-class MessagePage(TypedDict):
-    """`next` is the `beforeSeq` of the page before or, after an `afterSeq`, the `afterSeq` of the page that follows."""
-
-    items: list[Message]
-    next: Cursor | None
-
-
-class Plan(TypedDict):
-    id: str
-    owner: str
-    name: str
-    instruction: str
-    cron: str | None
-    timeZone: str | None
-    catchUp: Literal["once", "skip", "all"]
-    isRecurring: bool
-    scheduledAt: Time | None
-    onGate: str | None
-    hops: Count
-    nextRunAt: Time | None
-    lastRunAt: Time | None
-    status: Literal["pending", "completed", "cancelled"]
-    fired: Count
-    createdAt: Time
-    endedAt: Time | None
-
-
-class PlanPage(TypedDict):
-    items: list[Plan]
-    next: Cursor | None
-
-
-class Trigger(TypedDict):
-    """A webhook, without its secret."""
-
-    name: str
-    provider: str
-    scheme: str
-    target: str
-    prompt: str | None
-    owner: str | None
-    active: bool
-    createdAt: Time
-
-
-class TriggerPage(TypedDict):
-    items: list[Trigger]
-    next: Cursor | None
-
-
-class Key(TypedDict):
-    """A key by its prefix."""
-
-    id: str
-    prefix: str
-    kind: Literal["admin", "agent", "trigger", "public"]
-    entity: str | None
-    trigger: str | None
-    name: str
-    createdAt: Time
-    revokedAt: Time | None
-
-
-class KeyMade(Key):
-    key: Annotated[str, Meta(description="the key itself, shown this once")]
-
-
-class KeyPage(TypedDict):
-    items: list[Key]
-    next: Cursor | None
+Claim = noun("Claim", wire.CLAIM)
+Batch = noun(
+    "Batch",
+    about="A batch as data and, in `text`, as an agent reads it. Without a claim nothing waited.",
+    claim=Claim | None,
+    items=list_of(Item),
+    held=Annotated[int, Meta(ge=0, description="how many more wait")],
+    text=str,
+)
+Account = noun("Account", wire.ACCOUNT, about="What an inbox accepted, which is the sum of what became of it.")
+Acked = noun("Acked", delivered=Count)
+Released = noun("Released", released=Count)
+Seen = noun("Seen", seen=Count)
+Space = noun("Space", wire.SPACE)
+SpacePage = page_of(Space)
+Member = noun("Member", wire.MEMBER)
+MemberPage = page_of(Member)
+SpaceMade = noun("SpaceMade", wire.SPACE, members=list_of(Member))
+Message = noun("Message", wire.MESSAGE, seq=Annotated[int, Meta(ge=1)])
+MessagePage = page_of(Message)
+MessagePage.__doc__ = (
+    "`next` is the `beforeSeq` of the page before or, after an `afterSeq`, the `afterSeq` of the page that follows."
+)
+Plan = noun("Plan", wire.PLAN, isRecurring=bool)
+PlanPage = page_of(Plan)
+Trigger = noun("Trigger", wire.TRIGGER, about="A webhook, without its secret.")
+TriggerPage = page_of(Trigger)
+Key = noun("Key", wire.KEY, about="A key by its prefix.")
+KeyPage = page_of(Key)
+KeyMade = noun("KeyMade", wire.KEY, key=described(str, "the key itself, shown this once"))
 
 
 class Streamed(TypedDict):
@@ -354,40 +205,8 @@ class Health(TypedDict):
     reason: NotRequired[str]
 
 
-#: what routes answer with; the shapes within them come along
-ALL: Final = (
-    Entity,
-    EntityPage,
-    Items,
-    ItemPage,
-    Shown,
-    Pushed,
-    Answers,
-    Triggered,
-    Hooked,
-    Woken,
-    Batch,
-    Account,
-    Acked,
-    Released,
-    Seen,
-    Space,
-    SpaceMade,
-    SpacePage,
-    Member,
-    MemberPage,
-    Message,
-    MessagePage,
-    Plan,
-    PlanPage,
-    Trigger,
-    TriggerPage,
-    Key,
-    KeyMade,
-    KeyPage,
-    Streamed,
-    Health,
-)
+#: what routes answer with, and the shapes within
+ALL: Final = tuple(shape for shape in globals().values() if is_typeddict(shape))
 
 
 def shaped(shape: type, status: int = 200, what: str = "Done") -> dict[int | str, dict[str, Any]]:

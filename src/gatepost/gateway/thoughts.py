@@ -4,7 +4,8 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 from msgspec import Meta
 
-from gatepost.gateway.shapes import Count, Cursor, Entity, Time
+from gatepost.core import wire
+from gatepost.gateway.shapes import Count, Time, described, list_of, noun, page_of
 
 RunStatus = Literal["running", "waiting_tool", "completed", "skipped", "failed", "cancelled"]
 Secrets = Annotated[dict[str, str], Meta(description="masked; a mask that is sent back stands for what is stored")]
@@ -81,161 +82,57 @@ class Config(TypedDict):
     skills: list[str]
 
 
-class Agent(Entity, TypedDict):
-    """An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none."""
+Agent = noun(
+    "Agent",
+    wire.ENTITY,
+    about="An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none.",
+    resident=bool,
+    paused=bool,
+    pausedAt=Time | None,
+    restUntil=Time | None,
+    config=Config | None,
+    **dict.fromkeys(("cycles", "mindTokens", "failures", "version"), Count),
+)
+AgentPage = page_of(Agent)
+Run = noun("Run", wire.RUN, durationMs=int | None)
+RunPage = page_of(Run)
+OpenCall = noun("OpenCall", wire.CALL, about="A call of a tool that somebody outside answers.")
+RunShown = noun("RunShown", wire.RUN, durationMs=int | None, calls=list_of(OpenCall))
 
-    resident: bool
-    paused: bool
-    pausedAt: Time | None
-    cycles: Count
-    mindTokens: Count
-    failures: Count
-    restUntil: Time | None
-    version: Count
-    config: Config | None
-
-
-class AgentPage(TypedDict):
-    items: list[Agent]
-    next: Cursor | None
-
-
-class Run(TypedDict):
-    id: str
-    agent: str
-    status: RunStatus
-    cycleNumber: Count
-    cause: str
-    events: Count
-    steps: Count
-    effects: Count
-    promptTokens: Count
-    completionTokens: Count
-    hops: Count
-    version: Count
-    model: str
-    summary: str
-    error: str | None
-    startedAt: Time
-    endedAt: Time | None
-    durationMs: int | None
-
-
-class OpenCall(TypedDict):
-    """A call of a tool that somebody outside answers."""
-
-    id: str
-    run: str
-    agent: str
-    tool: str
-    arguments: str
-    status: Literal["pending", "resolved", "expired"]
-    result: Any
-    createdAt: Time
-    expiresAt: Time
-    endedAt: Time | None
-
-
-class RunShown(Run):
-    calls: list[OpenCall]
-
-
-class RunPage(TypedDict):
-    items: list[Run]
-    next: Cursor | None
-
-
-class Prompt(TypedDict):
-    text: str
-    events: list[str]
-
-
-class Call(TypedDict):
-    id: str
-    tool: str
-    arguments: Annotated[str, Meta(description="JSON, as the model wrote it")]
-
-
-class Usage(TypedDict):
-    promptTokens: Count
-    completionTokens: Count
-
-
-class Reply(TypedDict):
-    text: str
-    calls: list[Call]
-    usage: Usage
-    model: str
-
-
-class Result(TypedDict):
-    call: str
-    tool: str
-    content: Annotated[str, Meta(description="JSON")]
-    ok: bool
-
-
-class Turn(TypedDict):
-    """What was shown, said or returned: that of the three which `kind` names."""
-
-    kind: Literal["prompt", "reply", "result"]
-    prompt: Prompt | None
-    reply: Reply | None
-    result: Result | None
-
-
-class Step(Turn):
-    number: Annotated[int, Meta(ge=1)]
-    at: Time
-
-
-class StepPage(TypedDict):
-    items: list[Step]
-    next: Cursor | None
-
-
-class Replayed(TypedDict):
-    """A past run, and what another model would have said and done."""
-
-    run: str
-    model: str
-    same: bool
-    original: list[Step]
-    replayed: list[Turn]
-
-
-class Mind(TypedDict):
-    agent: str
-    tokens: Count
-    summaries: list[str]
-    dropped: Annotated[int, Meta(ge=0, description="summaries that were let go; the runs are still there")]
-    turns: list[Turn]
-
-
-class Memory(TypedDict):
-    key: str
-    value: str
-    updatedAt: Time
-
-
-class MemoryPage(TypedDict):
-    items: list[Memory]
-    next: Cursor | None
-
-
-class Goal(TypedDict):
-    id: str
-    description: str
-    status: Literal["active", "completed", "abandoned"]
-    priority: int
-    createdAt: Time
-    updatedAt: Time
-
-
-class GoalPage(TypedDict):
-    items: list[Goal]
-    next: Cursor | None
-
+Prompt = noun("Prompt", wire.PROMPT)
+Call = noun("Call", wire.WISH, arguments=described(str, "JSON, as the model wrote it"))
+Usage = noun("Usage", wire.USAGE)
+Reply = noun("Reply", wire.REPLY, calls=list_of(Call), usage=Usage)
+Result = noun("Result", wire.RESULT, content=described(str, "JSON"))
+_TURN: Final = {
+    "about": "What was shown, said or returned: that of the three which `kind` names.",
+    "kind": Literal["prompt", "reply", "result"],
+    "prompt": Prompt | None,
+    "reply": Reply | None,
+    "result": Result | None,
+}
+Turn = noun("Turn", **_TURN)
+Step = noun("Step", number=Annotated[int, Meta(ge=1)], at=Time, **_TURN)
+StepPage = page_of(Step)
+Replayed = noun(
+    "Replayed",
+    about="A past run, and what another model would have said and done.",
+    run=str,
+    model=str,
+    same=bool,
+    original=list_of(Step),
+    replayed=list_of(Turn),
+)
+Mind = noun(
+    "Mind",
+    agent=str,
+    tokens=Count,
+    summaries=list[str],
+    dropped=Annotated[int, Meta(ge=0, description="summaries that were let go; the runs are still there")],
+    turns=list_of(Turn),
+)
+MemoryPage = page_of(noun("Memory", wire.MEMORY))
+GoalPage = page_of(noun("Goal", wire.GOAL, priority=int))
 
 #: what routes answer with; the shapes within them come along
 ALL: Final = (Agent, AgentPage, Run, RunShown, RunPage, OpenCall, StepPage, Replayed, Mind, MemoryPage, GoalPage)

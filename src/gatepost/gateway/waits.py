@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Final, Literal, TypedDict
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 from pydantic import Field
@@ -10,16 +10,15 @@ from pydantic import Field
 from gatepost.core import decision as core
 from gatepost.core import event as core_event
 from gatepost.core import gate as core_gate
-from gatepost.core import instants
+from gatepost.core import instants, wire
 from gatepost.core.event import Priority
 from gatepost.core.gate import AtDeadline, Fail, GateWish
 from gatepost.core.instants import Duration, Instant
-from gatepost.gateway.shapes import Cursor, Ref, Time
+from gatepost.gateway.shapes import Ref, described, list_of, noun, page_of
 from gatepost.gateway.wire import Body, Name, example
 
 GateKind = Literal["human", "decision", "timer", "event", "mail", "command", "ci"]
 Who = Annotated[str | None, Field(description="the caller itself, where that can be nobody else")]
-Ending = Literal["resolved", "expired", "orphaned", "withdrawn"]
 
 
 class _Deadline(Body):
@@ -171,83 +170,41 @@ class AnswerWish(Body):
         )
 
 
-class Resolution(TypedDict):
-    ending: Ending
-    reason: str
-    by: Annotated[str | None, Meta(description="null when it ended by itself")]
-    at: Time
+Resolution = noun("Resolution", wire.RESOLUTION, by=described(str | None, "null when it ended by itself"))
+Gate = noun(
+    "Gate",
+    wire.GATE,
+    owner=described(str, "whom it keeps from stopping"),
+    trouble=described(str | None, "why the last look at it failed"),
+    status=Literal["pending", "resolved", "expired", "orphaned", "withdrawn"],
+    holds=described(bool, "whether its owner may not stop now"),
+    overdue=bool,
+    resolution=Resolution | None,
+)
+GatePage = page_of(Gate)
 
-
-class Gate(TypedDict):
-    id: str
-    name: str
-    kind: GateKind
-    owner: Annotated[str, Meta(description="whom it keeps from stopping")]
-    madeBy: str | None
-    awaits: str | None
-    instruction: str
-    waiters: list[str]
-    deadline: Time | None
-    atDeadline: Literal["open", "escalate"]
-    fail: Literal["open", "closed"]
-    trouble: Annotated[str | None, Meta(description="why the last look at it failed")]
-    escalatedAt: Time | None
-    createdAt: Time
-    status: Literal["pending", "resolved", "expired", "orphaned", "withdrawn"]
-    holds: Annotated[bool, Meta(description="whether its owner may not stop now")]
-    overdue: bool
-    resolution: Resolution | None
-
-
-class GatePage(TypedDict):
-    items: list[Gate]
-    next: Cursor | None
-
-
-class Option(TypedDict):
-    id: str
-    label: str
-    description: str
-
-
-class DecisionAnswer(TypedDict):
-    """How a round of a decision ended."""
-
-    outcome: Literal["answered", "rejected", "defaulted", "expired", "withdrawn", "orphaned", "again"]
-    option: str | None
-    text: str | None
-    by: Annotated[str | None, Meta(description="null when nobody did anything: at the deadline")]
-    at: Time
-    iteration: Annotated[int, Meta(ge=1)]
-
-
-class Decision(TypedDict):
-    id: str
-    gate: str
-    asker: str
-    asked: list[str]
-    question: str
-    options: list[Option]
-    freeText: bool
-    urgency: Annotated[int, Meta(ge=0, le=4)]
-    default: str | None
-    deadline: Time | None
-    context: str | None
-    contextHash: Annotated[str, Meta(description="of the question as it stands; send it back with the answer")]
-    ref: Ref | None
-    session: str | None
-    iteration: Annotated[int, Meta(ge=1)]
-    guidance: Annotated[str | None, Meta(description="what was said by whoever sent the last round back")]
-    createdAt: Time
-    status: Literal["pending", "revising", "answered", "rejected", "expired", "withdrawn", "orphaned"]
-    overdue: bool
-    answer: Annotated[DecisionAnswer | None, Meta(description="the one that counts")]
-    answers: Annotated[list[DecisionAnswer], Meta(description="of all rounds")]
-
-
-class DecisionPage(TypedDict):
-    items: list[Decision]
-    next: Cursor | None
-
+_Round = Annotated[int, Meta(ge=1)]
+Option = noun("Option", wire.OPTION)
+DecisionAnswer = noun(
+    "DecisionAnswer",
+    wire.ANSWER,
+    about="How a round of a decision ended.",
+    by=described(str | None, "null when nobody did anything: at the deadline"),
+    iteration=_Round,
+)
+Decision = noun(
+    "Decision",
+    wire.DECISION,
+    options=list_of(Option),
+    contextHash=described(str, "of the question as it stands; send it back with the answer"),
+    ref=Ref | None,
+    iteration=_Round,
+    guidance=described(str | None, "what was said by whoever sent the last round back"),
+    status=Literal["pending", "revising", "answered", "rejected", "expired", "withdrawn", "orphaned"],
+    overdue=bool,
+    answer=described(DecisionAnswer | None, "the one that counts"),
+    answers=described(list_of(DecisionAnswer), "of all rounds"),
+)
+DecisionPage = page_of(Decision)
 
 ALL: Final = (Gate, GatePage, Decision, DecisionPage)
