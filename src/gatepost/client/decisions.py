@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator
 from urllib.parse import urlencode
 
 from gatepost.client.line import Line
-from gatepost.core import ids, unwire
+from gatepost.core import ids, unwire, wire
 from gatepost.core.decision import Decision, Question, Reply
-from gatepost.core.instants import Instant, rfc3339, short
-from gatepost.core.wire import Document
+from gatepost.core.instants import Instant, rfc3339
 
 
 class Decisions:
@@ -15,7 +14,7 @@ class Decisions:
 
     async def ask(self, question: Question, *, by: str | None = None) -> Decision:
         """Ask for a decision as somebody; a gate keeps them from stopping until it is answered."""
-        body = _written(question) | {"of": list(question.of), "session": question.session, "asker": by}
+        body = wire.QUESTION.write(question) | {"of": list(question.of), "session": question.session, "asker": by}
         return unwire.decision(await self._line.write("POST", "/api/decisions", body))
 
     async def decision(self, id: str) -> Decision:
@@ -45,39 +44,18 @@ class Decisions:
 
     async def answer(self, id: str, reply: Reply, *, by: str | None = None) -> Decision:
         """Answer a decision. The first answer counts; a later one is `Late`, which says who answered what."""
-        body = {
-            "option": reply.option,
-            "text": reply.text,
-            "again": reply.again,
-            "reject": reply.reject,
-            "contextHash": reply.context_hash,
-            "by": by,
-        }
+        body = wire.ANSWER_WISH.write(reply) | {"by": by}
         return unwire.decision(await self._line.write("PUT", f"{_at(id)}/answer", body))
 
     async def revise(self, id: str, question: Question, *, by: str | None = None) -> Decision:
         """Ask anew what was sent back."""
-        body = _written(question) | {"asker": by}
+        body = wire.QUESTION.write(question) | {"asker": by}
         return unwire.decision(await self._line.write("PUT", f"{_at(id)}/question", body))
 
     async def withdraw_decision(self, id: str, *, by: str | None = None, reason: str = "") -> Decision:
         """Say that a question need not be answered any more."""
         query = urlencode({"reason": reason} | ({"by": by} if by is not None else {}))
         return unwire.decision(await self._line.write("DELETE", f"{_at(id)}?{query}"))
-
-
-def _written(question: Question) -> Document:
-    return {
-        "question": question.question,
-        "options": [{"id": each.id, "label": each.label, "description": each.description} for each in question.options],
-        "freeText": question.free_text,
-        "urgency": question.urgency.value,
-        "default": question.default,
-        "deadline": rfc3339(question.deadline) if question.deadline is not None else None,
-        "within": short(question.within) if question.within is not None else None,
-        "context": question.context,
-        "ref": {"type": question.ref.type, "id": question.ref.id} if question.ref else None,
-    }
 
 
 def _at(id: str) -> str:

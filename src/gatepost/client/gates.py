@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator
 
 from gatepost.client.line import Line
-from gatepost.core import ids, unwire
+from gatepost.core import ids, unwire, wire
 from gatepost.core.gate import Gate, GateKind, GateWish
-from gatepost.core.instants import rfc3339, short
 
 
 class Gates:
@@ -13,19 +12,7 @@ class Gates:
 
     async def add_gate(self, wish: GateWish, *, by: str | None = None) -> Gate:
         """Make a gate, which keeps its owner from stopping."""
-        body = {
-            "name": wish.name,
-            "kind": wish.kind.value,
-            "owner": wish.owner,
-            "madeBy": by,
-            "awaits": wish.awaits,
-            "instruction": wish.instruction,
-            "waiters": list(wish.waiters),
-            "deadline": rfc3339(wish.deadline) if wish.deadline is not None else None,
-            "within": short(wish.within) if wish.within is not None else None,
-            "atDeadline": wish.at_deadline.value,
-            "fail": wish.fail.value,
-        }
+        body = wire.GATE_WISH.write(wish) | {"madeBy": by}
         return unwire.gate(await self._line.write("POST", "/api/gates", body))
 
     async def gate(self, id: str) -> Gate:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gatepost.client import problems
 from gatepost.client.line import Line, Ready
-from gatepost.core import address, ids, unwire
+from gatepost.core import address, ids, unwire, wire
 from gatepost.core import claim as rules
 from gatepost.core.account import Account
 from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
@@ -24,13 +24,13 @@ class Inboxes:
     async def push(self, push: Push) -> Pushed:
         """Put an event into inboxes; when this returns, it is on disk, once."""
         keyed = _keyed(push)
-        pushed = unwire.pushed(await self._line.repeat("POST", "/api/inbox", _push(keyed)))
+        pushed = unwire.pushed(await self._line.repeat("POST", "/api/inbox", wire.PUSH.write(keyed)))
         return pushed if keyed is push else _new(pushed)
 
     async def push_all(self, pushes: Sequence[Push]) -> list[Pushed | GatepostError]:
         """Up to 1,000 pushes in one commit; an outcome each."""
         keyed = [_keyed(push) for push in pushes]
-        body = {"pushes": [_push(push) for push in keyed]}
+        body = {"pushes": [wire.PUSH.write(push) for push in keyed]}
         answers = (await self._line.repeat("POST", "/api/inbox/batch", body))["items"]
         return [_outcome(answer, own is push) for answer, own, push in zip(answers, keyed, pushes, strict=True)]
 
@@ -154,24 +154,6 @@ def _outcome(answer: Document, own: bool) -> Pushed | GatepostError:
     if answer["status"] != 201:
         return problems.of(answer, answer["status"])
     return unwire.pushed(answer) if own else _new(unwire.pushed(answer))
-
-
-def _push(push: Push) -> Document:
-    return {
-        "to": push.to,
-        "type": push.type.value,
-        "source": push.source,
-        "sender": push.sender,
-        "subject": push.subject,
-        "content": push.content,
-        "data": push.data,
-        "priority": push.priority.value,
-        "dedupKey": push.key,
-        "ttl": short(push.ttl) if push.ttl is not None else None,
-        "ref": {"type": push.ref.type, "id": push.ref.id} if push.ref else None,
-        "route": {"channel": push.route.channel, "sessionId": push.route.session} if push.route else None,
-        "hops": push.hops,
-    }
 
 
 def _held(claim: Claim) -> Document:

@@ -14,7 +14,7 @@ from gatepost.errors import Invalid
 
 #: told from other numbers by whoever writes nouns by the types of their fields
 Instant = Annotated[int, "microseconds since 1970"]
-Duration = int
+Duration = Annotated[int, "microseconds"]
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND

@@ -7,6 +7,7 @@ A field is called in a document as its attribute is, in camel case; `=` names th
 value is written follows from the type that the noun gives it:
 
     Instant            RFC 3339 in UTC
+    Duration           a number and a unit, such as 90s
     a word, an enum    its value
     tuple[X, ...]      an array
     a noun             an object, as its own shape has it
@@ -25,7 +26,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, Union, get
 
 from gatepost.core.event import Priority
 from gatepost.core.fields import Fields
-from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.instants import Duration, Instant, duration, rfc3339, short
 from gatepost.core.word import Word
 
 N = TypeVar("N")
@@ -123,5 +124,6 @@ _FORMS: Final[Mapping[Any, _Form]] = {
     int: _Form(None, Fields.whole),
     bool: _Form(None, Fields.flag),
     Instant: _Form(rfc3339, Fields.time),
+    Duration: _Form(short, lambda fields, name: duration(fields.text(name))),
     Priority: _Form(_value, lambda fields, name: Priority.parse(fields.whole(name))),
 }

@@ -11,13 +11,28 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from gatepost.core import config
+from gatepost.core import decision as decisions
 from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
-from gatepost.core.decision import Answer, Decision, Option
+from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
-from gatepost.core.event import Called, Delivery, Due, Event, Item, Json, Posted, Pushed, Receipt, Ref, Route, body
-from gatepost.core.gate import Gate, GateKind, Resolution
+from gatepost.core.event import (
+    Called,
+    Delivery,
+    Due,
+    Event,
+    Item,
+    Json,
+    Posted,
+    Push,
+    Pushed,
+    Receipt,
+    Ref,
+    Route,
+    body,
+)
+from gatepost.core.gate import Gate, GateKind, GateWish, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant, rfc3339
@@ -88,6 +103,12 @@ DECISION: Final = Shape(
 )
 TRIGGER: Final = Shape(Trigger, "name provider scheme target prompt owner active createdAt", number=0, id="")
 KEY: Final = Shape(Key, "id prefix kind entity trigger name createdAt revokedAt")
+PUSH: Final = Shape(
+    Push, "to type source sender subject content data priority dedupKey=key ttl ref route hops", REF, ROUTE
+)
+GATE_WISH: Final = Shape(GateWish, "name kind owner awaits instruction waiters deadline within atDeadline fail")
+QUESTION: Final = Shape(Question, "question options freeText urgency default deadline within context ref", REF, OPTION)
+ANSWER_WISH: Final = Shape(decisions.Reply, "option text again reject contextHash")
 PROMPT: Final = Shape(Prompt, "text events")
 WISH: Final = Shape(Call, "id tool arguments")
 USAGE: Final = Shape(Usage, "promptTokens=prompt completionTokens=completion")

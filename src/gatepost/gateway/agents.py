@@ -29,15 +29,7 @@ router = APIRouter(prefix="/api/agents", tags=["agents"], responses=documented(4
 async def add_agent(body: NewAgent, who: Who, write: Write) -> Any:
     """Register an agent: a resident if anything of a configuration is given, else a guest."""
     administrator(who)
-    newcomer = directory.Newcomer(
-        name=body.name,
-        kind=Kind.AGENT,
-        display=body.display_name,
-        team=body.team,
-        role=body.role,
-        owner=body.owner,
-        aliases=body.aliases,
-    )
+    newcomer = body.newcomer(Kind.AGENT)
     wish = {field: value for field, value in body.configuration().items() if value is not None}
 
     def verb(work: Work) -> wire.Document:

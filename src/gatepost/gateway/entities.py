@@ -21,15 +21,7 @@ router = APIRouter(tags=["entities"], responses=documented(401, 403, 422, 503))
 async def add_entity(body: NewEntity, who: Who, write: Write) -> Any:
     """Register an agent, a human or a service."""
     administrator(who)
-    newcomer = directory.Newcomer(
-        name=body.name,
-        kind=Kind(body.kind),
-        display=body.display_name,
-        team=body.team,
-        role=body.role,
-        owner=body.owner,
-        aliases=body.aliases,
-    )
+    newcomer = body.newcomer(Kind(body.kind))
     return await write(lambda work: wire.entity(directory.register(work, newcomer)), lane="directory")
 
 

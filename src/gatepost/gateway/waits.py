@@ -8,12 +8,9 @@ from msgspec import Meta
 from pydantic import Field
 
 from gatepost.core import decision as core
-from gatepost.core import event as core_event
-from gatepost.core import gate as core_gate
-from gatepost.core import instants, wire
+from gatepost.core import wire
 from gatepost.core.event import Priority
-from gatepost.core.gate import AtDeadline, Fail, GateWish
-from gatepost.core.instants import Duration, Instant
+from gatepost.core.gate import GateWish
 from gatepost.gateway.shapes import Ref, described, list_of, noun, page_of
 from gatepost.gateway.wire import Body, Name, example
 
@@ -24,13 +21,6 @@ Who = Annotated[str | None, Field(description="the caller itself, where that can
 class _Deadline(Body):
     deadline: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
     within: Annotated[str | None, Field(description="a duration from now, instead", examples=["2h"])] = None
-
-    def times(self) -> tuple[Instant | None, Duration | None]:
-        """The deadline, in whichever way it was said."""
-        return (
-            instants.instant(self.deadline) if self.deadline is not None else None,
-            instants.duration(self.within) if self.within is not None else None,
-        )
 
 
 class NewGate(_Deadline):
@@ -56,19 +46,7 @@ class NewGate(_Deadline):
     )
 
     def wish(self) -> GateWish:
-        deadline, within = self.times()
-        return GateWish(
-            name=self.name,
-            kind=core_gate.GateKind(self.kind),
-            owner=self.owner,
-            awaits=self.awaits,
-            instruction=self.instruction,
-            waiters=tuple(self.waiters),
-            deadline=deadline,
-            within=within,
-            at_deadline=AtDeadline(self.at_deadline),
-            fail=Fail(self.fail),
-        )
+        return wire.GATE_WISH.read(self.document())
 
 
 class GateEnd(Body):
@@ -96,9 +74,6 @@ class Reference(Body):
     type: str
     id: str
 
-    def reference(self) -> core_event.Ref:
-        return core_event.Ref(self.type, self.id)
-
 
 class Revision(_Deadline):
     model_config = example(
@@ -116,20 +91,7 @@ class Revision(_Deadline):
     asker: Who = None
 
     def wish(self) -> core.Question:
-        deadline, within = self.times()
-        return core.Question(
-            question=self.question,
-            options=tuple(
-                core.Option(id=each.id, label=each.label, description=each.description) for each in self.options
-            ),
-            free_text=self.free_text,
-            urgency=Priority.parse(self.urgency),
-            default=self.default,
-            deadline=deadline,
-            within=within,
-            context=self.context,
-            ref=self.ref.reference() if self.ref is not None else None,
-        )
+        return wire.QUESTION.read(self.document(), urgency=Priority.parse(self.urgency))
 
 
 class NewDecision(Revision):
@@ -161,13 +123,7 @@ class AnswerWish(Body):
     by: Who = None
 
     def reply(self) -> core.Reply:
-        return core.Reply(
-            option=self.option,
-            text=self.text,
-            again=self.again,
-            reject=self.reject,
-            context_hash=self.context_hash,
-        )
+        return wire.ANSWER_WISH.read(self.document())
 
 
 Resolution = noun("Resolution", wire.RESOLUTION, by=described(str | None, "null when it ended by itself"))

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.directory import Changes
+from gatepost.actions.directory import Changes, Newcomer
 from gatepost.core import config
+from gatepost.core.entity import Kind
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -21,22 +22,40 @@ Aliases = Annotated[list[str], Field(max_length=50)]
 class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True)
 
+    def document(self) -> dict[str, Any]:
+        """What was sent, and the defaults of what was not."""
+        return self.model_dump(by_alias=True, mode="json")
+
 
 def example(**fields: Any) -> ConfigDict:
     """What a body may look like, for the OpenAPI."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class NewEntity(Body):
-    model_config = example(name="husam", kind="human", displayName="Husam")
-
+class _Newcomer(Body):
     name: Name
-    kind: Literal["agent", "human", "service"]
     display_name: str | None = None
     team: str | None = None
     role: str | None = None
     owner: str | None = None
     aliases: Aliases = []
+
+    def newcomer(self, kind: Kind) -> Newcomer:
+        return Newcomer(
+            name=self.name,
+            kind=kind,
+            display=self.display_name,
+            team=self.team,
+            role=self.role,
+            owner=self.owner,
+            aliases=self.aliases,
+        )
+
+
+class NewEntity(_Newcomer):
+    model_config = example(name="husam", kind="human", displayName="Husam")
+
+    kind: Literal["agent", "human", "service"]
 
 
 class Configured(Body):
@@ -60,7 +79,7 @@ class Configured(Body):
         return {field: getattr(self, field) for field in config.FIELDS if field in self.model_fields_set}
 
 
-class NewAgent(Configured):
+class NewAgent(_Newcomer, Configured):
     model_config = example(
         name="analyst",
         displayName="Analyst",
@@ -75,13 +94,6 @@ class NewAgent(Configured):
             }
         ],
     )
-
-    name: Name
-    display_name: str | None = None
-    team: str | None = None
-    role: str | None = None
-    owner: str | None = None
-    aliases: Aliases = []
 
 
 class EntityChange(Body):
