@@ -8,7 +8,8 @@ same server: whoever may change an address without knowing the secret could have
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -28,7 +29,8 @@ from gatepost.core.agent import (
 )
 from gatepost.core.event import Json
 from gatepost.core.given import Given
-from gatepost.core.instants import HOUR, short
+from gatepost.core.instants import HOUR
+from gatepost.core.shape import Shape
 
 #: what every resident can do, whatever it is told to be: no tool of its own may be called so
 BUILT_IN: Final = frozenset(
@@ -68,6 +70,18 @@ _NO_MODEL: Final = (
 )
 
 
+REQUEST: Final = Shape(Request, "url method headers body")
+TOOL: Final = Shape(
+    Tool,
+    "name description inputSchema=schema executionType=execution visible async=is_async timeout execution=request",
+    REQUEST,
+)
+SERVER: Final = Shape(ToolServer, "name url headers command env")
+MIND: Final = Shape(MindRules, "maxTokens minRecentCycles=recent")
+PHASE: Final = Shape(Phase, "step tools")
+LOOP: Final = Shape(LoopRules, "maxSteps maxTokens phases", PHASE)
+
+
 def encode(config: Config) -> str:
     return json.dumps(document(config), ensure_ascii=True, separators=(",", ":"))
 
@@ -105,51 +119,27 @@ def parse(document: Json, *, stored: Config | None = None, masked: bool = False)
 
 def document(config: Config, *, masked: bool = False) -> dict[str, Any]:
     """Write a configuration; `masked` is for everybody's eyes."""
-    hide = _hidden if masked else dict
+    shown = with_secrets(config, _hidden) if masked else config
     return {
         "model": _model_document(config.model),
         "description": config.description,
         "instructions": config.instructions,
-        "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "inputSchema": tool.schema,
-                "executionType": tool.execution.value,
-                "visible": tool.visible,
-                "async": tool.is_async,
-                "timeout": short(tool.timeout),
-                "execution": {
-                    "url": tool.request.url,
-                    "method": tool.request.method,
-                    "headers": hide(tool.request.headers),
-                    "body": tool.request.body,
-                }
-                if tool.request
-                else None,
-            }
-            for tool in config.tools
-        ],
-        "mcp": {
-            "servers": [
-                {
-                    "name": server.name,
-                    "url": server.url,
-                    "headers": hide(server.headers),
-                    "command": list(server.command),
-                    "env": hide(server.env),
-                }
-                for server in config.servers
-            ]
-        },
-        "mind": {"maxTokens": config.mind.max_tokens, "minRecentCycles": config.mind.recent},
-        "loop": {
-            "maxSteps": config.loop.max_steps,
-            "maxTokens": config.loop.max_tokens,
-            "phases": [{"step": phase.step, "tools": list(phase.tools)} for phase in config.loop.phases],
-        },
+        "tools": [TOOL.write(tool) for tool in shown.tools],
+        "mcp": {"servers": [SERVER.write(server) for server in shown.servers]},
+        "mind": MIND.write(config.mind),
+        "loop": LOOP.write(config.loop),
         "skills": list(config.skills),
     }
+
+
+def with_secrets(config: Config, made: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Config:
+    """The same with others in place of its secrets: what its tools and servers are sent."""
+    tools = (
+        replace(tool, request=replace(tool.request, headers=made(tool.request.headers)) if tool.request else None)
+        for tool in config.tools
+    )
+    servers = (replace(each, headers=made(each.headers), env=made(each.env)) for each in config.servers)
+    return replace(config, tools=tuple(tools), servers=tuple(servers))
 
 
 def _model(given: Given) -> ModelChoice:
@@ -208,9 +198,7 @@ def _model_document(model: ModelChoice) -> dict[str, Any]:
 
 
 def _tool(given: Given, secrets: "_Secrets") -> Tool:
-    fields = given.fields(
-        "name", "description", "inputSchema", "executionType", "visible", "async", "timeout", "execution"
-    )
+    fields = given.fields(*TOOL.types)
     name = fields["name"].text(_KIB)
     if not _TOOL_NAME.fullmatch(name):
         fields["name"].wrong("is not the name of a tool", hint="use up to 64 letters, digits, dashes and underscores")
@@ -244,7 +232,7 @@ def _schema(given: Given) -> Json:
 
 
 def _request(given: Given, secrets: "_Secrets", tool: str) -> Request:
-    fields = given.fields("url", "method", "headers", "body")
+    fields = given.fields(*REQUEST.types)
     if fields["url"].absent:
         fields["url"].refuse("a gateway tool needs one", hint="say where it is called, or make it an external tool")
     url = _url(fields["url"])
@@ -275,7 +263,7 @@ def _url(given: Given) -> str:
 
 
 def _server(given: Given, secrets: "_Secrets") -> ToolServer:
-    fields = given.fields("name", "url", "headers", "command", "env")
+    fields = given.fields(*SERVER.types)
     name = fields["name"].text(_KIB)
     if not _TOOL_NAME.fullmatch(name):
         fields["name"].wrong("is not the name of a server", hint="use up to 64 letters, digits, dashes and underscores")
@@ -294,7 +282,7 @@ def _server(given: Given, secrets: "_Secrets") -> ToolServer:
 
 
 def _mind(given: Given) -> MindRules:
-    fields, usual = given.fields("maxTokens", "minRecentCycles"), MindRules()
+    fields, usual = given.fields(*MIND.types), MindRules()
     tokens, recent = fields["maxTokens"], fields["minRecentCycles"]
     return MindRules(
         max_tokens=usual.max_tokens if tokens.absent else tokens.whole(1_000, _TOKENS),
@@ -304,10 +292,10 @@ def _mind(given: Given) -> MindRules:
 
 def _loop(given: Given, tools: Iterable[str] | None) -> LoopRules:
     """How far a cycle may go. Where servers bring tools of their own, nobody knows yet which there are."""
-    fields, usual = given.fields("maxSteps", "maxTokens", "phases"), LoopRules()
+    fields, usual = given.fields(*LOOP.types), LoopRules()
     phases: list[Phase] = []
     for each in fields["phases"].each(20):
-        phase = each.fields("step", "tools")
+        phase = each.fields(*PHASE.types)
         step = phase["step"].whole(1, 200)
         if phases and step <= phases[-1].step:
             phase["step"].wrong("is not after the phase before", hint="write the phases in order")

@@ -4,7 +4,7 @@ mind, as far as it is in their own words. Their journals stay where they are.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatepost.core import config as configs
@@ -36,14 +36,8 @@ class ResidentRecord:
 
 
 def bare(config: Config) -> Config:
-    """The same without the secrets in it: what its tools and servers are sent."""
-    return replace(
-        config,
-        tools=tuple(
-            replace(tool, request=replace(tool.request, headers={}) if tool.request else None) for tool in config.tools
-        ),
-        servers=tuple(replace(server, headers={}, env={}) for server in config.servers),
-    )
+    """The same without the secrets in it."""
+    return configs.with_secrets(config, lambda _: {})
 
 
 def document(record: ResidentRecord) -> dict[str, Any]:

@@ -124,6 +124,7 @@ _FORMS: Final[Mapping[Any, _Form]] = {
     int: _Form(None, Fields.whole),
     bool: _Form(None, Fields.flag),
     Instant: _Form(rfc3339, Fields.time),
+    Mapping[str, str]: _Form(dict, lambda fields, name: fields.inner(name).document),
     Duration: _Form(short, lambda fields, name: duration(fields.text(name))),
     Priority: _Form(_value, lambda fields, name: Priority.parse(fields.whole(name))),
 }

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from gatepost.core import config, wire
 from gatepost.core.agent import Resident
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Item, Json, Pushed, Sender, Type
+from gatepost.core.event import Event, Item, Json, Pushed, Type
 from gatepost.core.goal import Goal
 from gatepost.core.instants import Instant, instant
 from gatepost.core.mind import Carried, Turn
@@ -34,8 +33,7 @@ trigger: Final = wire.TRIGGER.read
 
 
 def event(document: Document) -> Event:
-    name = document["sender"]
-    sender = Sender(name, document["senderName"], Kind(document["senderType"])) if name else None
+    sender = wire.SENDER.read(document) if document["sender"] else None
     return wire.EVENT.read(document, sender=sender, data=data(document))
 
 

@@ -30,6 +30,7 @@ from gatepost.core.event import (
     Receipt,
     Ref,
     Route,
+    Sender,
     body,
 )
 from gatepost.core.gate import Gate, GateKind, GateWish, Resolution
@@ -49,6 +50,7 @@ Document = dict[str, Any]
 
 REF: Final = Shape(Ref, "type id")
 ROUTE: Final = Shape(Route, "channel sessionId=session")
+SENDER: Final = Shape(Sender, "sender=name senderName=display senderType=kind")
 RECEIPT: Final = Shape(Receipt, "kind owner at")
 EVENT: Final = Shape(
     Event,
@@ -133,14 +135,8 @@ key: Final = KEY.write
 def event(event: Event) -> Document:
     """What happened, whoever it is for."""
     data, extra = _data(event)
-    sender = event.sender
-    document = EVENT.write(event) | {
-        "timestamp": rfc3339(event.created_at),
-        "sender": sender.name if sender else None,
-        "senderName": sender.display if sender else None,
-        "senderType": sender.kind.value if sender else None,
-        "data": data,
-    }
+    sender = SENDER.write(event.sender) if event.sender else dict.fromkeys(SENDER.types)
+    document = EVENT.write(event) | sender | {"timestamp": rfc3339(event.created_at), "data": data}
     return document | ({"extra": extra} if extra else {})
 
 

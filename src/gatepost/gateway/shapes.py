@@ -5,6 +5,7 @@ every answer against these.
 Times are RFC 3339 in UTC. What is absent is null, so that a reader finds every field.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from types import GenericAlias, NoneType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, get_args, get_origin, is_typeddict
@@ -13,7 +14,7 @@ from msgspec import Meta
 
 from gatepost.core import wire
 from gatepost.core.event import Priority
-from gatepost.core.instants import Instant
+from gatepost.core.instants import Duration, Instant
 from gatepost.core.shape import Shape
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-02-18T15:07:00.123456Z"])]
@@ -64,6 +65,8 @@ _TYPES: Final = {
     bool: bool,
     int: Count,
     Instant: Time,
+    Duration: Annotated[str, Meta(examples=["30s"])],
+    Mapping[str, str]: dict[str, str],
     Priority: Annotated[int, Meta(ge=0, le=4)],
 }
 

@@ -1,10 +1,10 @@
 """What answers about residents look like, for the OpenAPI: what they are told to be, their runs and their minds."""
 
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Final, Literal, TypedDict
 
 from msgspec import Meta
 
-from gatepost.core import wire
+from gatepost.core import config, wire
 from gatepost.gateway.shapes import Count, Time, described, list_of, noun, page_of
 
 RunStatus = Literal["running", "waiting_tool", "completed", "skipped", "failed", "cancelled"]
@@ -21,67 +21,26 @@ class Model(TypedDict):
     fallback: str | None
 
 
-class ToolRequest(TypedDict):
-    url: str
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-    headers: Secrets
-    body: Any
-
-
-Tool = TypedDict(  # one of its names is a word of Python
-    "Tool",
-    {
-        "name": str,
-        "description": str,
-        "inputSchema": Any,
-        "executionType": Literal["gateway", "external", "space", "internal"],
-        "visible": bool,
-        "async": bool,
-        "timeout": Annotated[str, Meta(examples=["30s"])],
-        "execution": ToolRequest | None,
-    },
+ToolRequest = noun(
+    "ToolRequest", config.REQUEST, method=Literal["GET", "POST", "PUT", "PATCH", "DELETE"], headers=Secrets
 )
-
-
-class ToolServer(TypedDict):
-    name: str
-    url: str | None
-    headers: Secrets
-    command: list[str]
-    env: Secrets
-
-
-class Mcp(TypedDict):
-    servers: list[ToolServer]
-
-
-class MindRules(TypedDict):
-    maxTokens: int
-    minRecentCycles: int
-
-
-class Phase(TypedDict):
-    step: int
-    tools: list[str]
-
-
-class LoopRules(TypedDict):
-    maxSteps: int
-    maxTokens: int
-    phases: list[Phase]
-
-
-class Config(TypedDict):
-    model: Model
-    description: str
-    instructions: str
-    tools: list[Tool]
-    mcp: Mcp
-    mind: MindRules
-    loop: LoopRules
-    skills: list[str]
-
-
+Tool = noun("Tool", config.TOOL, execution=ToolRequest | None)
+ToolServer = noun("ToolServer", config.SERVER, headers=Secrets, env=Secrets)
+Mcp = noun("Mcp", servers=list_of(ToolServer))
+MindRules = noun("MindRules", config.MIND)
+Phase = noun("Phase", config.PHASE)
+LoopRules = noun("LoopRules", config.LOOP, phases=list_of(Phase))
+Config = noun(
+    "Config",
+    model=Model,
+    description=str,
+    instructions=str,
+    tools=list_of(Tool),
+    mcp=Mcp,
+    mind=MindRules,
+    loop=LoopRules,
+    skills=list[str],
+)
 Agent = noun(
     "Agent",
     wire.ENTITY,

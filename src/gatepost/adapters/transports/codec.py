@@ -17,10 +17,8 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any, Final
 
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Priority, Ref, Route, Sender, Trust, Type
+from gatepost.core.event import Event
 from gatepost.core.frame import Frame
-from gatepost.core.instants import instant
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError
 from gatepost.ports.transport import Signal
@@ -28,6 +26,8 @@ from gatepost.ports.transport import Signal
 #: rings of one entry: with the longest names still under 8,000 bytes, which is what PostgreSQL takes
 _TOGETHER: Final = 64
 
+#: what an event need not have
+_ABSENT: Final = dict.fromkeys(("sender", "subject", "dedupKey", "expiresAt", "ref", "route"))
 _UNWRITABLE: Final = (TypeError, ValueError, RecursionError, GatepostError)
 _UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError)
 
@@ -84,8 +84,10 @@ def document(event: Event) -> dict[str, Any] | None:
 
 def event(document: dict[str, Any]) -> Event | None:
     """Read an event that was written with `document`, or nothing if it is not one."""
+    from gatepost.core import unwire  # late: it knows every noun
+
     try:
-        return _event(document)
+        return unwire.event(_ABSENT | document)
     except _UNREADABLE:
         return None
 
@@ -133,30 +135,6 @@ def _signals(entry: dict[str, Any]) -> list[Signal]:
     carried = event(entry["event"]) if "event" in entry else None
     cause, wakes = _str(entry["cause"]), bool(entry["wakes"])
     return [Ring(_str(name), cause, carried, wakes) for name in entry["to"]]
-
-
-def _event(document: dict[str, Any]) -> Event:
-    from gatepost.core import unwire  # late: it knows every noun
-
-    sender, ref, route, expires = (document.get(name) for name in ("sender", "ref", "route", "expiresAt"))
-    return Event(
-        id=_str(document["eventId"]),
-        type=Type(document["type"]),
-        source=_str(document["source"]),
-        sender=Sender(_str(sender), _str(document["senderName"]), Kind(document["senderType"])) if sender else None,
-        subject=document.get("subject"),
-        content=_str(document["content"]),
-        data=unwire.data(document),
-        priority=Priority(document["priority"]),
-        key=document.get("dedupKey"),
-        created_at=instant(document["createdAt"]),
-        expires_at=instant(expires) if expires else None,
-        ref=Ref(_str(ref["type"]), _str(ref["id"])) if ref else None,
-        route=Route(_str(route["channel"]), _str(route["sessionId"])) if route else None,
-        hops=int(document["hops"]),
-        trust=Trust(document["trust"]),
-        wakes=bool(document["wakes"]),
-    )
 
 
 def _str(value: Any) -> str:
