@@ -38,11 +38,22 @@ def uses() -> Iterator[Use]:
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=ast.Attribute(attr="one" | "all" | "run"), args=[ast.Constant(str(name))]):
-                    if NAME.fullmatch(name) and all(keyword.arg for keyword in node.keywords):
-                        given = frozenset(str(keyword.arg) for keyword in node.keywords)
-                        yield Use(name, f"{path.name}:{node.lineno}", given)
+                    names = [given(keyword) for keyword in node.keywords]
+                    if NAME.fullmatch(name) and None not in names:
+                        yield Use(name, f"{path.name}:{node.lineno}", frozenset().union(*filter(None, names)))
                 case ast.Constant(str(name)) if NAME.fullmatch(name) and name.partition("/")[0] in folders:
                     yield Use(name, f"{path.name}:{node.lineno}")
+
+
+def given(keyword: ast.keyword) -> frozenset[str] | None:
+    """The names that a statement is given by `name=...`, or by `**columns(noun, "name ...")`; None by anything else."""
+    match keyword:
+        case ast.keyword(arg=str(name)):
+            return frozenset([name])
+        case ast.keyword(value=ast.Call(func=ast.Name("columns"), args=[_, ast.Constant(str(names))])):
+            return frozenset(names.split())
+        case _:
+            return None
 
 
 USES = list(uses())

@@ -8,21 +8,13 @@ from gatepost.core.instants import Instant
 from gatepost.core.mind import Call
 from gatepost.core.run import CallStatus, OpenCall
 from gatepost.ports.store import Reader, Row, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _CALL: Final = Columns(OpenCall, "id run agent tool arguments status result created_at expires_at ended_at")
 
 
 def insert(work: Work, run: int, call: Call, expires_at: Instant) -> None:
-    work.run(
-        "calls/insert",
-        id=call.id,
-        run=run,
-        tool=call.tool,
-        arguments=call.arguments,
-        now=work.now,
-        expires_at=expires_at,
-    )
+    work.run("calls/insert", **columns(call, "id tool arguments"), run=run, now=work.now, expires_at=expires_at)
 
 
 def read(reader: Reader, id: str) -> tuple[OpenCall, int] | None:

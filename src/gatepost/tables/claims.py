@@ -6,7 +6,7 @@ from gatepost.core.claim import Claim
 from gatepost.core.event import Receipt
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _claim: Final = Columns(Claim, "number id recipient kind owner fence taken_at deadline ended_at outcome").read
 
@@ -24,14 +24,7 @@ def lock(work: Work, recipient: int) -> tuple[int, int]:
 
 def insert(work: Work, claim: Claim, recipient: int) -> int:
     row = work.one(
-        "claims/insert",
-        id=claim.id,
-        recipient=recipient,
-        kind=claim.kind,
-        owner=claim.owner,
-        fence=claim.fence,
-        now=claim.taken_at,
-        deadline=claim.deadline,
+        "claims/insert", **columns(claim, "id kind owner fence deadline"), recipient=recipient, now=claim.taken_at
     )
     assert row is not None
     return int(row[0])

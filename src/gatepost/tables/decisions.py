@@ -8,7 +8,7 @@ from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Priority, Ref
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
 
@@ -16,21 +16,14 @@ _ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
 def insert(work: Work, decision: Decision, *, gate: int, asker: int) -> int:
     row = work.one(
         "decisions/insert",
-        id=decision.id,
+        **columns(decision, "id question free_text context context_hash session iteration guidance"),
         gate=gate,
         asker=asker,
-        question=decision.question,
         options=_written(decision.options),
-        free_text=decision.free_text,
         urgency=decision.urgency.value,
         default_option=decision.default,
-        context=decision.context,
-        context_hash=decision.context_hash,
         ref_type=decision.ref.type if decision.ref else None,
         ref_id=decision.ref.id if decision.ref else None,
-        session=decision.session,
-        iteration=decision.iteration,
-        guidance=decision.guidance,
         now=decision.created_at,
     )
     assert row is not None
@@ -46,18 +39,12 @@ def revise(work: Work, decision: Decision) -> None:
     """Write the question of the next round over that of the last."""
     work.run(
         "decisions/revise",
-        number=decision.number,
-        question=decision.question,
+        **columns(decision, "number question free_text context context_hash iteration guidance"),
         options=_written(decision.options),
-        free_text=decision.free_text,
         urgency=decision.urgency.value,
         default_option=decision.default,
-        context=decision.context,
-        context_hash=decision.context_hash,
         ref_type=decision.ref.type if decision.ref else None,
         ref_id=decision.ref.id if decision.ref else None,
-        iteration=decision.iteration,
-        guidance=decision.guidance,
     )
 
 

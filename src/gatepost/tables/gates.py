@@ -9,7 +9,7 @@ from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.core.limits import PAUSE
 from gatepost.ports.store import Reader, Row, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _GATE: Final = Columns(
     Gate,
@@ -33,20 +33,13 @@ def insert(
 ) -> int:
     row = work.one(
         "gates/insert",
-        id=gate.id,
-        name=gate.name,
-        kind=gate.kind,
+        **columns(gate, "id name kind awaits instruction deadline at_deadline fail"),
         owner=owner,
         made_by=made_by,
-        awaits=gate.awaits,
         awaited=awaited,
         event_type=event_type,
         event_source=event_source,
         since=since,
-        instruction=gate.instruction,
-        deadline=gate.deadline,
-        at_deadline=gate.at_deadline,
-        fail=gate.fail,
         look_at=look_at,
         hops=hops,
         now=gate.created_at,

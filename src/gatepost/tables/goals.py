@@ -4,32 +4,17 @@ from typing import Final
 
 from gatepost.core.goal import Goal, Status
 from gatepost.ports.store import Reader, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _goal: Final = Columns(Goal, "number id description status priority created_at updated_at").read
 
 
 def insert(work: Work, entity: int, goal: Goal) -> None:
-    work.run(
-        "goals/insert",
-        id=goal.id,
-        entity=entity,
-        description=goal.description,
-        status=goal.status,
-        priority=goal.priority,
-        now=goal.created_at,
-    )
+    work.run("goals/insert", **columns(goal, "id description status priority"), entity=entity, now=goal.created_at)
 
 
 def change(work: Work, goal: Goal) -> None:
-    work.run(
-        "goals/change",
-        number=goal.number,
-        description=goal.description,
-        status=goal.status,
-        priority=goal.priority,
-        now=goal.updated_at,
-    )
+    work.run("goals/change", **columns(goal, "number description status priority"), now=goal.updated_at)
 
 
 def read(reader: Reader, entity: int, id: str) -> Goal | None:

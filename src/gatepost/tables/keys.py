@@ -5,7 +5,7 @@ from typing import Final
 from gatepost.core import key
 from gatepost.core.key import Key
 from gatepost.ports.store import Reader, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _key: Final = Columns(Key, "number id prefix kind entity trigger name created_at revoked_at").read
 
@@ -13,15 +13,7 @@ _key: Final = Columns(Key, "number id prefix kind entity trigger name created_at
 def insert(work: Work, made: Key, *, hash: str, entity: int | None) -> bool:
     """Say whether it is new."""
     row = work.one(
-        "keys/insert",
-        id=made.id,
-        prefix=made.prefix,
-        hash=hash,
-        kind=made.kind,
-        entity=entity,
-        trigger=made.trigger,
-        name=made.name,
-        now=made.created_at,
+        "keys/insert", **columns(made, "id prefix kind trigger name"), hash=hash, entity=entity, now=made.created_at
     )
     return row is not None
 

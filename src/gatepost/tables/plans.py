@@ -7,7 +7,7 @@ from gatepost.core.instants import Instant
 from gatepost.core.plan import Plan, Status
 from gatepost.ports.store import Reader, Work
 from gatepost.tables.events import zip_columns
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _plan: Final = Columns(
     Plan,
@@ -21,16 +21,9 @@ _ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hop
 def insert(work: Work, plan: Plan, owner: int, gate: int | None) -> int:
     row = work.one(
         "plans/insert",
-        id=plan.id,
+        **columns(plan, "id name instruction cron zone catch_up next_at hops"),
         owner=owner,
-        name=plan.name,
-        instruction=plan.instruction,
-        cron=plan.cron,
-        zone=plan.zone,
-        catch_up=plan.catch_up,
-        next_at=plan.next_at,
         gate=gate,
-        hops=plan.hops,
         now=plan.created_at,
     )
     assert row is not None
@@ -56,17 +49,8 @@ def change(work: Work, plan: Plan, gate: int | None) -> None:
     """Write what may be wished of a plan; what it has fired stays."""
     work.run(
         "plans/change",
-        number=plan.number,
-        name=plan.name,
-        instruction=plan.instruction,
-        cron=plan.cron,
-        zone=plan.zone,
-        catch_up=plan.catch_up,
-        status=plan.status,
-        next_at=plan.next_at,
+        **columns(plan, "number name instruction cron zone catch_up status next_at hops ended_at"),
         gate=gate,
-        hops=plan.hops,
-        ended_at=plan.ended_at,
     )
 
 

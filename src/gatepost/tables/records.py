@@ -13,7 +13,7 @@ from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MemberRecor
 from gatepost.core.space import Space
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, columns
 
 _KEY: Final = Columns(Key, "id prefix kind entity trigger name created_at revoked_at")
 _ITEM: Final = Columns(ItemRecord, "recipient event state key expires_at wakes attempts seen_at ended_at")
@@ -131,21 +131,9 @@ def restore_plan(work: Work, plan: Plan, owner: int, gate: int | None) -> bool:
     """Say whether it is new."""
     stored = work.run(
         "plans/restore",
-        id=plan.id,
+        **columns(plan, "id name instruction cron zone catch_up status next_at hops last_at fired created_at ended_at"),
         owner=owner,
-        name=plan.name,
-        instruction=plan.instruction,
-        cron=plan.cron,
-        zone=plan.zone,
-        catch_up=plan.catch_up,
-        status=plan.status,
-        next_at=plan.next_at,
         gate=gate,
-        hops=plan.hops,
-        last_at=plan.last_at,
-        fired=plan.fired,
-        created_at=plan.created_at,
-        ended_at=plan.ended_at,
     )
     return stored == 1
 
@@ -155,13 +143,9 @@ def restore_trigger(work: Work, record: TriggerRecord, owner: int | None) -> boo
     trigger = record.trigger
     stored = work.run(
         "triggers/insert",
+        **columns(trigger, "name provider scheme target prompt"),
         id=work.id("trg"),
-        name=trigger.name,
-        provider=trigger.provider.value,
-        scheme=trigger.scheme.value,
         secret=record.secret,
-        target=trigger.target,
-        prompt=trigger.prompt,
         owner=owner,
         active=trigger.active and record.secret is not None,
         now=trigger.created_at,
@@ -174,15 +158,9 @@ def restore_key(work: Work, record: KeyRecord, entity: int | None) -> bool:
     key = record.key
     stored = work.run(
         "keys/restore",
-        id=key.id,
-        prefix=key.prefix,
+        **columns(key, "id prefix kind trigger name created_at revoked_at"),
         hash=record.hash,
-        kind=key.kind,
         entity=entity,
-        trigger=key.trigger,
-        name=key.name,
-        created_at=key.created_at,
-        revoked_at=key.revoked_at,
     )
     return stored == 1
 

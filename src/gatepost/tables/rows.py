@@ -1,4 +1,4 @@
-"""Rows as nouns: the columns of a statement, in their order, are attributes of a noun."""
+"""Rows as nouns, and nouns as rows: columns are attributes of a noun."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -20,6 +20,11 @@ class Columns(Generic[N]):
             name: value if make is None else make(value) for (name, make), value in zip(self._columns, row, strict=True)
         }
         return self._noun(**(found | more))
+
+
+def columns(noun: object, names: str) -> dict[str, Any]:
+    """What a noun has in these columns, to be given to a statement."""
+    return {name: getattr(noun, name) for name in names.split()}
 
 
 def _made(kind: Any) -> Callable[[Any], Any] | None:
