@@ -59,9 +59,6 @@ class Fields:
     def time(self, name: str) -> Instant:
         return instant(self.text(name))
 
-    def time_or_none(self, name: str) -> Instant | None:
-        return None if self.value(name) is None else self.time(name)
-
     def inner(self, name: str) -> "Fields":
         value = self.value(name)
         if value is None:

@@ -14,7 +14,8 @@ from gatepost.core import memory as memories
 from gatepost.core.agent import Config
 from gatepost.core.fields import Fields
 from gatepost.core.goal import Goal
-from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.instants import Instant
+from gatepost.core.shape import Shape
 from gatepost.errors import Invalid
 
 _MOST_SUMMARIES: Final = 10_000
@@ -40,32 +41,25 @@ def bare(config: Config) -> Config:
     return configs.with_secrets(config, lambda _: {})
 
 
+_RESIDENT: Final = Shape(ResidentRecord, "name pausedAt memories summaries dropped")
+
+
 def document(record: ResidentRecord) -> dict[str, Any]:
-    return {
-        "name": record.name,
-        "config": configs.document(record.config),
-        "pausedAt": rfc3339(record.paused_at) if record.paused_at is not None else None,
-        "memories": dict(record.memories),
-        "goals": [wire.goal(goal) for goal in record.goals],
-        "summaries": list(record.summaries),
-        "dropped": record.dropped,
-    }
+    goals = [wire.goal(goal) for goal in record.goals]
+    return _RESIDENT.write(record) | {"config": configs.document(record.config), "goals": goals}
 
 
 def read(fields: Fields) -> ResidentRecord:
     remembered = Fields({}) if fields.value("memories") is None else fields.inner("memories")
-    summaries = fields.texts("summaries")
-    if len(summaries) > _MOST_SUMMARIES:
-        raise Invalid(f"{len(summaries)} summaries are too many", hint=f"at most {_MOST_SUMMARIES} are taken")
-    return ResidentRecord(
-        name=fields.text("name"),
+    record = _RESIDENT.of(
+        fields,
         config=configs.parse(fields.value("config")),
-        paused_at=fields.time_or_none("pausedAt"),
         memories={memories.key(key): memories.value(remembered.text(key)) for key in remembered.document},
         goals=tuple(map(_goal, fields.inners("goals"))),
-        summaries=tuple(summaries),
-        dropped=fields.whole("dropped"),
     )
+    if (many := len(record.summaries)) > _MOST_SUMMARIES:
+        raise Invalid(f"{many} summaries are too many", hint=f"at most {_MOST_SUMMARIES} are taken")
+    return record
 
 
 def _goal(fields: Fields) -> Goal:

@@ -3,13 +3,13 @@ The other way round: nouns from what `wire` wrote, for those who are at the othe
 an entity's number, is 0; and what was read here is written by `wire` as it was.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from gatepost.core import config, wire
 from gatepost.core.agent import Resident
 from gatepost.core.event import Event, Item, Json, Pushed, Type
 from gatepost.core.goal import Goal
-from gatepost.core.instants import Instant, instant
+from gatepost.core.instants import instant
 from gatepost.core.mind import Carried, Turn
 from gatepost.core.run import Step
 from gatepost.core.wire import Document
@@ -57,18 +57,8 @@ def resident(document: Document) -> Resident | None:
         return None
     if document["config"] is None:
         raise Refused(f"the configuration of {document['name']!r} is not for you")
-    return Resident(
-        number=0,
-        name=document["name"],
-        display=document["displayName"],
-        config=config.parse(document["config"], masked=True),
-        version=document["version"],
-        paused_at=_instant(document["pausedAt"]),
-        cycles=document["cycles"],
-        tokens=document["mindTokens"],
-        failures=document["failures"],
-        rest_until=_instant(document["restUntil"]),
-    )
+    told = config.parse(document["config"], masked=True)
+    return wire.RESIDENT.read(document, name=document["name"], display=document["displayName"], config=told)
 
 
 def step(document: Document) -> Step:
@@ -102,7 +92,3 @@ def data(document: Document) -> Json:
     if document["type"] == Type.PLAN and "dueAt" in extra:
         extra = extra | {"dueAt": instant(extra["dueAt"])}
     return document["data"] | extra
-
-
-def _instant(value: Any) -> Instant | None:
-    return instant(value) if value is not None else None

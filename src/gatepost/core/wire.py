@@ -13,7 +13,7 @@ from typing import Any, Final, assert_never
 from gatepost.core import config
 from gatepost.core import decision as decisions
 from gatepost.core.account import Account
-from gatepost.core.agent import Resident
+from gatepost.core.agent import Config, Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
@@ -62,6 +62,8 @@ EVENT: Final = Shape(
 STANDING: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT)
 DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
 ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
+RESIDENT: Final = Shape(Resident, "version pausedAt cycles mindTokens=tokens failures restUntil", number=0)
+_NO_RESIDENT: Final = Resident(number=0, name="", display="", config=Config(), version=0)
 SESSION: Final = Shape(GuestSession, "id=session agent host state=doing hops startedAt seenAt")
 RUN: Final = Shape(
     Run,
@@ -165,17 +167,13 @@ def pushed(pushed: Pushed) -> Document:
 
 def agent(entity: Entity, resident: Resident | None, *, whole: bool = True) -> Document:
     """An agent, and what it is told to be if it lives here; that is for itself and the administrator (`whole`)."""
-    return ENTITY.write(entity) | {
+    told = resident or _NO_RESIDENT
+    more: Document = {
         "resident": resident is not None,
-        "paused": resident is not None and resident.paused_at is not None,
-        "pausedAt": _time(resident.paused_at) if resident else None,
-        "cycles": resident.cycles if resident else 0,
-        "mindTokens": resident.tokens if resident else 0,
-        "failures": resident.failures if resident else 0,
-        "restUntil": _time(resident.rest_until) if resident else None,
-        "version": resident.version if resident else 0,
-        "config": config.document(resident.config, masked=True) if resident and whole else None,
+        "paused": told.paused_at is not None,
+        "config": config.document(told.config, masked=True) if resident and whole else None,
     }
+    return ENTITY.write(entity) | RESIDENT.write(told) | more
 
 
 def run(run: Run) -> Document:
@@ -289,7 +287,3 @@ def _data(event: Event) -> tuple[Json, Document]:
         case _:
             return event.data, {}
     return data, {name: value for name, value in given.items() if name not in data}
-
-
-def _time(instant: Instant | None) -> str | None:
-    return rfc3339(instant) if instant is not None else None

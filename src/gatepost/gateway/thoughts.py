@@ -44,13 +44,11 @@ Config = noun(
 Agent = noun(
     "Agent",
     wire.ENTITY,
+    wire.RESIDENT,
     about="An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none.",
     resident=bool,
     paused=bool,
-    pausedAt=Time | None,
-    restUntil=Time | None,
     config=Config | None,
-    **dict.fromkeys(("cycles", "mindTokens", "failures", "version"), Count),
 )
 AgentPage = page_of(Agent)
 Run = noun("Run", wire.RUN, durationMs=int | None)
