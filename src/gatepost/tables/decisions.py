@@ -5,11 +5,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.core.decision import Answer, Decision, Option
-from gatepost.core.event import Priority, Ref
+from gatepost.core.event import Ref
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Columns, columns, grouped
 
+_DECISION: Final = Columns(
+    Decision,
+    "number id gate asker question options free_text urgency default deadline context context_hash"
+    " session iteration guidance created_at",
+)
 _ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
 
 
@@ -110,37 +115,20 @@ def _written(options: Sequence[Option]) -> str:
 
 def _decisions(reader: Reader, rows: Sequence[Row]) -> list[Decision]:
     numbers = [row[0] for row in rows]
-    asked: dict[int, tuple[str, ...]] = {}
-    answers: dict[int, tuple[Answer, ...]] = {}
-    if numbers:
-        for decision, name in reader.all("asked/of_decisions", decisions=numbers):
-            asked[decision] = (*asked.get(decision, ()), name)
-        for row in reader.all("answers/of_decisions", decisions=numbers):
-            answers[row[0]] = (*answers.get(row[0], ()), _ANSWER.read(row[1:]))
+    if not numbers:
+        return []
+    asked = grouped(reader.all("asked/of_decisions", decisions=numbers))
+    given = reader.all("answers/of_decisions", decisions=numbers)
+    answers = grouped((row[0], _ANSWER.read(row[1:])) for row in given)
     return [_decision(row, asked.get(row[0], ()), answers.get(row[0], ())) for row in rows]
 
 
 def _decision(row: Row, asked: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:
-    number, id, gate, asker, question, options, free_text, urgency, default = row[:9]
-    deadline, context, context_hash, ref_type, ref_id, session, iteration, guidance, created_at = row[9:]
-    return Decision(
-        id=id,
-        gate=gate,
-        asker=asker,
-        asked=asked,
-        question=question,
-        options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(options)),
-        free_text=bool(free_text),
-        urgency=Priority(urgency),
-        default=default,
-        deadline=deadline,
-        context=context,
-        context_hash=context_hash,
+    ref_type, ref_id = row[12:14]
+    return _DECISION.read(
+        (*row[:12], *row[14:]),
+        options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(row[5])),
         ref=Ref(ref_type, ref_id) if ref_type is not None else None,
-        session=session,
-        iteration=iteration,
-        guidance=guidance,
-        created_at=created_at,
+        asked=asked,
         answers=answers,
-        number=number,
     )

@@ -6,7 +6,7 @@ from typing import Final
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Columns, grouped
 
 _entity: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
 
@@ -41,10 +41,7 @@ def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, 
 
 
 def aliases_of(reader: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    found: dict[int, tuple[str, ...]] = {}
-    for entity, alias in reader.all("names/aliases", entities=list(entities)):
-        found[entity] = (*found.get(entity, ()), alias)
-    return found
+    return grouped(reader.all("names/aliases", entities=list(entities)))
 
 
 def like(reader: Reader, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.core.limits import PAUSE
 from gatepost.ports.store import Reader, Row, Work
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Columns, columns, grouped
 
 _GATE: Final = Columns(
     Gate,
@@ -170,10 +170,7 @@ def reap(work: Work, before: Instant, most: int) -> int:
 
 
 def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
-    waiters: dict[int, tuple[str, ...]] = {}
-    if rows:
-        for gate, name in reader.all("waiters/of_gates", gates=[row[0] for row in rows]):
-            waiters[gate] = (*waiters.get(gate, ()), name)
+    waiters = grouped(reader.all("waiters/of_gates", gates=[row[0] for row in rows])) if rows else {}
     return [_gate(row, waiters.get(row[0], ())) for row in rows]
 
 

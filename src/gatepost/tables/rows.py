@@ -1,6 +1,6 @@
 """Rows as nouns, and nouns as rows: columns are attributes of a noun."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +20,14 @@ class Columns(Generic[N]):
             name: value if make is None else make(value) for (name, make), value in zip(self._columns, row, strict=True)
         }
         return self._noun(**(found | more))
+
+
+def grouped(rows: Iterable[Row]) -> dict[int, tuple[Any, ...]]:
+    """What is in the second of two columns, by what is in the first."""
+    found: dict[int, list[Any]] = {}
+    for key, value in rows:
+        found.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
 
 
 def columns(noun: object, names: str) -> dict[str, Any]:

@@ -1,23 +1,14 @@
 """The accounts of inboxes."""
 
+from typing import Final
+
 from gatepost.core.account import Account
 from gatepost.ports.store import Reader
+
+_COUNTS: Final = ("accepted", "pending", "claimed", "delivered", "expired", "dead", "discarded")
 
 
 def accounts(reader: Reader, recipient: int | None = None) -> list[Account]:
     """The accounts of one recipient, or of all, as of one moment."""
-    return [
-        Account(
-            name=name,
-            accepted=int(accepted),
-            pending=int(pending),
-            claimed=int(claimed),
-            delivered=int(delivered),
-            expired=int(expired),
-            dead=int(dead),
-            discarded=int(discarded),
-        )
-        for name, accepted, pending, claimed, delivered, expired, dead, discarded in reader.all(
-            "tallies/accounts", recipient=recipient
-        )
-    ]
+    rows = reader.all("tallies/accounts", recipient=recipient)
+    return [Account(name=name, **dict(zip(_COUNTS, map(int, counts), strict=True))) for name, *counts in rows]
