@@ -75,7 +75,8 @@ def document(text: str) -> dict[str, Any]:
     except Malformed as error:
         raise Malformed(error.message, hint=_AS_OBJECT) from None
     try:
-        json.dumps(found, ensure_ascii=False).encode()
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT) from None
     if not isinstance(found, dict):
