@@ -77,7 +77,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
     house.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
     house.store.call(spaces.post, "tea", sender="ann", content="How are you?")
     thought = 0
-    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.stirring, name)]:
+    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.looked_at, name)[1]]:
         taken = house.store.call(cycle.take, awake[0], "here")
         assert taken is not None
         await think(able, taken)

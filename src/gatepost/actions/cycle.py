@@ -85,9 +85,10 @@ class Acted:
     waiting: list[Item] | None = None
 
 
-def stirring(reader: Reader, name: str, *, looking: bool = False) -> bool:
-    """Whether an agent lives here and has something to think about now."""
-    return agents.stirring(reader, directory.find(reader, name).number, looking=looking)
+def looked_at(reader: Reader, name: str, *, looking: bool = False) -> tuple[Resident | None, bool]:
+    """An agent, if it lives here, and whether it has something to think about now."""
+    resident = agents.read(reader, directory.find(reader, name).number)
+    return resident, resident is not None and agents.stirring(reader, resident.number, looking=looking)
 
 
 def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
