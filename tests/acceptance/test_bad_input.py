@@ -31,7 +31,7 @@ PUSHES = [
     (["--bead", "analyst", "x"], "nobody has the alias 'analyst'", ""),
     (["x"], "no address is given, and no current agent is set", "give --to NAME, or set GATEPOST_AGENT"),
     (["--to", "", "x"], "--to is empty", "leave it out, or say who"),
-    (["--bead", "", "x"], "--bead is empty", ""),
+    (["--bead", "", "x"], "--bead is empty", "leave it out, or say which"),
     (["--to", "analyst", "--as", "", "x"], "--as is empty", ""),
     (["--to", "analyst", "--broadcast", "x"], "give only one of --to, --bead, --session and --broadcast", ""),
     (["--to", "analyst", "--as", "nobody", "x"], "nobody is called 'nobody'", ""),
@@ -162,6 +162,30 @@ OTHERS = [
     (["import", "missing.jsonl"], 3, "'missing.jsonl' cannot be read: No such file or directory"),
     (["nonsense"], 2, "no such command 'nonsense'"),
 ]
+
+
+#: what is to be said instead of an empty word
+EMPTY = {
+    "which": [
+        ["agent", "add", "x", "--model", ""],
+        ["agent", "set", "analyst", "--model", " "],
+        ["inbox", "drain", "--to", "analyst", "--session", ""],
+        ["space", "create", "Q4", "--id", ""],
+        ["key", "create", "--trigger", ""],
+        ["decision", "ask", "Ship?", "--text", "--as", "analyst", "--default", ""],
+    ],
+    "what": [["gate", "add", "ci", "--owner", "analyst", "--awaits", ""]],
+    "who": [["inbox", "list", "--to", ""], ["key", "create", "--agent", ""]],
+}
+
+
+@pytest.mark.parametrize(("asked", "words"), [(asked, words) for asked, each in EMPTY.items() for words in each])
+def test_an_empty_word(office: Office, asked: str, words: list[str]) -> None:
+    ended = office(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.endswith(" is empty")
+    assert ended.err.endswith(f"hint: leave it out, or say {asked}\n")
+    assert stored(office) == 0
 
 
 @pytest.mark.parametrize(("words", "code", "message"), OTHERS)
