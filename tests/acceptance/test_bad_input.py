@@ -175,6 +175,7 @@ EMPTY = {
         ["decision", "ask", "Ship?", "--text", "--as", "analyst", "--default", ""],
     ],
     "what": [["gate", "add", "ci", "--owner", "analyst", "--awaits", ""]],
+    "where": [["up", "--host", ""]],
     "who": [["inbox", "list", "--to", ""], ["key", "create", "--agent", ""]],
 }
 
