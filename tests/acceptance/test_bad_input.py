@@ -281,6 +281,43 @@ class TestTheStore:
         assert gatepost("agent", "list", GATEPOST_STORE=url).code == code
 
 
+class TestTheWorkingDirectory:
+    """It was removed while a shell was in it."""
+
+    @pytest.fixture(autouse=True)
+    def gone(self, office: Office) -> None:
+        (office.here / "gone").mkdir()
+        os.chdir(office.here / "gone")
+        (office.here / "gone").rmdir()
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["init"],
+            ["hooks", "status"],
+            ["hooks", "install"],
+            ["hooks", "uninstall", "--host", "codex", "--file", "hooks.json"],
+            ["agent", "list"],
+        ],
+    )
+    def test_is_needed_and_gone(self, office: Office, words: list[str]) -> None:
+        ended = office(*words, GATEPOST_HOME="")
+        assert (ended.code, ended.out) == (3, "")
+        assert ended.error.startswith("the working directory is gone")
+        assert "hint: go to a folder that is there" in ended.err
+
+    @pytest.mark.parametrize("words", [["gate", "status"], ["gate", "check"], ["hooks", "status"]])
+    def test_is_needed_though_the_home_is_known(self, office: Office, words: list[str]) -> None:
+        session = ["--session", "s-1"] if words[0] == "gate" else []
+        ended = office(*words, *session)
+        assert (ended.code, ended.error) == (3, "the working directory is gone")
+        assert ended.err.endswith("hint: go to a folder that is there\n")
+
+    def test_is_not_needed_to_make_a_home_that_is_named(self, office: Office, tmp_path: Path) -> None:
+        office.done("init", GATEPOST_HOME=str(tmp_path / "named"))
+        assert (tmp_path / "named" / "gatepost.db").exists()
+
+
 class TestTheHome:
     def test_is_a_file(self, gatepost: Office) -> None:
         gatepost.home.touch()
