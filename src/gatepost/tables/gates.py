@@ -21,7 +21,6 @@ def insert(
     event_source: str | None = None,
     since: int | None = None,
     look_at: Instant | None = None,
-    hops: int = 0,
 ) -> int:
     row = work.one(
         "gates/insert",
@@ -40,7 +39,8 @@ def insert(
         at_deadline=gate.at_deadline,
         fail=gate.fail,
         look_at=look_at,
-        hops=hops,
+        hops=gate.hops,
+        hops_at=gate.hops_at,
         now=gate.created_at,
     )
     assert row is not None
@@ -178,7 +178,7 @@ def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
 
 def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
     number, id, name, kind, owner, made_by, awaits, instruction, deadline = row[:9]
-    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at = row[9:]
+    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at, hops, hops_at = row[9:]
     return Gate(
         id=id,
         name=name,
@@ -195,5 +195,7 @@ def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
         escalated_at=escalated_at,
         created_at=created_at,
         resolution=Resolution(ending=Ending(ending), reason=reason, by=by, at=ended_at) if ending else None,
+        hops=hops,
+        hops_at=hops_at,
         number=number,
     )
