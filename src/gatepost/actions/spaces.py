@@ -111,8 +111,9 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Say something in a space, and tell every other agent in it."""
-    found, speaker = _taken(work, id, by=1), directory.find_live(work, sender)
-    _member(work, found, speaker)
+    found, speaker = _taken(work, id, by=1, archived=True), directory.find_live(work, sender)
+    _member(work, found, speaker)  # first: what has become of a space is for its members to know
+    _open(found)
     if not content and data is None:
         raise Invalid("a message needs content")
     message = Message(
@@ -186,13 +187,18 @@ def unread(reader: Reader, entity: str) -> dict[str, int]:
 
 
 def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False) -> Space:
-    """Take a space until the commit; an archived one only where that does no harm."""
+    """Take a space until the commit; an archived one only where that does no harm, or is asked about later."""
     found = spaces.take(work, rules.check(id), by=by)
     if found is None:
         raise _unknown(id)
-    if found.archived_at is not None and not archived:
-        raise Conflict(f"the space {found.id!r} is archived: it can only be read")
+    if not archived:
+        _open(found)
     return found
+
+
+def _open(space: Space) -> None:
+    if space.archived_at is not None:
+        raise Conflict(f"the space {space.id!r} is archived: it can only be read")
 
 
 def _member(reader: Reader, space: Space, entity: Entity) -> Member:

@@ -69,7 +69,7 @@ def ask(
     """
     configuration = settings.load()
     asker = words.given(who, "--as") or (None if session else here.current(configuration))
-    if asker is None and words.given(session, "--session") is None:
+    if asker is None and words.given(session, "--session", "which") is None:
         raise Invalid("who asks?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     length = _length(most, wait=wait)
     question = Question(
@@ -78,7 +78,7 @@ def ask(
         free_text=free_text,
         of=tuple(of or ()),
         urgency=Priority.parse(urgency),
-        default=words.given(default, "--default"),
+        default=words.given(default, "--default", "which"),
         deadline=instants.instant(until) if until is not None else None,
         within=instants.duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
@@ -120,7 +120,7 @@ def revise(
         options=tuple(map(_option, option or ())),
         free_text=free_text,
         urgency=Priority.parse(urgency),
-        default=words.given(default, "--default"),
+        default=words.given(default, "--default", "which"),
         deadline=instants.instant(until) if until is not None else None,
         within=instants.duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
@@ -157,11 +157,11 @@ def answer(
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
     """
     reply = Reply(
-        option=words.given(option, "OPTION"),
+        option=words.given(option, "OPTION", "which"),
         text=words.content(text, LARGEST) if text is not None else None,
         again=again,
         reject=reject,
-        context_hash=words.given(hash, "--context-hash"),
+        context_hash=words.given(hash, "--context-hash", "which"),
     )
     with here.opened() as place:
         answered = place.verbs.answer(decision, reply, by=place.myself(who))

@@ -68,7 +68,7 @@ def courier(
       gatepost courier --rewake < hook.json
     """
     configuration = settings.load()
-    words.given(session, "--session")
+    words.given(session, "--session", "which")
     if wait:
         raise typer.Exit(_wait(configuration, session))
     name = words.given(who, "--as") or _noted(configuration, session) or configuration.settings.agent
@@ -79,7 +79,9 @@ def courier(
         )
     telemetry.configure("json" if json else configuration.settings.gateway.log)
     with ExitStack() as stack:
-        asyncio.run(_carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge")))
+        asyncio.run(
+            _carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge", "what"))
+        )
 
 
 async def _carry(

@@ -41,7 +41,7 @@ def list_(
         found = place.verbs.decisions(
             asker=words.given(who, "--by"),
             asked=words.given(of, "--of"),
-            session=words.given(session, "--session"),
+            session=words.given(session, "--session", "which"),
             pending=None if every else True,
             since=None,
             limit=most + 1,
@@ -162,7 +162,7 @@ def check(
         found = place.verbs.decisions(
             asker=words.given(who, "--as") or (None if session else here.current(configuration)),
             asked=None,
-            session=words.given(session, "--session"),
+            session=words.given(session, "--session", "which"),
             pending=None,
             since=words.moment(since, "--since", now),
             limit=1_000,

@@ -62,7 +62,7 @@ def drain(
         raise Invalid(f"{form!r} is not a format", hint="use text or json")
     program = json or form == "json"
     most = words.number(limit, "--limit", most=1_000)
-    reader = words.given(session, "--session")
+    reader = words.given(session, "--session", "which")
     if reconcile and reader is None:
         raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
     if reader is not None and (reconcile or to is None):

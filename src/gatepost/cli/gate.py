@@ -76,7 +76,7 @@ def add(
         name=name,
         kind=GateKind.parse(kind),
         owner=words.given(owner, "--owner") or here.current(configuration),
-        awaits=words.given(awaits, "--awaits"),
+        awaits=words.given(awaits, "--awaits", "what"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),
         deadline=instants.instant(until) if until is not None else None,

@@ -96,9 +96,9 @@ def status(session: SessionId = None, json: Json = False) -> None:
       gatepost gate status --session 4f1c
     """
     configuration = settings.load()
-    found = _session(configuration, session)
+    found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, os.getcwd()) for gate in gates.known(configuration.home)]  # noqa: PTH109
+        stand = [gates.look(desk, gate, folder) for gate in gates.known(configuration.home)]
         marked = {each.gate.name: found.marked(each.gate.name) for each in stand}
     if json:
         output.document([_standing(each) | {"marked": marked[each.gate.name]} for each in stand])
@@ -132,9 +132,9 @@ def check(
       gatepost gate check --hook Stop --session 4f1c
     """
     configuration = settings.load()
-    found = _session(configuration, session)
+    found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, os.getcwd()) for gate in _at(configuration, hook)]  # noqa: PTH109
+        stand = [gates.look(desk, gate, folder) for gate in _at(configuration, hook)]
         holding = gates.holding(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
     shut = [each for each in stand if each.shut and (soft or not each.gate.soft)]
     if json:
@@ -193,7 +193,7 @@ def unregister(name: Name, json: Json = False) -> None:
 
 
 def _session(configuration: Configuration, session: str | None) -> Session:
-    id = words.given(session, "--session") or here.session()
+    id = words.given(session, "--session", "which") or here.session()
     if id is None:
         raise Invalid("no session is named", hint="give --session ID, as the program calls its session")
     return Session(configuration.home, id)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from gatepost import app, settings
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.cli import near, output, words
 from gatepost.cli.verbs import Verbs
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks.session import Session
 from gatepost.ports.store import Store
 from gatepost.runtime import notice
@@ -68,6 +69,14 @@ def pusher(configuration: Configuration) -> str | None:
     inside = session()
     state = Session(configuration.home, inside).read() if inside else None
     return state.agent if state is not None and state.registered else None
+
+
+def folder() -> Path:
+    """The working directory."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Unavailable("the working directory is gone", hint="go to a folder that is there") from None
 
 
 def session() -> str | None:

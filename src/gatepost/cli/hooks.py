@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gatepost import settings
-from gatepost.cli import output
+from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.cli.plain import Noun
 from gatepost.errors import Invalid, Unavailable
@@ -147,10 +147,10 @@ def _row(host: str, scope: str | None, state: State) -> list[str]:
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
-    found = files.place(host, scope, environ=os.environ, here=Path.cwd())
+    found = files.place(host, scope, environ=os.environ, here=here.folder())
     if file is None:
         return found
-    given = Path.cwd() / Path(file).expanduser()
+    given = here.folder() / Path(file).expanduser()
     if given.suffix == ".toml" and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
     return given
@@ -168,4 +168,4 @@ def _program() -> str:
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    return str(Path.cwd() / found)
+    return str(here.folder() / found)

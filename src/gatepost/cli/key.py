@@ -37,7 +37,7 @@ def create(
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
     """
-    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger")
+    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger", "which")
     if sum((one is not None, other is not None, public)) > 1:
         raise Invalid("give only one of --agent, --trigger and --public")
     with here.opened() as place:

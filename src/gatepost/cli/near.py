@@ -26,6 +26,7 @@ from gatepost.actions import (
     upkeep,
 )
 from gatepost.actions.directory import Changes, Newcomer
+from gatepost.actions.endings import Looked
 from gatepost.actions.inbox import Wanted
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli import output
@@ -91,6 +92,8 @@ class Near:
     def __init__(self, store: Store, bell: Bell) -> None:
         self._store = store
         self._bell = bell
+        #: how far `end_due` has looked for events
+        self._looked: Looked | None = None
 
     def now(self) -> Instant:
         return self._store.look(lambda reader: reader.now)
@@ -263,8 +266,13 @@ class Near:
     def end_due(self) -> None:
         """Without a gateway somebody has to; what cannot be ended keeps nobody from waiting for something else."""
         with suppress(GatepostError):
-            while self._store.look(_unsettled) and self._store.call(endings.settle):
+            while self._unsettled() and self._store.call(endings.settle, last=self._looked):
                 pass
+
+    def _unsettled(self) -> bool:
+        due = self._store.look(endings.next_due)
+        self._looked = self._store.look(endings.came, self._looked)
+        return bool(self._looked.met) or (due is not None and due <= self.now())
 
     def ask(self, question: Question, *, by: str | None) -> Decision:
         return self._store.call(decisions.ask, question, by=by)
@@ -326,8 +334,3 @@ class Near:
 def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
     found = agents.of_kind(directory.show(reader, name))
     return found, agents.show(reader, found.name)
-
-
-def _unsettled(reader: Reader) -> bool:
-    due = endings.next_due(reader)
-    return (due is not None and due <= reader.now) or endings.came(reader)

@@ -107,9 +107,9 @@ def push(
 
 def _address(to: str | None, bead: str | None, session: str | None, configuration: Configuration) -> str:
     """Whom it is for, as it is written; whose a session is can be told when the store is open."""
-    if words.given(session, "--session"):
+    if words.given(session, "--session", "which"):
         return "*"
-    return words.given(bead, "--bead") or here.whose(to, configuration)
+    return words.given(bead, "--bead", "which") or here.whose(to, configuration)
 
 
 def _check_alias(place: here.Here, bead: str) -> None:

@@ -45,7 +45,7 @@ def told(model: str | None, description: str | None, instructions: str | None, f
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
     given = {
-        "model": words.given(model, "--model"),
+        "model": words.given(model, "--model", "which"),
         "description": description,
         "instructions": words.told(instructions, _LARGEST) if instructions is not None else None,
     }

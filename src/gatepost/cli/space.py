@@ -39,7 +39,7 @@ def create(
       gatepost space create "Q4 report" --member husam --member analyst
     """
     with here.opened() as place:
-        made = place.verbs.create_space(name, id=words.given(id, "--id"), members=member or ())
+        made = place.verbs.create_space(name, id=words.given(id, "--id", "which"), members=member or ())
         members = place.verbs.members(made.id)
     if json:
         output.document(wire.space(made) | {"members": [wire.member(each) for each in members]})

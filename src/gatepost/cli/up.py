@@ -32,7 +32,7 @@ def up(
 
     configuration = settings.load()
     chosen = configuration.settings.gateway
-    where = host or chosen.host
+    where = words.given(host, "--host", "where") or chosen.host
     number = words.number(port, "--port", least=0, most=65_535) if port is not None else chosen.port
     telemetry.configure("json" if json else chosen.log)
 

@@ -12,10 +12,13 @@ from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
 _LONGEST_SECRET: Final = 10_000
 
 
-def given(text: str | None, option: str) -> str | None:
-    """A word that may be left out but not be empty: an unset variable of a script must not pass for no word at all."""
+def given(text: str | None, option: str, asked: str = "who") -> str | None:
+    """
+    A word that may be left out but not be empty: an unset variable of a script must not pass for no word at all. What
+    is `asked` for is who, which, what or where.
+    """
     if text is not None and not text.strip():
-        raise Invalid(f"{option} is empty", hint="leave it out, or say who")
+        raise Invalid(f"{option} is empty", hint=f"leave it out, or say {asked}")
     return text
 
 

@@ -11,6 +11,7 @@ from gatepost.core.decision import Answer, Decision, Option, Outcome
 from gatepost.core.event import Priority, Ref
 from gatepost.core.fields import Fields
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
+from gatepost.core.instants import rfc3339
 from gatepost.errors import Invalid
 
 #: what is not kept, because it depends on the time or follows from the rest
@@ -25,9 +26,14 @@ class DecisionRecord:
 
 def document(record: Gate | DecisionRecord) -> dict[str, Any]:
     if isinstance(record, Gate):
-        return {"record": "gate"} | _lasting(wire.gate(record, record.created_at))
+        return {"record": "gate"} | _gate_document(record)
     decision = _lasting(wire.decision(record.decision, record.decision.created_at))
-    return {"record": "decision"} | decision | {"gate": _lasting(wire.gate(record.gate, record.gate.created_at))}
+    return {"record": "decision"} | decision | {"gate": _gate_document(record.gate)}
+
+
+def _gate_document(gate: Gate) -> dict[str, Any]:
+    chain = {"hops": gate.hops, "hopsAt": rfc3339(gate.hops_at)}
+    return _lasting(wire.gate(gate, gate.created_at)) | chain
 
 
 def gate(fields: Fields) -> Gate:
@@ -89,6 +95,8 @@ def _gate(fields: Fields) -> Gate:
         escalated_at=fields.time_or_none("escalatedAt"),
         created_at=fields.time("createdAt"),
         resolution=_resolution(ended) if ended else None,
+        hops=fields.whole("hops") if "hops" in fields.document else 0,
+        hops_at=fields.time("hopsAt" if "hopsAt" in fields.document else "createdAt"),
     )
 
 

@@ -12,7 +12,7 @@ from gatepost.core.event import Item, Ref, State, Type
 from gatepost.core.instants import duration, instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import Principal, administrator, caller
+from gatepost.gateway.auth import Acting, Principal, administrator, caller
 from gatepost.gateway.drained import Drained
 from gatepost.gateway.office import Office, office
 from gatepost.gateway.problems import documented
@@ -161,7 +161,11 @@ async def replay(
     id: str, request: Request, who: Who, house: House, body: About | None = None, key: IdempotencyKey = None
 ) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
-    return await _on_event(house, request, who, key, body, lambda work, name: inbox.replay(work, id, name))
+
+    def verb(work: Work, name: str | None) -> list[Item]:
+        return inbox.replay(work, id, name, anew=not isinstance(who, Acting))
+
+    return await _on_event(house, request, who, key, body, verb)
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))

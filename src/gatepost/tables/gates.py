@@ -1,13 +1,17 @@
 """Gates, who waits for them, and how they ended."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gatepost.core.event import Json
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.core.limits import PAUSE
+from gatepost.core.position import Position
 from gatepost.ports.store import Reader, Row, Work
+
+#: the id of a gate, the event that it has waited for, and how long the chain is that this ends
+Match = tuple[str, str, int]
 
 
 def insert(
@@ -21,7 +25,6 @@ def insert(
     event_source: str | None = None,
     since: int | None = None,
     look_at: Instant | None = None,
-    hops: int = 0,
 ) -> int:
     row = work.one(
         "gates/insert",
@@ -40,7 +43,8 @@ def insert(
         at_deadline=gate.at_deadline,
         fail=gate.fail,
         look_at=look_at,
-        hops=hops,
+        hops=gate.hops,
+        hops_at=gate.hops_at,
         now=gate.created_at,
     )
     assert row is not None
@@ -124,14 +128,21 @@ def next_due(reader: Reader) -> Instant | None:
     return row[0] if row else None
 
 
-def matched(reader: Reader, most: int) -> list[tuple[str, str, int]]:
-    """Gates for which the event has come that they wait for, that event, and how long the chain is that it ends."""
-    return [(row[0], row[1], row[2]) for row in reader.all("gates/matched", most=most)]
+def matched(reader: Reader, gates: Collection[int]) -> dict[int, Match]:
+    """Of these gates those for which has come what they wait for, whenever that was."""
+    rows = reader.all("gates/matched", gates=sorted(gates)) if gates else []
+    return {number: (id, event, hops) for number, id, event, hops in rows}
 
 
-def watching(reader: Reader) -> list[tuple[str, str]]:
-    """Who has a gate that waits for something to come to them, and of which type."""
-    return [(row[0], row[1]) for row in reader.all("gates/watching")]
+def reached(reader: Reader, after: Position) -> dict[int, Match]:
+    """Of all gates those for which it has come after a place."""
+    rows = reader.all("gates/reached", transaction=after.transaction, arrival=after.arrival)
+    return {number: (id, event, hops) for number, id, event, hops in rows}
+
+
+def watching(reader: Reader) -> list[tuple[int, str, str]]:
+    """Gates that wait for something to come to their owner, who that is, and of which type it is."""
+    return [(number, name, type) for number, name, type in reader.all("gates/watching")]
 
 
 def left_behind(reader: Reader, entity: int) -> list[str]:
@@ -178,7 +189,7 @@ def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
 
 def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
     number, id, name, kind, owner, made_by, awaits, instruction, deadline = row[:9]
-    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at = row[9:]
+    at_deadline, fail, trouble, escalated_at, created_at, ending, reason, by, ended_at, hops, hops_at = row[9:]
     return Gate(
         id=id,
         name=name,
@@ -195,5 +206,7 @@ def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
         escalated_at=escalated_at,
         created_at=created_at,
         resolution=Resolution(ending=Ending(ending), reason=reason, by=by, at=ended_at) if ending else None,
+        hops=hops,
+        hops_at=hops_at,
         number=number,
     )

@@ -29,7 +29,10 @@ from gatepost.ports.transport import Signal
 _TOGETHER: Final = 64
 
 _UNWRITABLE: Final = (TypeError, ValueError, RecursionError, GatepostError)
-_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError)
+_UNREADABLE: Final = (
+    *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),
+    OverflowError,  # of a number that is infinite
+)
 
 
 def messages(signals: Sequence[Signal], *, most: int, events: bool = True) -> tuple[list[str], int]:
