@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gatepost import settings
+from gatepost.actions import decisions as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
 from gatepost.cli.here import As, Json
@@ -86,7 +87,8 @@ def ask(
         session=session or (here.session() if who is None else None),
     )
     with here.opened(configuration) as place:
-        made = place.verbs.ask(question, by=asker or place.verbs.session(session or "").agent)
+        by = asker or place.session(session or "").agent
+        made = place.do(lambda near: near.call(verbs.ask, question, by=by), lambda far: far.ask(question, by=by))
         _asked(place, made, wait=wait, most=length, json=json)
 
 
@@ -127,7 +129,11 @@ def revise(
         ref=Ref.parse(ref) if ref is not None else None,
     )
     with here.opened(configuration) as place:
-        made = place.verbs.revise(decision, question, by=place.myself(who))
+        by = place.myself(who)
+        made = place.do(
+            lambda near: near.call(verbs.revise, decision, question, by=by),
+            lambda far: far.revise(decision, question, by=by),
+        )
         _asked(place, made, wait=wait, most=length, json=json)
 
 
@@ -164,8 +170,12 @@ def answer(
         context_hash=words.given(hash, "--context-hash"),
     )
     with here.opened() as place:
-        answered = place.verbs.answer(decision, reply, by=place.myself(who))
-        now = place.verbs.now()
+        by = place.myself(who)
+        answered = place.do(
+            lambda near: near.call(verbs.answer, decision, reply, by=by),
+            lambda far: far.answer(decision, reply, by=by),
+        )
+        now = place.now()
     if json:
         output.document(wire.decision(answered, now))
     else:
@@ -191,7 +201,7 @@ def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | Non
         output.talk(f"{made.id}: {_names(made.asked)} asked, waiting")
         awaited(place, made.id, most, json=json)
     elif json:
-        output.document(wire.decision(made, place.verbs.now()))
+        output.document(wire.decision(made, place.now()))
     else:
         output.line_out(made.id)
         output.talk(f"{_names(made.asked)} asked")

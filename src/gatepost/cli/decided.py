@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from gatepost.actions import decisions as verbs
 from gatepost.cli import output, waiting
 from gatepost.cli.here import Here
 from gatepost.core import line, wire
@@ -19,17 +20,19 @@ Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="Th
 LARGEST: Final = 256 * 1024
 
 
+def shown(place: Here, id: str) -> Decision:
+    return place.do(lambda near: near.look(verbs.show, id), lambda far: far.decision(id))
+
+
 def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
     """Wait until a round has ended, print what was answered, and end with 1 if nothing was."""
 
     def over(found: Decision) -> bool:
         # What has a default is answered with it in a moment; nothing else can be answered any more.
-        return found.status is not DecisionStatus.PENDING or (
-            found.default is None and found.overdue(place.verbs.now())
-        )
+        return found.status is not DecisionStatus.PENDING or (found.default is None and found.overdue(place.now()))
 
-    seen = waiting.until(place, lambda: place.verbs.decision(id), over, most)
-    now = place.verbs.now()
+    seen = waiting.until(place, lambda: shown(place, id), over, most)
+    now = place.now()
     if json:
         output.document(wire.decision(seen, now))
     elif seen.status is DecisionStatus.ANSWERED and seen.last is not None:

@@ -1,16 +1,18 @@
 """`gatepost decision`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gatepost import settings
+from gatepost.actions import decisions as verbs
 from gatepost.cli import decided, here, output, words
 from gatepost.cli.asking import answer, ask, revise
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun
 from gatepost.core import instants, line, wire
+from gatepost.core.decision import Decision
 from gatepost.core.instants import rfc3339
 
 app = Noun(help="Decisions: questions that keep whoever asks from stopping until they are answered.")
@@ -38,15 +40,15 @@ def list_(
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.decisions(
+        found = _found(
+            place,
             asker=words.given(who, "--by"),
             asked=words.given(of, "--of"),
             session=words.given(session, "--session"),
             pending=None if every else True,
-            since=None,
             limit=most + 1,
         )
-        now = place.verbs.now()
+        now = place.now()
     shown = found[:most]
     if not decided.listed(shown, now, json=json):
         output.talk("there is no decision" if every else "there is no decision that has not ended")
@@ -64,8 +66,8 @@ def show(decision: DecisionId, json: Json = False) -> None:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.decision(decision)
-        now = place.verbs.now()
+        found = decided.shown(place, decision)
+        now = place.now()
     if json:
         output.document(wire.decision(found, now))
         return
@@ -115,8 +117,12 @@ def withdraw(
       gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
     """
     with here.opened() as place:
-        ended = place.verbs.withdraw_decision(decision, by=place.myself(who), reason=words.content(reason, LARGEST))
-        now = place.verbs.now()
+        by, said = place.myself(who), words.content(reason, LARGEST)
+        ended = place.do(
+            lambda near: near.call(verbs.withdraw, decision, by=by, reason=said),
+            lambda far: far.withdraw_decision(decision, by=by, reason=said),
+        )
+        now = place.now()
     if json:
         output.document(wire.decision(ended, now))
     else:
@@ -158,15 +164,18 @@ def check(
     """
     configuration = settings.load()
     with here.opened(configuration) as place:
-        now = place.verbs.now()
-        found = place.verbs.decisions(
+        now = place.now()
+        found = _found(
+            place,
             asker=words.given(who, "--as") or (None if session else here.current(configuration)),
-            asked=None,
             session=words.given(session, "--session"),
-            pending=None,
             since=words.moment(since, "--since", now),
             limit=1_000,
         )
     if not decided.listed(found, now, json=json):
         output.talk(f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}")
         raise typer.Exit(1)
+
+
+def _found(place: here.Here, **wanted: Any) -> list[Decision]:
+    return place.all(lambda near: near.look(verbs.page, **wanted), lambda far: far.decisions(**wanted))

@@ -3,9 +3,10 @@
 import os
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,13 +18,17 @@ from gatepost.core.batch import GUEST_BUDGET
 from gatepost.core.claim import Taken
 from gatepost.core.event import Item, State
 from gatepost.core.instants import SECOND
-from gatepost.errors import Invalid, NotFound, Unavailable
+from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.drain import Drained
 from gatepost.hooks.drain import drain as drained
 from gatepost.ports.store import Store
+from gatepost.runtime.drain import drain as drain_store
 from gatepost.runtime.drain import sweep
 from gatepost.settings import Configuration
+
+if TYPE_CHECKING:
+    from gatepost.cli.far import Far
 
 #: characters of a batch for a program: it reads JSON, and no host cuts that short
 _PROGRAM_BUDGET = 1_000_000
@@ -74,19 +79,37 @@ def drain(
 def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
     with here.opened() as place:
         whose = place.whose(to)
-        taken = place.verbs.drain(
-            whose,
-            owner=reader,
-            write=_write_document if program else _write_text,
-            cap=most,
-            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
-        )
+        budget = _PROGRAM_BUDGET if program else GUEST_BUDGET
+        write = _write_document if program else _write_text
+        if place.far is not None:
+            taken = _by_gateway(place.far, whose, reader, write, limit=most, budget=budget)
+        else:
+            batch = drain_store(
+                place.near, whose, owner=reader, write=lambda read: write(Taken.of(read)), cap=most, budget=budget
+            )
+            sweep(place.near)
+            taken = Taken.of(batch)
     if taken.claim is None:
         if program:
             output.document([])
         output.talk(f"nothing waits for {whose!r}")
     elif program and taken.held:
         output.talk(f"{taken.held} more waiting")
+
+
+def _by_gateway(far: "Far", name: str, owner: str, write: Callable[[Taken], None], *, limit: int, budget: int) -> Taken:
+    """What `runtime/drain.py` does on the store: it is acked when it has been written."""
+    taken = far.ask(lambda client: client.claim(name, owner=owner, limit=limit, budget=budget))
+    if (claim := taken.claim) is None:
+        return taken
+    try:
+        write(taken)
+    except BaseException:
+        with suppress(GatepostError):
+            far.ask(lambda client: client.release(claim))
+        raise
+    far.ask(lambda client: client.ack(claim))
+    return taken
 
 
 def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool, most: int) -> None:

@@ -1,15 +1,20 @@
 """What agents and people have in common on the command line."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from gatepost.actions import directory as verbs
+from gatepost.actions import upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import here, output, words
+from gatepost.cli.here import Here
 from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
+from gatepost.core.ring import Ring
 from gatepost.errors import Refused
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
@@ -35,14 +40,25 @@ _WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a servi
 
 def add(newcomer: Newcomer, *, json: bool) -> None:
     with here.opened() as place:
-        entity = place.verbs.register(newcomer)
+        entity = register(place, newcomer)
     _done(entity, f"registered {entity.name!r}", json=json)
+
+
+def register(place: Here, newcomer: Newcomer) -> Entity:
+    return place.do(lambda near: near.call(verbs.register, newcomer), lambda far: far.register(**asdict(newcomer)))
+
+
+def account_of(place: Here, entity: Entity) -> Account:
+    return place.do(lambda near: near.look(upkeep.accounts, entity.name)[0], lambda far: far.account(entity.name))
 
 
 def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
     most = words.number(limit, "--limit", most=1_000_000)
     with here.opened() as place:
-        found = place.verbs.entities(kind, team=team, retired=retired, limit=most + 1)
+        found = place.all(
+            lambda near: near.look(verbs.page, kind=kind, team=team, retired=retired, limit=most + 1),
+            lambda far: far.entities(kind=kind, team=team, retired=retired, limit=most + 1),
+        )
     shown = found[:most]
     if json:
         output.document([wire.entity(entity) for entity in shown])
@@ -56,8 +72,8 @@ def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool
 
 def show(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        entity = expect(place.verbs.entity(name), kind)
-        account = place.verbs.account(entity.name)
+        entity = expect(place.entity(name), kind)
+        account = account_of(place, entity)
     if json:
         output.document(wire.entity(entity) | {"inbox": wire.account(account)})
         return
@@ -87,15 +103,15 @@ def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
 
 def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        expect(place.verbs.entity(name), kind)
-        entity = place.verbs.retire(name)
+        expect(place.entity(name), kind)
+        entity = place.do(lambda near: near.call(verbs.retire, name), lambda far: far.retire(name))
     _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
 
 
 def wake(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        entity = expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.wake(entity.name)
+        entity = expect(place.entity(name), Kind.AGENT)
+        place.do(lambda _: place.bell([Ring(entity.name, "wake")]), lambda far: far.wake(entity.name))
     if json:
         output.document({"name": entity.name, "woken": True})
     else:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from gatepost import settings
+from gatepost.actions import gates as verbs
 from gatepost.cli import gates, here, output, waiting, words
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun
@@ -90,8 +91,9 @@ def add(
             hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
         )
     with here.opened(configuration) as place:
-        made = place.verbs.add_gate(wish, by=place.myself(who))
-        now = place.verbs.now()
+        by = place.myself(who)
+        made = place.do(lambda near: near.call(verbs.add, wish, by=by), lambda far: far.add_gate(wish, by=by))
+        now = place.now()
     if json:
         output.document(wire.gate(made, now))
     else:
@@ -133,14 +135,15 @@ def list_(
     now: Instant = 0
     if kind != _SESSION:
         with here.opened(configuration) as place:
-            found = place.verbs.gates(
-                owner=words.given(owner, "--owner"),
-                waiter=words.given(waiter, "--waiter"),
-                kind=wanted,
-                pending=None if every else True,
-                limit=most + 1,
-            )
-            now = place.verbs.now()
+            which: dict[str, Any] = {
+                "owner": words.given(owner, "--owner"),
+                "waiter": words.given(waiter, "--waiter"),
+                "kind": wanted,
+                "pending": None if every else True,
+                "limit": most + 1,
+            }
+            found = place.all(lambda near: near.look(verbs.page, **which), lambda far: far.gates(**which))
+            now = place.now()
     shown = found[:most]
     if json:
         output.document([*(wire.gate(each, now) for each in shown), *(_session_document(each, asks) for each in ours)])
@@ -163,8 +166,8 @@ def show(gate: GateId, json: Json = False) -> None:
       gatepost gate show gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.gate(gate)
-        now = place.verbs.now()
+        found = _shown(place, gate)
+        now = place.now()
     if json:
         output.document(wire.gate(found, now))
         return
@@ -203,8 +206,12 @@ def resolve(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fals
       gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
     """
     with here.opened() as place:
-        ended = place.verbs.resolve_gate(gate, by=place.myself(who), reason=_said(reason, place))
-        _tell(ended, place.verbs.now(), json=json)
+        by, said = place.myself(who), _said(reason, place)
+        ended = place.do(
+            lambda near: near.call(verbs.resolve, gate, by=by, reason=said),
+            lambda far: far.resolve_gate(gate, by=by, reason=said),
+        )
+        _tell(ended, place.now(), json=json)
 
 
 @app.verb("withdraw")
@@ -217,8 +224,12 @@ def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fal
       gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
     """
     with here.opened() as place:
-        ended = place.verbs.withdraw_gate(gate, by=place.myself(who), reason=_said(reason, place))
-        _tell(ended, place.verbs.now(), json=json)
+        by, said = place.myself(who), _said(reason, place)
+        ended = place.do(
+            lambda near: near.call(verbs.withdraw, gate, by=by, reason=said),
+            lambda far: far.withdraw_gate(gate, by=by, reason=said),
+        )
+        _tell(ended, place.now(), json=json)
 
 
 @app.verb("wait")
@@ -238,8 +249,8 @@ def wait(
     """
     length = instants.duration(most) if most is not None else None
     with here.opened() as place:
-        seen = waiting.until(place, lambda: place.verbs.gate(gate), lambda found: _over(found, place), length)
-        _tell(seen, place.verbs.now(), json=json)
+        seen = waiting.until(place, lambda: _shown(place, gate), lambda found: _over(found, place), length)
+        _tell(seen, place.now(), json=json)
     if seen.resolution is None or seen.resolution.ending is not Ending.RESOLVED:
         raise typer.Exit(1)
 
@@ -259,8 +270,12 @@ def waiter(
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """
     with here.opened() as place:
-        found = place.verbs.add_waiter(gate, name, by=place.myself(who))
-        now = place.verbs.now()
+        by = place.myself(who)
+        found = place.do(
+            lambda near: near.call(verbs.add_waiter, gate, name, by=by),
+            lambda far: far.add_waiter(gate, name, by=by),
+        )
+        now = place.now()
     if json:
         output.document(wire.gate(found, now))
     else:
@@ -271,10 +286,14 @@ def waiter(
 gates.add_to(app)
 
 
+def _shown(place: here.Here, id: str) -> Gate:
+    return place.do(lambda near: near.look(verbs.show, id), lambda far: far.gate(id))
+
+
 def _over(gate: Gate, place: here.Here) -> bool:
     """Whether it has ended, or can only expire any more; a timer is resolved in a moment."""
     expires = gate.at_deadline is AtDeadline.OPEN and gate.kind is not GateKind.TIMER
-    return not gate.pending or (expires and gate.overdue(place.verbs.now()))
+    return not gate.pending or (expires and gate.overdue(place.now()))
 
 
 def _said(reason: str, place: here.Here) -> str:

@@ -1,22 +1,41 @@
-"""What a command stands on: what is set here, the verbs, and who I am."""
+"""
+What a command stands on: what is set here, who I am, and where verbs are done. With a gateway in this home they are
+done by it, far away, through its client; without one near, on the store. Commands say both, side by side: they mean the
+same and return the same.
+"""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
 from gatepost import app, settings
+from gatepost.actions import directory, sessions
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.cli import near, output, words
-from gatepost.cli.verbs import Verbs
+from gatepost.cli import output, words
+from gatepost.core.entity import Entity
+from gatepost.core.guest import GuestSession
+from gatepost.core.instants import Instant
+from gatepost.core.ring import Ring
 from gatepost.errors import Invalid
 from gatepost.hooks.session import Session
+from gatepost.ports.bell import Bell, silent
 from gatepost.ports.store import Store
 from gatepost.runtime import notice
 from gatepost.settings import Configuration, masked
+
+if TYPE_CHECKING:  # most commands do without
+    from gatepost.cli.far import Far
+    from gatepost.client import Client
+
+T = TypeVar("T")
+
+#: seconds between two looks of whoever watches the store
+PAUSE: Final = 1.0
 
 To = Annotated[str | None, typer.Option("--to", metavar="NAME", help="Whose inbox; else the current agent's.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -31,7 +50,38 @@ Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many
 @dataclass(frozen=True, slots=True)
 class Here:
     configuration: Configuration
-    verbs: Verbs
+    #: one of these two
+    store: Store | None = None
+    far: "Far | None" = None
+    #: how others are rung for, without a gateway
+    bell: Bell = silent
+
+    @property
+    def near(self) -> Store:
+        """The store, for who knows that there is no gateway."""
+        assert self.store is not None
+        return self.store
+
+    def do(self, near: Callable[[Store], T], far: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
+        """Do it on the store, or have the gateway do it."""
+        return near(self.near) if self.far is None else self.far.ask(far)
+
+    def all(self, near: Callable[[Store], list[T]], far: "Callable[[Client], AsyncIterator[T]]") -> list[T]:
+        """The same with what a gateway tells page by page."""
+
+        async def every(client: "Client") -> list[T]:
+            return [each async for each in far(client)]
+
+        return self.do(near, every)
+
+    def now(self) -> Instant:
+        return self.near.look(lambda reader: reader.now) if self.far is None else time.time_ns() // 1_000
+
+    def entity(self, name: str) -> Entity:
+        return self.do(lambda near: near.look(directory.show, name), lambda far: far.entity(name))
+
+    def session(self, id: str) -> GuestSession:
+        return self.do(lambda near: near.look(sessions.find, id), lambda far: far.session(id))
 
     def whose(self, to: str | None) -> str:
         return whose(to, self.configuration)
@@ -77,11 +127,15 @@ def session() -> str | None:
 
 @contextmanager
 def opened(configuration: Configuration | None = None) -> Iterator[Here]:
-    """The verbs, done by the gateway that runs in this home, or else here on the store."""
+    """The gateway that runs in this home; else the store that is set, made if there is none."""
     configuration = configuration or settings.load()
     with ExitStack() as stack:
-        verbs = _reached(configuration, stack) or stack.enter_context(near.opened(configuration))
-        yield Here(configuration, verbs)
+        if (far := _reached(configuration, stack)) is not None:
+            yield Here(configuration, far=far)
+        else:
+            bell = _bell(configuration)
+            store = stack.enter_context(app.opened(configuration, bell=bell, tell=output.talk))
+            yield Here(configuration, store=store, bell=bell)
 
 
 @contextmanager
@@ -91,7 +145,24 @@ def store(configuration: Configuration | None = None) -> Iterator[Store]:
         yield store
 
 
-def _reached(configuration: Configuration, stack: ExitStack) -> Verbs | None:
+def _bell(configuration: Configuration) -> Bell:
+    """
+    Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
+    this machine find what is for them in their spools, but for the one in whose session this command was given.
+    """
+    carrier = app.configured_carrier(configuration, own=session())
+    if not configuration.settings.transport.startswith("socket:"):
+        return carrier
+    transport = app.configured_transport(configuration)
+
+    def ring(rings: Sequence[Ring]) -> None:
+        transport.send(rings)
+        carrier(rings)
+
+    return ring
+
+
+def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
     """The gateway of this home, if it runs, is on the store that is set, and answers."""
     found = notice.read(configuration.home)
     if found is None or found.store != masked(configuration.settings.store):

@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
+from gatepost.actions import inbox as verbs
+from gatepost.actions.inbox import Wanted
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
-from gatepost.cli.mend import discard, done, replay
+from gatepost.cli.mend import discard, done, replay, shown
 from gatepost.cli.plain import Noun
 from gatepost.cli.push import push
 from gatepost.cli.watch import watch
@@ -18,6 +20,9 @@ from gatepost.errors import Invalid
 
 app = Noun(help="Push, read and mend what is in inboxes.")
 app.verb("push")(push)
+
+#: the most that a page of HTTP has
+_PAGE = 1_000
 
 
 @app.verb("list")
@@ -57,16 +62,18 @@ def list_(
     about = Ref.parse(ref) if ref is not None else None
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
-        now = place.verbs.now()
-        found = place.verbs.page(
-            whose,
-            state=wanted,
-            type=kind,
-            sender=sender,
-            ref=about,
-            since=words.moment(since, "--since", now) if since is not None else None,
-            until=words.moment(older, "--older", now) if older is not None else None,
-            limit=most + 1,
+        now = place.now()
+        which: Wanted = {
+            "state": wanted,
+            "type": kind,
+            "sender": sender,
+            "ref": about,
+            "since": words.moment(since, "--since", now) if since is not None else None,
+            "until": words.moment(older, "--older", now) if older is not None else None,
+        }
+        found = place.all(
+            lambda near: near.look(verbs.page, whose, limit=most + 1, **which),
+            lambda far: far.page(whose, limit=most + 1, **which),
         )
     shown = found[:most]
     if json:
@@ -91,7 +98,11 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
     most = words.number(limit, "--limit", most=1_000)
     with here.opened() as place:
         whose = place.whose(to)
-        now, found = place.verbs.now(), place.verbs.peek(whose, limit=most + 1)
+        now = place.now()
+        found = place.do(
+            lambda near: near.look(verbs.peek, whose, limit=most + 1),
+            lambda far: far.peek(whose, limit=min(most + 1, _PAGE)),
+        )
     shown = found[:most]
     if json:
         output.document([wire.item(item) for item in shown])
@@ -113,7 +124,7 @@ def show(event: EventId, json: Json = False) -> None:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.show(event)
+        found = shown(place, event)
     if json:
         output.document(wire.items(found))
     else:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json
 from gatepost.core import wire
@@ -27,7 +28,8 @@ def replay(
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        again = place.verbs.replay(event, words.given(to, "--to"))
+        name = words.given(to, "--to")
+        again = place.do(lambda near: near.call(verbs.replay, event, name), lambda far: far.replay(event, name))
     _moved(again, "pending again for", json=json)
 
 
@@ -46,7 +48,8 @@ def discard(
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
     with here.opened() as place:
-        gone = place.verbs.discard(event, words.given(to, "--to"))
+        name = words.given(to, "--to")
+        gone = place.do(lambda near: near.call(verbs.discard, event, name), lambda far: far.discard(event, name))
     _moved(gone, "discarded for", json=json)
 
 
@@ -67,9 +70,13 @@ def done(
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """
     with here.opened() as place:
-        person = words.given(me, "--as") or _whoever(place.verbs.show(event), place.configuration.settings.agent)
-        item = place.verbs.done(event, person)
+        person = words.given(me, "--as") or _whoever(shown(place, event), place.configuration.settings.agent)
+        item = place.do(lambda near: near.call(verbs.done, person, event), lambda far: far.done(event, person))
     _moved([item], "done for", json=json)
+
+
+def shown(place: here.Here, event: str) -> list[Item]:
+    return place.do(lambda near: near.look(verbs.show, event), lambda far: far.show(event))
 
 
 def _moved(items: list[Item], said: str, *, json: bool) -> None:

@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from gatepost import settings
+from gatepost.actions import plans as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
 from gatepost.core import ids, line, wire
+from gatepost.core import plan as rules
 from gatepost.core.instants import rfc3339
 from gatepost.core.plan import CatchUp, Plan, Status
 from gatepost.errors import Invalid
@@ -76,8 +78,11 @@ def set_(
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:
-        plan = ids.check("plan", id) if id is not None else None
-        made = place.verbs.set_plan(given, id=plan, owner=whose, by=here.pusher(configuration))
+        plan, by = ids.check("plan", id) if id is not None else None, here.pusher(configuration)
+        made = place.do(
+            lambda near: near.call(verbs.set, whose, rules.read({**given, "id": plan}), by=by),
+            lambda far: far.set_plan(id=plan, owner=whose, by=by, **given),
+        )
     if json:
         output.document(wire.plan(made))
     else:
@@ -104,7 +109,11 @@ def list_(
     most = words.number(limit, "--limit", most=100_000)
     wanted = Status.parse(status) if status is not None else None
     with here.opened() as place:
-        found = place.verbs.plans(owner=words.given(owner, "--owner"), status=wanted, limit=most + 1)
+        whose = words.given(owner, "--owner")
+        found = place.all(
+            lambda near: near.look(verbs.page, whose, status=wanted, limit=most + 1),
+            lambda far: far.plans(owner=whose, status=wanted, limit=most + 1),
+        )
     shown = found[:most]
     if json:
         output.document([wire.plan(each) for each in shown])
@@ -129,7 +138,7 @@ def delete(
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        place.verbs.delete_plan(plan)
+        place.do(lambda near: near.call(verbs.delete, plan), lambda far: far.delete_plan(plan))
     if json:
         output.document({"id": plan, "deleted": True})
     else:

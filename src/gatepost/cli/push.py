@@ -94,11 +94,11 @@ def push(
         if bead is not None:
             _check_alias(place, bead)
         if session is not None:
-            wish = replace(wish, to=place.verbs.session(session).agent)
+            wish = replace(wish, to=place.session(session).agent)
         if wish.sender is None and (inside := here.session()) is not None:
             with suppress(GatepostError):  # its hooks have not made it known
-                wish = replace(wish, hops=place.verbs.session(inside).hops)
-        pushed = place.verbs.push(wish)
+                wish = replace(wish, hops=place.session(inside).hops)
+        pushed = place.do(lambda near: near.call(intake.push, wish), lambda far: far.push(wish))
     if json:
         output.document(wire.pushed(pushed))
     else:
@@ -114,7 +114,7 @@ def _address(to: str | None, bead: str | None, session: str | None, configuratio
 
 def _check_alias(place: here.Here, bead: str) -> None:
     try:
-        found = place.verbs.entity(bead)
+        found = place.entity(bead)
     except UnknownAddress:
         found = None
     if found is None or found.name == bead:

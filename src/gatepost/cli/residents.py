@@ -1,22 +1,31 @@
 """What residents are told to be, what they did and what they have in mind, on the command line."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
 from gatepost import app
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents as verbs
+from gatepost.actions import directory, journal
+from gatepost.actions.directory import Changes, Newcomer
 from gatepost.cli import entities, here, output, words
 from gatepost.core import config as rules
 from gatepost.core import ids, line, unwire, wire
 from gatepost.core.agent import ModelChoice, Resident
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import SECOND, rfc3339
-from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
 from gatepost.core.run import Run, Status
+from gatepost.core.wire import Document
 from gatepost.errors import Invalid
+from gatepost.ports.store import Reader, Store
+
+if TYPE_CHECKING:
+    from gatepost.client import Client
 
 _LARGEST: Final = 512 * 1024
 #: characters of what was said then that stand beside what is said now
@@ -57,10 +66,14 @@ def told(model: str | None, description: str | None, instructions: str | None, f
 def add(newcomer: Newcomer, config: dict[str, Any], *, json: bool) -> None:
     with here.opened() as place:
         if config:
-            place.verbs.settle(newcomer, config)
+            told = {field: value for field, value in asdict(newcomer).items() if field != "kind"}
+            place.do(
+                lambda near: near.call(verbs.settle, newcomer, rules.parse(dict(config))),
+                lambda far: far.settle(config=config, **told),
+            )
         else:
-            place.verbs.register(newcomer)
-        entity, resident = place.verbs.agent(newcomer.name)
+            entities.register(place, newcomer)
+        entity, resident = _found(place, newcomer.name)
     said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
     _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
     if resident:
@@ -73,9 +86,11 @@ def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
             "nothing is to be changed", hint="give --model, --instructions, --config or --display, --team ..."
         )
     with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.change_agent(name, fields)
-        entity, resident = place.verbs.agent(name)
+        entities.expect(place.entity(name), Kind.AGENT)
+        place.do(
+            lambda near: near.call(verbs.change, name, *_apart(fields)), lambda far: far.change_agent(name, fields)
+        )
+        entity, resident = _found(place, name)
     said = f"; its configuration is number {resident.version}" if resident else ""
     _done(entity, resident, f"changed {entity.name!r}{said}", json=json)
     if resident and "model" in fields:
@@ -84,26 +99,26 @@ def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
 
 def pause(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.pause(name)
-        entity, resident = place.verbs.agent(name)
+        entities.expect(place.entity(name), Kind.AGENT)
+        place.do(lambda near: near.call(verbs.pause, name), lambda far: far.pause(name))
+        entity, resident = _found(place, name)
     _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
 
 
 def resume(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.resume(name)
-        entity, resident = place.verbs.agent(name)
+        entities.expect(place.entity(name), Kind.AGENT)
+        place.do(lambda near: near.call(verbs.resume, name), lambda far: far.resume(name))
+        entity, resident = _found(place, name)
     _done(entity, resident, f"{entity.name!r} goes on", json=json)
 
 
 def show(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        entity, resident = place.verbs.agent(name)
-        account = place.verbs.account(entity.name)
-        now = place.verbs.now()
+        entities.expect(place.entity(name), Kind.AGENT)
+        entity, resident = _found(place, name)
+        account = entities.account_of(place, entity)
+        now = place.now()
     if json:
         output.document(wire.agent(entity, resident) | {"inbox": wire.account(account)})
         return
@@ -117,8 +132,11 @@ def runs(name: str, *, status: str | None, limit: str, json: bool) -> None:
     most = words.number(limit, "--limit", most=100_000)
     wanted = _status(status) if status is not None else None
     with here.opened() as place:
-        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
-        found = place.verbs.runs(agent=agent, status=wanted, limit=most + 1)
+        agent = entities.expect(place.entity(name), Kind.AGENT).name
+        found = place.all(
+            lambda near: near.look(journal.page, agent=agent, status=wanted, limit=most + 1),
+            lambda far: far.runs(agent=agent, status=wanted, limit=most + 1),
+        )
     shown = found[:most]
     if json:
         output.document([wire.run(each) for each in shown])
@@ -133,25 +151,27 @@ def runs(name: str, *, status: str | None, limit: str, json: bool) -> None:
 
 def mind(name: str, *, json: bool) -> None:
     with here.opened() as place:
-        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
-        found = place.verbs.mind(agent)
+        agent = entities.expect(place.entity(name), Kind.AGENT).name
+        carried, turns, tokens = place.do(lambda near: near.look(_mind, agent), lambda far: _mind_far(far, agent))
     if json:
-        output.document(found)
+        output.document(wire.mind(agent, carried, turns, tokens))
         return
-    if found["dropped"]:
-        output.line_out(f"({output.count(found['dropped'], 'older summary')} only in the runs)")
-    for summary in found["summaries"]:
+    if carried.dropped:
+        output.line_out(f"({output.count(carried.dropped, 'older summary')} only in the runs)")
+    for summary in carried.summaries:
         output.line_out(f"- {line.escaped(summary)}")
-    for turn in found["turns"]:
-        for said in _told(unwire.turn(turn)):
+    for turn in turns:
+        for said in _told(turn):
             output.line_out(said)
-    turns = output.count(len(found["turns"]), "turn")
-    output.talk(f"{turns}, about {output.count(found['tokens'], 'token')}")
+    output.talk(f"{output.count(len(turns), 'turn')}, about {output.count(tokens, 'token')}")
 
 
 def replay(run: str, model: str, *, json: bool) -> None:
     with here.opened() as place:
-        found = place.verbs.replay_run(ids.check("run", run), model)
+        id = ids.check("run", run)
+        found = place.do(
+            lambda near: asyncio.run(_replayed(near, id, model)), lambda far: _replayed_far(far, id, model)
+        )
     if json:
         output.document(found)
         return
@@ -160,6 +180,48 @@ def replay(run: str, model: str, *, json: bool) -> None:
     output.table(["", "THEN", "NOW"], [_beside(*pair) for pair in zip_longest(then, now, fillvalue="")])
     output.line_out("same" if found["same"] else "different")
     output.talk(f"{found['model']} was shown the run again; nothing was done")
+
+
+def _found(place: here.Here, name: str) -> tuple[Entity, Resident | None]:
+    """An agent and, if it lives here, what it is told to be."""
+    return place.do(lambda near: near.look(_agent, name), lambda far: far.agent(name))
+
+
+def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = verbs.of_kind(directory.show(reader, name))
+    return found, verbs.show(reader, found.name)
+
+
+def _apart(fields: Mapping[str, Any]) -> tuple[Changes, dict[str, Any]]:
+    """What is to be changed of an agent and of its configuration, from the fields of HTTP."""
+    known = {"displayName": "display", "team": "team", "role": "role", "owner": "owner"}
+    changes = cast("Changes", {known[field]: value for field, value in fields.items() if field in known})
+    return changes, {field: value for field, value in fields.items() if field not in known}
+
+
+def _mind(reader: Reader, name: str) -> tuple[Carried, Sequence[Turn], int]:
+    found = journal.mind(reader, name)
+    return found.carried, found.turns, found.tokens
+
+
+async def _mind_far(far: "Client", name: str) -> tuple[Carried, Sequence[Turn], int]:
+    found = await far.mind(name)
+    return found.carried, found.turns, found.tokens
+
+
+async def _replayed(store: Store, id: str, name: str) -> Document:
+    from gatepost.runtime.replay import replay
+
+    choice = rules.parse({"model": name}).model
+    async with app.means(store, lambda _: None) as means:
+        model = await means.model(choice)
+        told = await replay(store, id, model)
+    return wire.replayed(id, model.name, original=told.original, replayed=told.replayed, same=told.same)
+
+
+async def _replayed_far(far: "Client", id: str, model: str) -> Document:
+    told = await far.replay_run(id, model)
+    return wire.replayed(id, told.model, original=told.original, replayed=told.replayed, same=told.same)
 
 
 def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:

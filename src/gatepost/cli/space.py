@@ -1,14 +1,18 @@
 """`gatepost space`."""
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
 
 from gatepost import settings
+from gatepost.actions import spaces as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
 from gatepost.core import line, wire
+from gatepost.core import space as space_rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
 from gatepost.errors import Invalid
@@ -20,6 +24,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias."
 Member = Annotated[
     str | None, typer.Option("--as", metavar="NAME", help="Read as this member, and note how far they have read.")
 ]
+
+_PAGE = 200
 
 
 @app.verb("create")
@@ -39,8 +45,12 @@ def create(
       gatepost space create "Q4 report" --member husam --member analyst
     """
     with here.opened() as place:
-        made = place.verbs.create_space(name, id=words.given(id, "--id"), members=member or ())
-        members = place.verbs.members(made.id)
+        own = words.given(id, "--id")
+        made = place.do(
+            lambda near: near.call(verbs.create, name=name, id=own, members=member or ()),
+            lambda far: far.create_space(name, id=own, members=member or ()),
+        )
+        members = _members(place, made.id)
     if json:
         output.document(wire.space(made) | {"members": [wire.member(each) for each in members]})
     else:
@@ -63,7 +73,11 @@ def list_(
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.spaces(member=words.given(member, "--member"), limit=most + 1)
+        whose = words.given(member, "--member")
+        found = place.all(
+            lambda near: near.look(verbs.page, as_=whose, limit=most + 1),
+            lambda far: far.spaces(member=whose, limit=most + 1),
+        )
     shown = found[:most]
     if json:
         output.document([wire.space(each) for each in shown])
@@ -89,8 +103,8 @@ def show(space: Space, json: Json = False) -> None:
       gatepost space show q4-report
     """
     with here.opened() as place:
-        found = place.verbs.space(space)
-        members = place.verbs.members(space)
+        found = place.do(lambda near: near.look(verbs.show, space), lambda far: far.space(space))
+        members = _members(place, space)
     if json:
         output.document(wire.space(found) | {"members": [wire.member(each) for each in members]})
         return
@@ -124,7 +138,7 @@ def join(space: Space, name: Name, json: Json = False) -> None:
       gatepost space join q4-report designer
     """
     with here.opened() as place:
-        member = place.verbs.join(space, name)
+        member = place.do(lambda near: near.call(verbs.join, space, name), lambda far: far.join(space, name))
     if json:
         output.document(wire.member(member))
     else:
@@ -142,7 +156,7 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
       gatepost space leave q4-report designer
     """
     with here.opened() as place:
-        place.verbs.leave(space, name)
+        place.do(lambda near: near.call(verbs.leave, space, name), lambda far: far.leave(space, name))
     if json:
         output.document({"space": space, "name": name})
     else:
@@ -175,7 +189,10 @@ def post(
         raise Invalid("who says it?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     content = words.content(text, configuration.settings.limits.content)
     with here.opened(configuration) as place:
-        message = place.verbs.post(space, sender=who, content=content)
+        message = place.do(
+            lambda near: near.call(verbs.post, space, sender=who, content=content),
+            lambda far: far.post(space, content, sender=who),
+        )
     if json:
         output.document(wire.message(message))
     else:
@@ -204,7 +221,10 @@ def read(
     first = words.number(after, "--after", least=0, most=999_999_999) if after is not None else None
     me = words.given(member, "--as")
     with here.opened() as place:
-        found = place.verbs.read(space, member=me, after=first, limit=most)
+        found = place.do(
+            lambda near: near.look(verbs.read, space, as_=me, after_seq=first, limit=most),
+            lambda far: far.read(space, member=me, after_seq=first, limit=most),
+        )
         if json:
             output.document([wire.message(each) for each in found])
         elif found:
@@ -213,7 +233,7 @@ def read(
         else:
             output.talk(f"nothing there in {space!r}")
         if me is not None and found:
-            place.verbs.mark_read(space, member=me, seq=found[-1].seq)
+            _mark_read(place, space, me, found[-1].seq)
 
 
 @app.verb("watch")
@@ -230,10 +250,36 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
     me = words.given(member, "--as")
     ready = f"watching {space!r}; Ctrl-C stops it"
     with here.opened() as place:
-        for message in place.verbs.watch_space(space, member=me, ready=lambda: output.talk(ready)):
+        for message in _posted(place, space, me, lambda: output.talk(ready)):
             output.live(wire.message(message) if json else _line(message))
             if me is not None:
-                place.verbs.mark_read(space, member=me, seq=message.seq)
+                _mark_read(place, space, me, message.seq)
+
+
+def _members(place: here.Here, space: str) -> list[space_rules.Member]:
+    return place.do(lambda near: near.look(verbs.members, space), lambda far: far.members(space))
+
+
+def _mark_read(place: here.Here, space: str, member: str, seq: int) -> None:
+    place.do(
+        lambda near: near.call(verbs.mark_read, space, member, seq),
+        lambda far: far.mark_read(space, seq, member=member),
+    )
+
+
+def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[], None]) -> Iterator[Message]:
+    """Messages as they are posted, for ever, and as long as the member is one; `ready` is called before the first."""
+    if place.far is not None:
+        yield from place.far.each(lambda far, once: far.watch_space(space, member=member, ready=once), ready)
+        return
+    last = place.near.look(verbs.show, space, as_=member).last_seq
+    ready()
+    while True:
+        found = place.near.look(verbs.read, space, as_=member, after_seq=last, limit=_PAGE)
+        yield from found
+        if len(found) < _PAGE:
+            time.sleep(here.PAUSE)
+        last = found[-1].seq if found else last
 
 
 def _title(name: str, archived: int | None) -> str:

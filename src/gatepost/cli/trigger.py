@@ -2,10 +2,12 @@
 
 import secrets
 from base64 import b64encode
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from gatepost.actions import triggers as verbs
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
@@ -66,7 +68,7 @@ def add(
     )
     webhook.kept(wish.scheme, wish.secret)
     with here.opened() as place:
-        added = place.verbs.add_trigger(wish)
+        added = place.do(lambda near: near.call(verbs.add, wish), lambda far: far.add_trigger(**asdict(wish)))
     if json:
         output.document(wire.trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
         return
@@ -88,7 +90,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.triggers(limit=most + 1)
+        found = place.all(lambda near: near.look(verbs.page, limit=most + 1), lambda far: far.triggers(limit=most + 1))
     shown = found[:most]
     if json:
         output.document([wire.trigger(each) for each in shown])
@@ -114,7 +116,7 @@ def show(name: Name, json: Json = False) -> None:
       gatepost trigger show github-main
     """
     with here.opened() as place:
-        found = place.verbs.trigger(name)
+        found = place.do(lambda near: near.look(verbs.show, name), lambda far: far.show_trigger(name))
     if json:
         output.document(wire.trigger(found))
         return
@@ -167,7 +169,7 @@ def delete(name: Name, json: Json = False) -> None:
       gatepost trigger delete github-main
     """
     with here.opened() as place:
-        place.verbs.delete_trigger(name)
+        place.do(lambda near: near.call(verbs.delete, name), lambda far: far.delete_trigger(name))
     if json:
         output.document({"name": name, "deleted": True})
     else:
@@ -177,7 +179,9 @@ def delete(name: Name, json: Json = False) -> None:
 
 def _activate(name: str, *, active: bool, json: bool) -> None:
     with here.opened() as place:
-        changed = place.verbs.activate_trigger(name, active=active)
+        changed = place.do(
+            lambda near: near.call(verbs.set_active, name, active), lambda far: far.activate_trigger(name, active)
+        )
     if json:
         output.document(wire.trigger(changed))
     else:
