@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import entities, residents
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.cli.residents import ConfigFile, Description, Instructions, Model
 from gatepost.core.entity import Kind
 from gatepost.core.run import Status
@@ -130,9 +128,7 @@ def resume(name: Name, json: Json = False) -> None:
 @app.verb("runs")
 def runs(
     name: Name,
-    status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help=f"Only those that are {', '.join(Status)}.")
-    ] = None,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
     limit: Limit = "20",
     json: Json = False,
 ) -> None:
@@ -160,8 +156,8 @@ def mind(name: Name, json: Json = False) -> None:
 
 @app.verb("replay")
 def replay(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", metavar="M", help="The model to hold it against.")] = "demo",
+    run: Annotated[str, argument("RUN", "The id of a run.")],
+    model: Annotated[str, option("--model", "M", "The model to hold it against.")] = "demo",
     json: Json = False,
 ) -> None:
     """

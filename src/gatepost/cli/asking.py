@@ -3,35 +3,30 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
 from gatepost.actions import decisions as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
 from gatepost.cli.here import As, Json
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import instants, wire
 from gatepost.core.decision import Decision, Option, Question, Reply
 from gatepost.core.event import Priority, Ref
 from gatepost.core.instants import Duration
 from gatepost.errors import Invalid
 
-Text = Annotated[str, typer.Argument(metavar="TEXT|-", help="The question; - reads stdin.", show_default=False)]
+Text = Annotated[str, argument("TEXT|-", "The question; - reads stdin.")]
 Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="ID=LABEL", help="An answer to choose; may be repeated, ID alone is its label."),
+    list[str] | None, option("--option", "ID=LABEL", "An answer to choose; may be repeated, ID alone is its label.")
 ]
-Words = Annotated[bool, typer.Option("--text", help="It may be answered in words.")]
-Default = Annotated[str | None, typer.Option("--default", metavar="ID", help="The option that counts at the deadline.")]
-Within = Annotated[str | None, typer.Option("--within", metavar="2h", help="Its deadline, from now.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its deadline, as a time.")]
-Context = Annotated[
-    str | None,
-    typer.Option("--context", metavar="TEXT", help="What whoever answers should know; @FILE reads a file."),
-]
-About = Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="What it is about.")]
-Urgency = Annotated[str, typer.Option("--urgency", metavar="P", help="critical, high, normal, low, fyi; or 0 to 4.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for the answer, and print it.")]
+Words = Annotated[bool, flag("--text", "It may be answered in words.")]
+Default = Annotated[str | None, option("--default", "ID", "The option that counts at the deadline.")]
+Within = Annotated[str | None, option("--within", "2h", "Its deadline, from now.")]
+Until = Annotated[str | None, option("--until", "TIME", "Its deadline, as a time.")]
+Context = Annotated[str | None, option("--context", "TEXT", "What whoever answers should know; @FILE reads a file.")]
+About = Annotated[str | None, option("--ref", "TYPE:ID", "What it is about.")]
+Urgency = Annotated[str, option("--urgency", "P", "critical, high, normal, low, fyi; or 0 to 4.")]
+Wait = Annotated[bool, flag("--wait", "Wait for the answer, and print it.")]
 
 
 def ask(
@@ -39,8 +34,7 @@ def ask(
     option: Options = None,
     free_text: Words = False,
     of: Annotated[
-        list[str] | None,
-        typer.Option("--of", metavar="ADDRESS", help="Who is asked: names or teams; else the owner of who asks."),
+        list[str] | None, option("--of", "ADDRESS", "Who is asked: names or teams; else the owner of who asks.")
     ] = None,
     default: Default = None,
     within: Within = None,
@@ -50,8 +44,7 @@ def ask(
     urgency: Urgency = "normal",
     session: Session = None,
     who: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="Who asks; else whose session it is, or the current agent."),
+        str | None, option("--as", "NAME", "Who asks; else whose session it is, or the current agent.")
     ] = None,
     wait: Wait = False,
     most: For = None,
@@ -139,17 +132,12 @@ def revise(
 
 def answer(
     decision: DecisionId,
-    option: Annotated[
-        str | None, typer.Argument(metavar="OPTION", help="The id of an option.", show_default=False)
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="What to say with it, or instead; - reads stdin.")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Send the question back, with --text.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Refuse to decide.")] = False,
+    option: Annotated[str | None, argument("OPTION", "The id of an option.")] = None,
+    text: Annotated[str | None, option("--text", "TEXT", "What to say with it, or instead; - reads stdin.")] = None,
+    again: Annotated[bool, flag("--again", "Send the question back, with --text.")] = False,
+    reject: Annotated[bool, flag("--reject", "Refuse to decide.")] = False,
     hash: Annotated[
-        str | None,
-        typer.Option("--context-hash", metavar="HASH", help="Answer only if the question is still this one."),
+        str | None, option("--context-hash", "HASH", "Answer only if the question is still this one.")
     ] = None,
     who: As = None,
     json: Json = False,

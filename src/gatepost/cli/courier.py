@@ -17,6 +17,7 @@ from gatepost import app, settings, telemetry
 from gatepost.actions import directory, inbox
 from gatepost.cli import output, words
 from gatepost.cli.here import Json
+from gatepost.cli.plain import flag, option
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Entity, Kind
@@ -40,17 +41,13 @@ _MOST: Final = 1_000
 
 
 def courier(
-    who: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Whose courier; else the current agent's.")
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="For this session; else for all that live here.")
-    ] = None,
+    who: Annotated[str | None, option("--as", "NAME", "Whose courier; else the current agent's.")] = None,
+    session: Annotated[str | None, option("--session", "ID", "For this session; else for all that live here.")] = None,
     nudge: Annotated[
-        str | None, typer.Option("--nudge", metavar="CMD|URL|rewake", help="How to tell an idle agent that mail waits.")
+        str | None, option("--nudge", "CMD|URL|rewake", "How to tell an idle agent that mail waits.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--rewake", help="As an asyncRewake hook: wait until the session is nudged, and end with 2.")
+        bool, flag("--rewake", "As an asyncRewake hook: wait until the session is nudged, and end with 2.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -8,13 +8,14 @@ import typer
 from gatepost.actions import decisions as verbs
 from gatepost.cli import output, waiting
 from gatepost.cli.here import Here
+from gatepost.cli.plain import argument, option
 from gatepost.core import line, wire
 from gatepost.core.decision import Answer, Decision, DecisionStatus
 from gatepost.core.instants import SECOND, Duration, Instant, rfc3339
 
-DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id of a decision.", show_default=False)]
-For = Annotated[str | None, typer.Option("--for", metavar="10m", help="How long to wait at most.")]
-Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="The guest session that asks.")]
+DecisionId = Annotated[str, argument("DECISION", "The id of a decision.")]
+For = Annotated[str | None, option("--for", "10m", "How long to wait at most.")]
+Session = Annotated[str | None, option("--session", "ID", "The guest session that asks.")]
 
 #: bytes of what is read from stdin or a file
 LARGEST: Final = 256 * 1024

@@ -10,7 +10,7 @@ from gatepost.cli import decided, here, output, words
 from gatepost.cli.asking import answer, ask, revise
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, flag, option
 from gatepost.core import instants, line, wire
 from gatepost.core.decision import Decision
 from gatepost.core.instants import rfc3339
@@ -23,10 +23,10 @@ app.verb("revise")(revise)
 
 @app.verb("list")
 def list_(
-    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Only those that this one may answer.")] = None,
-    who: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Only those that this one asked.")] = None,
+    of: Annotated[str | None, option("--of", "NAME", "Only those that this one may answer.")] = None,
+    who: Annotated[str | None, option("--by", "NAME", "Only those that this one asked.")] = None,
     session: Session = None,
-    every: Annotated[bool, typer.Option("--all", help="Those too that have ended.")] = False,
+    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -105,7 +105,7 @@ def show(decision: DecisionId, json: Json = False) -> None:
 @app.verb("withdraw")
 def withdraw(
     decision: DecisionId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    reason: Annotated[str, option("--reason", "TEXT", "Why.")] = "",
     who: As = None,
     json: Json = False,
 ) -> None:
@@ -148,10 +148,8 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
 
 @app.verb("check")
 def check(
-    since: Annotated[
-        str, typer.Option("--since", metavar="5m", help="What was answered since: how long ago, or a time.")
-    ] = "5m",
-    who: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asked; else the current agent.")] = None,
+    since: Annotated[str, option("--since", "5m", "What was answered since: how long ago, or a time.")] = "5m",
+    who: Annotated[str | None, option("--as", "NAME", "Who asked; else the current agent.")] = None,
     session: Session = None,
     json: Json = False,
 ) -> None:

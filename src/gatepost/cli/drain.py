@@ -8,11 +8,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit, To
+from gatepost.cli.plain import flag, option
 from gatepost.core import wire
 from gatepost.core.batch import GUEST_BUDGET
 from gatepost.core.claim import Taken
@@ -39,14 +38,11 @@ _BUSY = 2 * SECOND
 def drain(
     to: To = None,
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="The session whose spool to read; with --to, only who reads."),
+        str | None, option("--session", "ID", "The session whose spool to read; with --to, only who reads.")
     ] = None,
-    reconcile: Annotated[
-        bool, typer.Option("--reconcile", help="With --session: its spool, and the inbox too.")
-    ] = False,
+    reconcile: Annotated[bool, flag("--reconcile", "With --session: its spool, and the inbox too.")] = False,
     limit: Limit = "20",
-    form: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+    form: Annotated[str, option("--format", "text|json", "How to print it.")] = "text",
     json: Json = False,
 ) -> None:
     """

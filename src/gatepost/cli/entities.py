@@ -3,13 +3,12 @@
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from gatepost.actions import directory as verbs
 from gatepost.actions import upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Here
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
@@ -17,23 +16,14 @@ from gatepost.core.instants import rfc3339
 from gatepost.core.ring import Ring
 from gatepost.errors import Refused
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
-NewName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME", help="Up to 63 lower-case letters, digits, dots, dashes and underscores.", show_default=False
-    ),
-]
-Display = Annotated[str | None, typer.Option("--display", metavar="TEXT", help="The name to show; else the name.")]
-Team = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="The team.")]
-Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="The role in the team.")]
-Owner = Annotated[
-    str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
-]
-Alias = Annotated[
-    list[str] | None, typer.Option("--alias", metavar="ID", help="Another name, such as a bead id; may be repeated.")
-]
-Retired = Annotated[bool, typer.Option("--retired", help="Those who are retired, too.")]
+Name = Annotated[str, argument("NAME", "A name, or an alias.")]
+NewName = Annotated[str, argument("NAME", "Up to 63 lower-case letters, digits, dots, dashes and underscores.")]
+Display = Annotated[str | None, option("--display", "TEXT", "The name to show; else the name.")]
+Team = Annotated[str | None, option("--team", "TEAM", "The team.")]
+Role = Annotated[str | None, option("--role", "ROLE", "The role in the team.")]
+Owner = Annotated[str | None, option("--owner", "NAME", "Who is told when something is wrong; else admin.")]
+Alias = Annotated[list[str] | None, option("--alias", "ID", "Another name, such as a bead id; may be repeated.")]
+Retired = Annotated[bool, flag("--retired", "Those who are retired, too.")]
 
 _WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a service"}
 

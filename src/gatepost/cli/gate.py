@@ -8,7 +8,7 @@ from gatepost import settings
 from gatepost.actions import gates as verbs
 from gatepost.cli import gates, here, output, waiting, words
 from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import instants, line, wire
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish
 from gatepost.core.instants import Instant
@@ -21,36 +21,29 @@ app = Noun(help="Gates: what keeps an agent from stopping.")
 #: as a kind: those of sessions, beside those in the store
 _SESSION: Final = "session"
 
-GateId = Annotated[str, typer.Argument(metavar="GATE", help="The id of a gate.", show_default=False)]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; everybody concerned is told.")]
+GateId = Annotated[str, argument("GATE", "The id of a gate.")]
+Reason = Annotated[str, option("--reason", "TEXT", "Why; everybody concerned is told.")]
 
 
 @app.verb("add")
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
-    kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="human, timer, event, mail, command or ci.")
-    ] = GateKind.HUMAN,
+    name: Annotated[str, argument("NAME", "What it is called.")],
+    kind: Annotated[str, option("--kind", "KIND", "human, timer, event, mail, command or ci.")] = GateKind.HUMAN,
     owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Whom it keeps from stopping; else the current agent.")
+        str | None, option("--owner", "NAME", "Whom it keeps from stopping; else the current agent.")
     ] = None,
-    awaits: Annotated[
-        str | None, typer.Option("--awaits", metavar="WHAT", help="What it waits for; see above.")
-    ] = None,
-    instruction: Annotated[
-        str, typer.Option("--instruction", metavar="TEXT", help="What its owner is told who wants to stop.")
-    ] = "",
+    awaits: Annotated[str | None, option("--awaits", "WHAT", "What it waits for; see above.")] = None,
+    instruction: Annotated[str, option("--instruction", "TEXT", "What its owner is told who wants to stop.")] = "",
     waiter: Annotated[
-        list[str] | None, typer.Option("--waiter", metavar="NAME", help="Who else is told when it ends; repeatable.")
+        list[str] | None, option("--waiter", "NAME", "Who else is told when it ends; repeatable.")
     ] = None,
-    within: Annotated[str | None, typer.Option("--within", metavar="2h", help="Its deadline, from now.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its deadline, as a time.")] = None,
+    within: Annotated[str | None, option("--within", "2h", "Its deadline, from now.")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "Its deadline, as a time.")] = None,
     at_deadline: Annotated[
-        str,
-        typer.Option("--at-deadline", metavar="open|escalate", help="Let go, or alert the owner's owner and hold on."),
+        str, option("--at-deadline", "open|escalate", "Let go, or alert the owner's owner and hold on.")
     ] = AtDeadline.OPEN,
     fail: Annotated[
-        str, typer.Option("--fail", metavar="open|closed", help="Whether it holds when it cannot be looked at: closed.")
+        str, option("--fail", "open|closed", "Whether it holds when it cannot be looked at: closed.")
     ] = Fail.OPEN,
     who: As = None,
     json: Json = False,
@@ -103,15 +96,11 @@ def add(
 
 @app.verb("list")
 def list_(
-    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Only those that hold this one.")] = None,
-    waiter: Annotated[
-        str | None, typer.Option("--waiter", metavar="NAME", help="Only those that this one waits for.")
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help=f"One of {', '.join(GateKind)}; or session.")
-    ] = None,
-    durable: Annotated[bool, typer.Option("--durable", help="Without the gates of sessions.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Those too that have ended.")] = False,
+    owner: Annotated[str | None, option("--owner", "NAME", "Only those that hold this one.")] = None,
+    waiter: Annotated[str | None, option("--waiter", "NAME", "Only those that this one waits for.")] = None,
+    kind: Annotated[str | None, option("--kind", "KIND", f"One of {', '.join(GateKind)}; or session.")] = None,
+    durable: Annotated[bool, flag("--durable", "Without the gates of sessions.")] = False,
+    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -235,9 +224,7 @@ def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fal
 @app.verb("wait")
 def wait(
     gate: GateId,
-    most: Annotated[
-        str | None, typer.Option("--for", metavar="10m", help="How long at most; else until it ends.")
-    ] = None,
+    most: Annotated[str | None, option("--for", "10m", "How long at most; else until it ends.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -258,7 +245,7 @@ def wait(
 @app.verb("waiter")
 def waiter(
     gate: GateId,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who is told when it ends.", show_default=False)],
+    name: Annotated[str, argument("NAME", "Who is told when it ends.")],
     who: As = None,
     json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import line
 from gatepost.errors import Invalid, NotFound
 from gatepost.hooks import gates
@@ -20,13 +20,11 @@ from gatepost.hooks.session import Session
 from gatepost.porch import Porch
 from gatepost.settings import Configuration
 
-SessionId = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Whose session; else the one this is run in.")
-]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a session gate.", show_default=False)]
+SessionId = Annotated[str | None, option("--session", "ID", "Whose session; else the one this is run in.")]
+Name = Annotated[str, argument("NAME", "The name of a session gate.")]
 #: events that hooks are installed for only if a gate stands there
 _UNUSUAL: Final = ("SubagentStop", "PreToolUse", "PreCompact")
-Hook = Annotated[str, typer.Option("--hook", metavar="EVENT", help=f"Where it stands: {', '.join(HOOKS)}.")]
+Hook = Annotated[str, option("--hook", "EVENT", f"Where it stands: {', '.join(HOOKS)}.")]
 
 
 def add_to(noun: Noun) -> None:
@@ -61,10 +59,8 @@ def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
 
 
 def clear(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The name of a session gate.", show_default=False)
-    ] = None,
-    hook: Annotated[str | None, typer.Option("--hook", metavar="EVENT", help="All that stand at this event.")] = None,
+    name: Annotated[str | None, argument("[NAME]", "The name of a session gate.")] = None,
+    hook: Annotated[str | None, option("--hook", "EVENT", "All that stand at this event.")] = None,
     session: SessionId = None,
     json: Json = False,
 ) -> None:
@@ -118,7 +114,7 @@ def status(session: SessionId = None, json: Json = False) -> None:
 
 def check(
     hook: Hook = "Stop",
-    soft: Annotated[bool, typer.Option("--soft", help="Count soft gates too.")] = False,
+    soft: Annotated[bool, flag("--soft", "Count soft gates too.")] = False,
     session: SessionId = None,
     json: Json = False,
 ) -> None:
@@ -152,9 +148,9 @@ def check(
 def register(
     name: Name,
     hook: Hook = "Stop",
-    soft: Annotated[bool, typer.Option("--soft", help="Warn once instead of blocking.")] = False,
-    closed: Annotated[bool, typer.Option("--closed", help="Hold also when it cannot be looked at.")] = False,
-    hint: Annotated[str, typer.Option("--hint", metavar="TEXT", help="What to do about it.")] = "",
+    soft: Annotated[bool, flag("--soft", "Warn once instead of blocking.")] = False,
+    closed: Annotated[bool, flag("--closed", "Hold also when it cannot be looked at.")] = False,
+    hint: Annotated[str, option("--hint", "TEXT", "What to do about it.")] = "",
     json: Json = False,
 ) -> None:
     """

@@ -17,6 +17,7 @@ from gatepost import app, settings
 from gatepost.actions import directory, sessions
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.cli import output, words
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core.entity import Entity
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
@@ -37,13 +38,10 @@ T = TypeVar("T")
 #: seconds between two looks of whoever watches the store
 PAUSE: Final = 1.0
 
-To = Annotated[str | None, typer.Option("--to", metavar="NAME", help="Whose inbox; else the current agent's.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-EventId = Annotated[str, typer.Argument(metavar="EVENT", help="The id of an event.", show_default=False)]
-As = Annotated[
-    str | None,
-    typer.Option("--as", metavar="NAME", help="Who I am; else the current agent, else the administrator."),
-]
+To = Annotated[str | None, option("--to", "NAME", "Whose inbox; else the current agent's.")]
+Json = Annotated[bool, flag("--json", "Print JSON.")]
+EventId = Annotated[str, argument("EVENT", "The id of an event.")]
+As = Annotated[str | None, option("--as", "NAME", "Who I am; else the current agent, else the administrator.")]
 Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many at most.")]
 
 

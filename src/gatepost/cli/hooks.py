@@ -11,7 +11,7 @@ import typer
 from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import entries, gates
 from gatepost.hooks import install as files
@@ -20,12 +20,9 @@ from gatepost.hooks.wire import HOSTS
 
 app = Noun(help="Hooks: have Claude Code, Codex, Gemini CLI or Cursor call Gatepost.")
 
-Host = Annotated[str, typer.Option("--host", metavar="|".join(HOSTS), help="Whose settings.")]
-Scope = Annotated[
-    str,
-    typer.Option("--scope", metavar="|".join(SCOPES), help="Yours everywhere, or those of the project in this folder."),
-]
-File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="This settings file instead.")]
+Host = Annotated[str, option("--host", "|".join(HOSTS), "Whose settings.")]
+Scope = Annotated[str, option("--scope", "|".join(SCOPES), "Yours everywhere, or those of the project in this folder.")]
+File = Annotated[str | None, option("--file", "PATH", "This settings file instead.")]
 
 _TRUST = "Codex runs no hook before you trust it: type /hooks in it, and look them over"
 
@@ -93,7 +90,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
 
 @app.verb("status")
 def status(
-    host: Annotated[str | None, typer.Option("--host", metavar="|".join(HOSTS), help="Only this host.")] = None,
+    host: Annotated[str | None, option("--host", "|".join(HOSTS), "Only this host.")] = None,
     file: File = None,
     json: Json = False,
 ) -> None:

@@ -2,15 +2,13 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost.actions import inbox as verbs
 from gatepost.actions.inbox import Wanted
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
 from gatepost.cli.mend import discard, done, replay, shown
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, flag, option
 from gatepost.cli.push import push
 from gatepost.cli.watch import watch
 from gatepost.core import line, wire
@@ -28,20 +26,16 @@ _PAGE = 1_000
 @app.verb("list")
 def list_(
     to: To = None,
-    every: Annotated[bool, typer.Option("--all", help="Whatever its state.")] = False,
-    delivered: Annotated[bool, typer.Option("--delivered", help="Only what was delivered.")] = False,
-    expired: Annotated[bool, typer.Option("--expired", help="Only what ran out of time.")] = False,
-    dead: Annotated[bool, typer.Option("--dead", help="Only what failed too often.")] = False,
-    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help=f"One of {', '.join(State)}.")] = None,
-    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only events of this type.")] = None,
-    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Only what this one sent.")] = None,
-    ref: Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="Only what is about this.")] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="2h", help="Only what came since: how long ago, or a time.")
-    ] = None,
-    older: Annotated[
-        str | None, typer.Option("--older", metavar="1d", help="Only what came before: how long ago, or a time.")
-    ] = None,
+    every: Annotated[bool, flag("--all", "Whatever its state.")] = False,
+    delivered: Annotated[bool, flag("--delivered", "Only what was delivered.")] = False,
+    expired: Annotated[bool, flag("--expired", "Only what ran out of time.")] = False,
+    dead: Annotated[bool, flag("--dead", "Only what failed too often.")] = False,
+    state: Annotated[str | None, option("--state", "STATE", f"One of {', '.join(State)}.")] = None,
+    type: Annotated[str | None, option("--type", "TYPE", "Only events of this type.")] = None,
+    sender: Annotated[str | None, option("--from", "NAME", "Only what this one sent.")] = None,
+    ref: Annotated[str | None, option("--ref", "TYPE:ID", "Only what is about this.")] = None,
+    since: Annotated[str | None, option("--since", "2h", "Only what came since: how long ago, or a time.")] = None,
+    older: Annotated[str | None, option("--older", "1d", "Only what came before: how long ago, or a time.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:

@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost.actions import keys as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import wire
 from gatepost.core.instants import rfc3339
 from gatepost.core.key import Key, Kind
@@ -19,14 +17,10 @@ app = Noun(help="Keys: who may come in by HTTP, and as whom.")
 
 @app.verb("create")
 def create(
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="To act as this one only.")] = None,
-    trigger: Annotated[
-        str | None, typer.Option("--trigger", metavar="NAME", help="To trigger this agent, and nothing else.")
-    ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="To go with bearer tokens; it lets nobody in by itself.")
-    ] = False,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What it is for, for the list.")] = "",
+    agent: Annotated[str | None, option("--agent", "NAME", "To act as this one only.")] = None,
+    trigger: Annotated[str | None, option("--trigger", "NAME", "To trigger this agent, and nothing else.")] = None,
+    public: Annotated[bool, flag("--public", "To go with bearer tokens; it lets nobody in by itself.")] = False,
+    name: Annotated[str, option("--name", "TEXT", "What it is for, for the list.")] = "",
     json: Json = False,
 ) -> None:
     """
@@ -82,7 +76,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
 
 @app.verb("revoke")
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its prefix.", show_default=False)],
+    key: Annotated[str, argument("KEY", "Its id or its prefix.")],
     json: Json = False,
 ) -> None:
     """

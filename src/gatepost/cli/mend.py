@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json
+from gatepost.cli.plain import option
 from gatepost.core import wire
 from gatepost.core.event import Item
 from gatepost.errors import Invalid
@@ -14,7 +13,7 @@ from gatepost.errors import Invalid
 
 def replay(
     event: EventId,
-    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    to: Annotated[str | None, option("--to", "NAME", "Only for this recipient.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -35,7 +34,7 @@ def replay(
 
 def discard(
     event: EventId,
-    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    to: Annotated[str | None, option("--to", "NAME", "Only for this recipient.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -55,9 +54,7 @@ def discard(
 
 def done(
     event: EventId,
-    me: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who is done with it; else the person who has it.")
-    ] = None,
+    me: Annotated[str | None, option("--as", "NAME", "Who is done with it; else the person who has it.")] = None,
     json: Json = False,
 ) -> None:
     """

@@ -13,6 +13,19 @@ from typer.core import TyperCommand, TyperOption
 from gatepost.errors import Invalid
 
 
+def option(name: str, metavar: str, help: str) -> Any:
+    """`--name METAVAR`, with one value or, where it is a list, several."""
+    return typer.Option(name, metavar=metavar, help=help)
+
+
+def flag(name: str, help: str) -> Any:
+    return typer.Option(name, help=help)
+
+
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
 class Plain(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option with one value that is given two: the first would be lost without a word."""

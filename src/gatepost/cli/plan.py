@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
 from gatepost.actions import plans as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import ids, line, wire
 from gatepost.core import plan as rules
 from gatepost.core.instants import rfc3339
@@ -22,29 +20,18 @@ _WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --o
 
 @app.verb("set")
 def set_(
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT|-", help="What to do then; - reads stdin.", show_default=False)
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Who is told; else the current agent.")
-    ] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the plan is called.")] = None,
-    after: Annotated[str | None, typer.Option("--after", metavar="5h", help="Due once, so long from now.")] = None,
-    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Due once, at this time.")] = None,
-    cron: Annotated[
-        str | None, typer.Option("--cron", metavar="EXPR", help="Due again and again: five fields, or @daily.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron; else UTC.")
-    ] = None,
-    on_gate: Annotated[
-        str | None, typer.Option("--on-gate", metavar="GATE", help="Due once, when this gate is resolved.")
-    ] = None,
+    text: Annotated[str | None, argument("TEXT|-", "What to do then; - reads stdin.")] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Who is told; else the current agent.")] = None,
+    name: Annotated[str | None, option("--name", "NAME", "What the plan is called.")] = None,
+    after: Annotated[str | None, option("--after", "5h", "Due once, so long from now.")] = None,
+    at: Annotated[str | None, option("--at", "TIME", "Due once, at this time.")] = None,
+    cron: Annotated[str | None, option("--cron", "EXPR", "Due again and again: five fields, or @daily.")] = None,
+    zone: Annotated[str | None, option("--zone", "ZONE", "The time zone of --cron; else UTC.")] = None,
+    on_gate: Annotated[str | None, option("--on-gate", "GATE", "Due once, when this gate is resolved.")] = None,
     catch_up: Annotated[
-        str | None,
-        typer.Option("--catch-up", metavar="once|skip|all", help="What of --cron fires late that was missed."),
+        str | None, option("--catch-up", "once|skip|all", "What of --cron fires late that was missed.")
     ] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="PLAN", help="Change this plan instead.")] = None,
+    id: Annotated[str | None, option("--id", "PLAN", "Change this plan instead.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -92,10 +79,8 @@ def set_(
 
 @app.verb("list")
 def list_(
-    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Only this one's.")] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help=f"Only those that are {', '.join(Status)}.")
-    ] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Only this one's.")] = None,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -127,7 +112,7 @@ def list_(
 
 @app.verb("delete")
 def delete(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The id of a plan.", show_default=False)],
+    plan: Annotated[str, argument("PLAN", "The id of a plan.")],
     json: Json = False,
 ) -> None:
     """

@@ -6,13 +6,12 @@ from dataclasses import asdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
-import typer
-
 from gatepost import app
 from gatepost.actions import agents as verbs
 from gatepost.actions import directory, journal
 from gatepost.actions.directory import Changes, Newcomer
 from gatepost.cli import entities, here, output, words
+from gatepost.cli.plain import option
 from gatepost.core import config as rules
 from gatepost.core import ids, line, unwire, wire
 from gatepost.core.agent import ModelChoice, Resident
@@ -32,17 +31,14 @@ _LARGEST: Final = 512 * 1024
 _BESIDE: Final = 60
 
 Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="M", help="openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key."),
+    str | None, option("--model", "M", "openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key.")
 ]
-Description = Annotated[str | None, typer.Option("--description", metavar="TEXT", help="What it is for.")]
+Description = Annotated[str | None, option("--description", "TEXT", "What it is for.")]
 Instructions = Annotated[
-    str | None,
-    typer.Option("--instructions", metavar="TEXT|@FILE|-", help="What it is told; @FILE reads a file, - stdin."),
+    str | None, option("--instructions", "TEXT|@FILE|-", "What it is told; @FILE reads a file, - stdin.")
 ]
 ConfigFile = Annotated[
-    str | None,
-    typer.Option("--config", metavar="FILE", help="A configuration in JSON, or TOML if the name ends so; - is stdin."),
+    str | None, option("--config", "FILE", "A configuration in JSON, or TOML if the name ends so; - is stdin.")
 ]
 
 

@@ -4,13 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
 from gatepost.actions import spaces as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import line, wire
 from gatepost.core import space as space_rules
 from gatepost.core.instants import SECOND, rfc3339
@@ -19,22 +17,18 @@ from gatepost.errors import Invalid
 
 app = Noun(help="Spaces: where people and agents talk.")
 
-Space = Annotated[str, typer.Argument(metavar="SPACE", help="The id of a space.", show_default=False)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
-Member = Annotated[
-    str | None, typer.Option("--as", metavar="NAME", help="Read as this member, and note how far they have read.")
-]
+Space = Annotated[str, argument("SPACE", "The id of a space.")]
+Name = Annotated[str, argument("NAME", "A name, or an alias.")]
+Member = Annotated[str | None, option("--as", "NAME", "Read as this member, and note how far they have read.")]
 
 _PAGE = 200
 
 
 @app.verb("create")
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
-    member: Annotated[
-        list[str] | None, typer.Option("--member", metavar="NAME", help="Who is in it; may be repeated.")
-    ] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id; else made from the name.")] = None,
+    name: Annotated[str, argument("NAME", "What it is called.")],
+    member: Annotated[list[str] | None, option("--member", "NAME", "Who is in it; may be repeated.")] = None,
+    id: Annotated[str | None, option("--id", "ID", "Its id; else made from the name.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -60,7 +54,7 @@ def create(
 
 @app.verb("list")
 def list_(
-    member: Annotated[str | None, typer.Option("--member", metavar="NAME", help="Only those this one is in.")] = None,
+    member: Annotated[str | None, option("--member", "NAME", "Only those this one is in.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -167,10 +161,8 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
 @app.verb("post")
 def post(
     space: Space,
-    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="What to say; - reads stdin.", show_default=False)],
-    sender: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who says it; else the current agent.")
-    ] = None,
+    text: Annotated[str, argument("TEXT|-", "What to say; - reads stdin.")],
+    sender: Annotated[str | None, option("--as", "NAME", "Who says it; else the current agent.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -203,9 +195,7 @@ def post(
 def read(
     space: Space,
     member: Member = None,
-    after: Annotated[
-        str | None, typer.Option("--after", metavar="NUMBER", help="The first after this one; else the last.")
-    ] = None,
+    after: Annotated[str | None, option("--after", "NUMBER", "The first after this one; else the last.")] = None,
     limit: Limit = "50",
     json: Json = False,
 ) -> None:

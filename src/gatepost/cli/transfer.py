@@ -8,12 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Annotated, Final
 
-import typer
-
 from gatepost.actions import merge, transfer
 from gatepost.actions.transfer import Line
 from gatepost.cli import here, output
 from gatepost.cli.here import Json
+from gatepost.cli.plain import argument, flag
 from gatepost.core import record
 from gatepost.core.entity import Entity
 from gatepost.core.gate import Gate
@@ -44,12 +43,12 @@ _NOUNS: Final[Mapping[type, str]] = {
 
 
 def export(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.", show_default=False)] = "-",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    file: Annotated[str, argument("FILE|-", "Where to; - is stdout.")] = "-",
+    force: Annotated[bool, flag("--force", "Replace the file if there is one.")] = False,
     secrets: Annotated[
-        bool, typer.Option("--secrets", help="With the secrets of triggers and tools, and the administrator's keys.")
+        bool, flag("--secrets", "With the secrets of triggers and tools, and the administrator's keys.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
+    json: Annotated[bool, flag("--json", "Print what was exported, as JSON; with a FILE.")] = False,
 ) -> None:
     """
     Write everything there is, as of one moment, as lines of JSON. Of residents it holds what they are told to be, their
@@ -83,7 +82,7 @@ def export(
 
 
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="An export; - is stdin.", show_default=False)],
+    file: Annotated[str, argument("FILE|-", "An export; - is stdin.")],
     json: Json = False,
 ) -> None:
     """

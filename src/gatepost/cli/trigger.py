@@ -11,7 +11,7 @@ from gatepost.actions import triggers as verbs
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import line, webhook, wire
 from gatepost.core.instants import rfc3339
 from gatepost.core.trigger import Trigger
@@ -20,7 +20,7 @@ from gatepost.errors import Invalid
 
 app = Noun(help="Triggers: webhooks, by which other services tell agents something.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a trigger.", show_default=False)]
+Name = Annotated[str, argument("NAME", "The name of a trigger.")]
 
 #: bytes of a secret
 _STRENGTH = 24
@@ -31,18 +31,13 @@ def add(
     name: Name,
     to: Annotated[str, typer.Option("--to", metavar="ADDRESS", help="Who is told what comes.", show_default=False)],
     scheme: Annotated[
-        str, typer.Option("--scheme", metavar="SCHEME", help=f"How callers prove themselves: {', '.join(Scheme)}.")
+        str, option("--scheme", "SCHEME", f"How callers prove themselves: {', '.join(Scheme)}.")
     ] = Scheme.HEADER,
     secret: Annotated[
-        str | None,
-        typer.Option("--secret", metavar="TEXT|-|@FILE", help="What callers must have; else one is made and printed."),
+        str | None, option("--secret", "TEXT|-|@FILE", "What callers must have; else one is made and printed.")
     ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", metavar="TEXT", help="Added to everything that comes, as context.")
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
-    ] = None,
+    prompt: Annotated[str | None, option("--prompt", "TEXT", "Added to everything that comes, as context.")] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Who is told when something is wrong; else admin.")] = None,
     json: Json = False,
 ) -> None:
     """
