@@ -164,11 +164,7 @@ def answer(
             lambda far: far.answer(decision, reply, by=by),
         )
         now = place.now()
-    if json:
-        output.document(wire.decision(answered, now))
-    else:
-        output.line_out(answered.id)
-        output.talk(f"{outcome(answered)}; {answered.asker} is told")
+    output.done(wire.decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json)
 
 
 def _option(text: str) -> Option:
@@ -188,11 +184,8 @@ def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | Non
     if wait:
         output.talk(f"{made.id}: {_names(made.asked)} asked, waiting")
         awaited(place, made.id, most, json=json)
-    elif json:
-        output.document(wire.decision(made, place.now()))
     else:
-        output.line_out(made.id)
-        output.talk(f"{_names(made.asked)} asked")
+        output.done(wire.decision(made, place.now()), made.id, f"{_names(made.asked)} asked", json=json)
 
 
 def _names(names: Sequence[str]) -> str:

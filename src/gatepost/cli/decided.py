@@ -1,6 +1,7 @@
 """What became of a decision: waiting for it, and telling it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 
 import typer
@@ -50,14 +51,10 @@ def _print(given: Answer) -> None:
         output.line_out("\n".join(line.escaped(each) for each in given.text.splitlines()))
 
 
-def listed(found: Sequence[Decision], now: Instant, *, json: bool) -> bool:
-    """Print decisions, if there are any or JSON is wanted; say whether there were."""
-    if json:
-        output.document([wire.decision(each, now) for each in found])
-    elif found:
-        rows = [_row(each, now) for each in found]
-        output.table(["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"], rows)
-    return bool(found)
+def listing(found: Sequence[Decision], most: int, now: Instant, *, otherwise: str, json: bool) -> None:
+    headings = ["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"]
+    row, written = partial(_row, now=now), partial(wire.decision, now=now)
+    output.listing(found, most, headings, row, written, otherwise=otherwise, json=json)
 
 
 def _row(decision: Decision, now: Instant) -> list[str]:

@@ -49,11 +49,8 @@ def list_(
             limit=most + 1,
         )
         now = place.now()
-    shown = found[:most]
-    if not decided.listed(shown, now, json=json):
-        output.talk("there is no decision" if every else "there is no decision that has not ended")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    none = "there is no decision" if every else "there is no decision that has not ended"
+    decided.listing(found, most, now, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -123,11 +120,7 @@ def withdraw(
             lambda far: far.withdraw_decision(decision, by=by, reason=said),
         )
         now = place.now()
-    if json:
-        output.document(wire.decision(ended, now))
-    else:
-        output.line_out(ended.id)
-        output.talk("withdrawn")
+    output.done(wire.decision(ended, now), ended.id, "withdrawn", json=json)
 
 
 @app.verb("wait")
@@ -170,8 +163,9 @@ def check(
             since=words.moment(since, "--since", now),
             limit=1_000,
         )
-    if not decided.listed(found, now, json=json):
-        output.talk(f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}")
+    none = f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}"
+    decided.listing(found, len(found), now, otherwise=none, json=json)
+    if not found:
         raise typer.Exit(1)
 
 

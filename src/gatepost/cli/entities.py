@@ -49,15 +49,9 @@ def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool
             lambda near: near.look(verbs.page, kind=kind, team=team, retired=retired, limit=most + 1),
             lambda far: far.entities(kind=kind, team=team, retired=retired, limit=most + 1),
         )
-    shown = found[:most]
-    if json:
-        output.document([wire.entity(entity) for entity in shown])
-    elif shown:
-        output.table(["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"], [_row(each) for each in shown])
-    else:
-        output.talk("there is nobody" + (f" in the team {team!r}" if team else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    headings = ["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"]
+    nobody = "there is nobody" + (f" in the team {team!r}" if team else "")
+    output.listing(found, most, headings, _row, wire.entity, otherwise=nobody, json=json)
 
 
 def show(name: str, kind: Kind, *, json: bool) -> None:
@@ -102,11 +96,12 @@ def wake(name: str, *, json: bool) -> None:
     with here.opened() as place:
         entity = expect(place.entity(name), Kind.AGENT)
         place.do(lambda _: place.bell([Ring(entity.name, "wake")]), lambda far: far.wake(entity.name))
-    if json:
-        output.document({"name": entity.name, "woken": True})
-    else:
-        output.line_out(entity.name)
-        output.talk(f"rung for {entity.name!r}: whoever thinks for it looks at its inbox")
+    output.done(
+        {"name": entity.name, "woken": True},
+        entity.name,
+        f"rung for {entity.name!r}: whoever thinks for it looks at its inbox",
+        json=json,
+    )
 
 
 def expect(entity: Entity, kind: Kind) -> Entity:
@@ -116,11 +111,7 @@ def expect(entity: Entity, kind: Kind) -> Entity:
 
 
 def _done(entity: Entity, words: str, *, json: bool) -> None:
-    if json:
-        output.document(wire.entity(entity))
-    else:
-        output.line_out(entity.name)
-        output.talk(words)
+    output.done(wire.entity(entity), entity.name, words, json=json)
 
 
 def _row(entity: Entity) -> list[str]:

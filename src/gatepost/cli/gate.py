@@ -87,11 +87,7 @@ def add(
         by = place.myself(who)
         made = place.do(lambda near: near.call(verbs.add, wish, by=by), lambda far: far.add_gate(wish, by=by))
         now = place.now()
-    if json:
-        output.document(wire.gate(made, now))
-    else:
-        output.line_out(made.id)
-        output.talk(f"{made.owner} may not stop until it has ended")
+    output.done(wire.gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
 
 
 @app.verb("list")
@@ -263,11 +259,12 @@ def waiter(
             lambda far: far.add_waiter(gate, name, by=by),
         )
         now = place.now()
-    if json:
-        output.document(wire.gate(found, now))
-    else:
-        output.line_out(found.id)
-        output.talk(f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends")
+    output.done(
+        wire.gate(found, now),
+        found.id,
+        f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends",
+        json=json,
+    )
 
 
 gates.add_to(app)

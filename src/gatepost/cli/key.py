@@ -44,11 +44,7 @@ def create(
             kind: Kind = "agent" if one else "trigger" if other else "public" if public else "admin"
             secret = keyring.new_secret(public=public)
             key = place.near.call(verbs.create, kind=kind, secret=secret, entity=one or other, name=name)
-    if json:
-        output.document(wire.key(key) | {"key": secret})
-    else:
-        output.line_out(secret)
-        output.talk(f"{_scope(key)}; it is not shown again")
+    output.done(wire.key(key) | {"key": secret}, secret, f"{_scope(key)}; it is not shown again", json=json)
 
 
 @app.verb("list")
@@ -63,15 +59,8 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
         found = place.all(lambda near: near.look(verbs.page, limit=most + 1), lambda far: far.keys(limit=most + 1))
-    shown = found[:most]
-    if json:
-        output.document([wire.key(each) for each in shown])
-    elif shown:
-        output.table(["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"], [_row(each) for each in shown])
-    else:
-        output.talk("there is no key")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    headings = ["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"]
+    output.listing(found, most, headings, _row, wire.key, otherwise="there is no key", json=json)
 
 
 @app.verb("revoke")
@@ -88,11 +77,7 @@ def revoke(
     """
     with here.opened() as place:
         gone = place.do(lambda near: near.call(verbs.revoke, key), lambda far: far.revoke_key(key))
-    if json:
-        output.document(wire.key(gone))
-    else:
-        output.line_out(gone.prefix)
-        output.talk("revoked")
+    output.done(wire.key(gone), gone.prefix, "revoked", json=json)
 
 
 def _scope(key: Key) -> str:

@@ -70,11 +70,7 @@ def set_(
             lambda near: near.call(verbs.set, whose, rules.read({**given, "id": plan}), by=by),
             lambda far: far.set_plan(id=plan, owner=whose, by=by, **given),
         )
-    if json:
-        output.document(wire.plan(made))
-    else:
-        output.line_out(made.id)
-        output.talk(f"{made.owner} is told {_when(made)}")
+    output.done(wire.plan(made), made.id, f"{made.owner} is told {_when(made)}", json=json)
 
 
 @app.verb("list")
@@ -99,15 +95,9 @@ def list_(
             lambda near: near.look(verbs.page, whose, status=wanted, limit=most + 1),
             lambda far: far.plans(owner=whose, status=wanted, limit=most + 1),
         )
-    shown = found[:most]
-    if json:
-        output.document([wire.plan(each) for each in shown])
-    elif shown:
-        output.table(["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"], [_row(each) for each in shown])
-    else:
-        output.talk("there is no plan" + (f" of {owner!r}" if owner else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
+    none = "there is no plan" + (f" of {owner!r}" if owner else "")
+    output.listing(found, most, headings, _row, wire.plan, otherwise=none, json=json)
 
 
 @app.verb("delete")
@@ -124,11 +114,7 @@ def delete(
     """
     with here.opened() as place:
         place.do(lambda near: near.call(verbs.delete, plan), lambda far: far.delete_plan(plan))
-    if json:
-        output.document({"id": plan, "deleted": True})
-    else:
-        output.line_out(plan)
-        output.talk("deleted")
+    output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 
 def _new(given: dict[str, str], owner: str | None) -> str:

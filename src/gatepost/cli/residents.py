@@ -133,16 +133,9 @@ def runs(name: str, *, status: str | None, limit: str, json: bool) -> None:
             lambda near: near.look(journal.page, agent=agent, status=wanted, limit=most + 1),
             lambda far: far.runs(agent=agent, status=wanted, limit=most + 1),
         )
-    shown = found[:most]
-    if json:
-        output.document([wire.run(each) for each in shown])
-    elif shown:
-        headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
-        output.table(headings, [_row(each) for each in shown])
-    else:
-        output.talk(f"{agent!r} has no run" + (f" that is {wanted}" if wanted else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
+    none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
+    output.listing(found, most, headings, _row, wire.run, otherwise=none, json=json)
 
 
 def mind(name: str, *, json: bool) -> None:
@@ -221,11 +214,7 @@ async def _replayed_far(far: "Client", id: str, model: str) -> Document:
 
 
 def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:
-    if json:
-        output.document(wire.agent(entity, resident))
-    else:
-        output.line_out(entity.name)
-        output.talk(said)
+    output.done(wire.agent(entity, resident), entity.name, said, json=json)
 
 
 def _look_for_key(model: ModelChoice) -> None:

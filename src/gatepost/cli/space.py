@@ -10,7 +10,7 @@ from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import line, wire
-from gatepost.core import space as space_rules
+from gatepost.core import space as rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
 from gatepost.errors import Invalid
@@ -45,11 +45,12 @@ def create(
             lambda far: far.create_space(name, id=own, members=member or ()),
         )
         members = _members(place, made.id)
-    if json:
-        output.document(wire.space(made) | {"members": [wire.member(each) for each in members]})
-    else:
-        output.line_out(made.id)
-        output.talk(f"made {made.name!r} with {output.count(len(members), 'member')}")
+    output.done(
+        wire.space(made) | {"members": [wire.member(each) for each in members]},
+        made.id,
+        f"made {made.name!r} with {output.count(len(members), 'member')}",
+        json=json,
+    )
 
 
 @app.verb("list")
@@ -72,19 +73,8 @@ def list_(
             lambda near: near.look(verbs.page, as_=whose, limit=most + 1),
             lambda far: far.spaces(member=whose, limit=most + 1),
         )
-    shown = found[:most]
-    if json:
-        output.document([wire.space(each) for each in shown])
-    elif shown:
-        rows = [
-            [each.id, str(each.last_seq), rfc3339(each.created_at)[:10], _title(each.name, each.archived_at)]
-            for each in shown
-        ]
-        output.table(["SPACE", "MESSAGES", "SINCE", "NAME"], rows)
-    else:
-        output.talk("there is no space" + (f" with {member!r} in it" if member else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    none = "there is no space" + (f" with {member!r} in it" if member else "")
+    output.listing(found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.space, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -133,11 +123,7 @@ def join(space: Space, name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         member = place.do(lambda near: near.call(verbs.join, space, name), lambda far: far.join(space, name))
-    if json:
-        output.document(wire.member(member))
-    else:
-        output.line_out(member.name)
-        output.talk(f"{member.name!r} is in {space!r}")
+    output.done(wire.member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
 @app.verb("leave")
@@ -151,11 +137,7 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         place.do(lambda near: near.call(verbs.leave, space, name), lambda far: far.leave(space, name))
-    if json:
-        output.document({"space": space, "name": name})
-    else:
-        output.line_out(name)
-        output.talk(f"{name!r} is not in {space!r} any more")
+    output.done({"space": space, "name": name}, name, f"{name!r} is not in {space!r} any more", json=json)
 
 
 @app.verb("post")
@@ -246,7 +228,7 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
                 _mark_read(place, space, me, message.seq)
 
 
-def _members(place: here.Here, space: str) -> list[space_rules.Member]:
+def _members(place: here.Here, space: str) -> list[rules.Member]:
     return place.do(lambda near: near.look(verbs.members, space), lambda far: far.members(space))
 
 
@@ -272,8 +254,9 @@ def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[]
         last = found[-1].seq if found else last
 
 
-def _title(name: str, archived: int | None) -> str:
-    return name if archived is None else f"{name} (archived)"
+def _row(space: rules.Space) -> list[str]:
+    archived = " (archived)" if space.archived_at is not None else ""
+    return [space.id, str(space.last_seq), rfc3339(space.created_at)[:10], space.name + archived]
 
 
 def _line(message: Message) -> str:

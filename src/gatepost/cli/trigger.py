@@ -86,19 +86,8 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
         found = place.all(lambda near: near.look(verbs.page, limit=most + 1), lambda far: far.triggers(limit=most + 1))
-    shown = found[:most]
-    if json:
-        output.document([wire.trigger(each) for each in shown])
-    elif shown:
-        rows = [
-            [each.name, _state(each), each.scheme.value, each.target, line.quote(each.prompt) if each.prompt else ""]
-            for each in shown
-        ]
-        output.table(["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"], rows)
-    else:
-        output.talk("there is no trigger")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+    headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
+    output.listing(found, most, headings, _row, wire.trigger, otherwise="there is no trigger", json=json)
 
 
 @app.verb("show")
@@ -165,11 +154,7 @@ def delete(name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         place.do(lambda near: near.call(verbs.delete, name), lambda far: far.delete_trigger(name))
-    if json:
-        output.document({"name": name, "deleted": True})
-    else:
-        output.line_out(name)
-        output.talk("deleted")
+    output.done({"name": name, "deleted": True}, name, "deleted", json=json)
 
 
 def _activate(name: str, *, active: bool, json: bool) -> None:
@@ -177,11 +162,7 @@ def _activate(name: str, *, active: bool, json: bool) -> None:
         changed = place.do(
             lambda near: near.call(verbs.set_active, name, active), lambda far: far.activate_trigger(name, active)
         )
-    if json:
-        output.document(wire.trigger(changed))
-    else:
-        output.line_out(changed.name)
-        output.talk(_state(changed))
+    output.done(wire.trigger(changed), changed.name, _state(changed), json=json)
 
 
 def _made(scheme: Scheme) -> str:
@@ -190,6 +171,11 @@ def _made(scheme: Scheme) -> str:
     if scheme is Scheme.STANDARD:
         return "whsec_" + b64encode(secrets.token_bytes(_STRENGTH)).decode()
     return secrets.token_urlsafe(_STRENGTH)
+
+
+def _row(trigger: Trigger) -> list[str]:
+    prompt = line.quote(trigger.prompt) if trigger.prompt else ""
+    return [trigger.name, _state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
 def _state(trigger: Trigger) -> str:
