@@ -13,7 +13,6 @@ from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
-from gatepost.core.ring import Ring
 from gatepost.errors import Refused
 
 Name = Annotated[str, argument("NAME", "A name, or an alias.")]
@@ -26,12 +25,6 @@ Alias = Annotated[list[str] | None, option("--alias", "ID", "Another name, such 
 Retired = Annotated[bool, flag("--retired", "Those who are retired, too.")]
 
 _WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a service"}
-
-
-def add(newcomer: Newcomer, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = register(place, newcomer)
-    _done(entity, f"registered {entity.name!r}", json=json)
 
 
 def register(place: Here, newcomer: Newcomer) -> Entity:
@@ -52,16 +45,6 @@ def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool
     headings = ["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"]
     nobody = "there is nobody" + (f" in the team {team!r}" if team else "")
     output.listing(found, most, headings, _row, wire.entity, otherwise=nobody, json=json)
-
-
-def show(name: str, kind: Kind, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = expect(place.entity(name), kind)
-        account = account_of(place, entity)
-    if json:
-        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
-        return
-    output.facts(facts(entity, account))
 
 
 def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
@@ -89,17 +72,10 @@ def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
         expect(place.entity(name), kind)
         entity = place.do(lambda near: near.call(verbs.retire, name), lambda far: far.retire(name))
-    _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
-
-
-def wake(name: str, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = expect(place.entity(name), Kind.AGENT)
-        place.do(lambda _: place.bell([Ring(entity.name, "wake")]), lambda far: far.wake(entity.name))
     output.done(
-        {"name": entity.name, "woken": True},
+        wire.entity(entity),
         entity.name,
-        f"rung for {entity.name!r}: whoever thinks for it looks at its inbox",
+        f"retired {entity.name!r}: it keeps what it has and receives nothing more",
         json=json,
     )
 
@@ -108,10 +84,6 @@ def expect(entity: Entity, kind: Kind) -> Entity:
     if entity.kind is not kind:
         raise Refused(f"{entity.name!r} is {_WORDS[entity.kind]}, not {_WORDS[kind]}")
     return entity
-
-
-def _done(entity: Entity, words: str, *, json: bool) -> None:
-    output.done(wire.entity(entity), entity.name, words, json=json)
 
 
 def _row(entity: Entity) -> list[str]:

@@ -78,7 +78,7 @@ def listing(
     otherwise: str,
     json: bool,
 ) -> None:
-    """A list, as a table or `written` as JSON. One more was asked for than are to be shown at most, to see if any is."""
+    """A list, as a table or `written` as JSON; if there are more than are to be shown at most, that is said."""
     shown = found[:most]
     if json:
         document([written(each) for each in shown])

@@ -1,10 +1,11 @@
 """`gatepost person`."""
 
 from gatepost.actions.directory import Newcomer
-from gatepost.cli import entities
+from gatepost.cli import entities, here, output
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
+from gatepost.core import wire
 from gatepost.core.entity import Kind
 
 app = Noun(help="People: what they get waits until they say it is done.")
@@ -30,7 +31,9 @@ def add(
     newcomer = Newcomer(
         name=name, kind=Kind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
     )
-    entities.add(newcomer, json=json)
+    with here.opened() as place:
+        entity = entities.register(place, newcomer)
+    output.done(wire.entity(entity), entity.name, f"registered {entity.name!r}", json=json)
 
 
 @app.verb("list")
@@ -54,7 +57,13 @@ def show(name: Name, json: Json = False) -> None:
     Example:
       gatepost person show husam
     """
-    entities.show(name, Kind.HUMAN, json=json)
+    with here.opened() as place:
+        entity = entities.expect(place.entity(name), Kind.HUMAN)
+        account = entities.account_of(place, entity)
+    if json:
+        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
+        return
+    output.facts(entities.facts(entity, account))
 
 
 @app.verb("retire")
