@@ -12,7 +12,6 @@ from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import instants, line, wire
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish
 from gatepost.core.instants import Instant
-from gatepost.errors import Invalid
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
 
@@ -69,7 +68,7 @@ def add(
     wish = GateWish(
         name=name,
         kind=GateKind.parse(kind),
-        owner=words.given(owner, "--owner") or here.current(configuration),
+        owner=here.named(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
         awaits=words.given(awaits, "--awaits"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),
@@ -78,11 +77,6 @@ def add(
         at_deadline=AtDeadline.parse(at_deadline),
         fail=Fail.parse(fail),
     )
-    if wish.owner is None:
-        raise Invalid(
-            "whom does it keep from stopping?",
-            hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
-        )
     with here.opened(configuration) as place:
         by = place.myself(who)
         made = place.do(lambda near: near.call(verbs.add, wish, by=by), lambda far: far.add_gate(wish, by=by))
@@ -267,7 +261,12 @@ def waiter(
     )
 
 
-gates.add_to(app)
+app.verb("mark")(gates.mark)
+app.verb("clear")(gates.clear)
+app.verb("status")(gates.status)
+app.verb("check")(gates.check)
+app.verb("register")(gates.register)
+app.verb("unregister")(gates.unregister)
 
 
 def _shown(place: here.Here, id: str) -> Gate:
@@ -319,12 +318,4 @@ def _session_row(gate: SessionGate, asks: bool) -> list[str]:
 
 
 def _session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
-    return {
-        "name": gate.name,
-        "kind": _SESSION,
-        "hook": gate.hook,
-        "mode": "soft" if gate.soft else "strict",
-        "active": gate.name != "decision" or asks,
-        "fail": Fail.CLOSED.value if gate.closed else Fail.OPEN.value,
-        "hint": gate.hint,
-    }
+    return gates.document(gate) | {"active": gate.name != "decision" or asks}

@@ -10,7 +10,7 @@ import typer
 from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun, argument, flag, option
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import line
 from gatepost.errors import Invalid, NotFound
 from gatepost.hooks import gates
@@ -25,19 +25,6 @@ Name = Annotated[str, argument("NAME", "The name of a session gate.")]
 #: events that hooks are installed for only if a gate stands there
 _UNUSUAL: Final = ("SubagentStop", "PreToolUse", "PreCompact")
 Hook = Annotated[str, option("--hook", "EVENT", f"Where it stands: {', '.join(HOOKS)}.")]
-
-
-def add_to(noun: Noun) -> None:
-    """Add these verbs to the noun `gate`."""
-    for name, verb in (
-        ("mark", mark),
-        ("clear", clear),
-        ("status", status),
-        ("check", check),
-        ("register", register),
-        ("unregister", unregister),
-    ):
-        noun.verb(name)(verb)
 
 
 def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
@@ -168,7 +155,7 @@ def register(
     gate = SessionGate(name=name, hook=hook, soft=soft, closed=closed, hint=hint)
     gates.register(configuration.home, gate)
     if json:
-        output.document(_document(gate))
+        output.document(document(gate))
     output.talk(f"{name} stands at {hook} now, {'soft' if soft else 'strict'}")
     if hook in _UNUSUAL:
         output.talk(f"`gatepost hooks install` has programs call us at {hook} too")
@@ -184,7 +171,7 @@ def unregister(name: Name, json: Json = False) -> None:
     """
     gone = gates.unregister(settings.load().home, gates.named(name))
     if json:
-        output.document(_document(gone))
+        output.document(document(gone))
     output.talk(f"{name} is gone")
 
 
@@ -221,10 +208,10 @@ def _desk(configuration: Configuration, session: str) -> Iterator[Desk]:
 
 
 def _standing(standing: Standing) -> dict[str, Any]:
-    return _document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
+    return document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
 
 
-def _document(gate: SessionGate) -> dict[str, Any]:
+def document(gate: SessionGate) -> dict[str, Any]:
     return {
         "name": gate.name,
         "kind": "session",

@@ -82,6 +82,7 @@ class Here:
         return self.do(lambda near: near.look(sessions.find, id), lambda far: far.session(id))
 
     def whose(self, to: str | None) -> str:
+        """Whose inbox is meant: the one named, else the current agent's."""
         return whose(to, self.configuration)
 
     def myself(self, who: str | None) -> str:
@@ -90,14 +91,15 @@ class Here:
 
 
 def whose(to: str | None, configuration: Configuration) -> str:
-    """Whose inbox is meant: the one named, else the current agent's."""
-    name = words.given(to, "--to") or current(configuration)
-    if name is None:
-        raise Invalid(
-            "no address is given, and no current agent is set",
-            hint="give --to NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
-        )
-    return name
+    return named(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
+
+
+def named(name: str | None, option: str, configuration: Configuration, *, otherwise: str) -> str:
+    """The one who is named, else the current agent."""
+    found = words.given(name, option) or current(configuration)
+    if found is None:
+        raise Invalid(otherwise, hint=f"give {option} NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    return found
 
 
 def current(configuration: Configuration) -> str | None:
@@ -136,13 +138,6 @@ def opened(configuration: Configuration | None = None) -> Iterator[Here]:
             yield Here(configuration, store=store, bell=bell)
 
 
-@contextmanager
-def store(configuration: Configuration | None = None) -> Iterator[Store]:
-    """The store that is set here, made if there is none, whether a gateway runs or not."""
-    with app.opened(configuration or settings.load(), tell=output.talk) as store:
-        yield store
-
-
 def _bell(configuration: Configuration) -> Bell:
     """
     Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
@@ -162,9 +157,15 @@ def _bell(configuration: Configuration) -> Bell:
 
 def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
     """The gateway of this home, if it runs, is on the store that is set, and answers."""
-    found = notice.read(configuration.home)
-    if found is None or found.store != masked(configuration.settings.store):
+    url = gateway(configuration)
+    if url is None:
         return None
     from gatepost.cli import far
 
-    return stack.enter_context(far.reached(found.url, configuration.home))
+    return stack.enter_context(far.reached(url, configuration.home))
+
+
+def gateway(configuration: Configuration) -> str | None:
+    """Where the gateway of this home says that it is, if it is on the store that is set."""
+    found = notice.read(configuration.home)
+    return found.url if found and found.store == masked(configuration.settings.store) else None

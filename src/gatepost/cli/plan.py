@@ -61,7 +61,10 @@ def set_(
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
-    whose = None if id is not None else _new(given, words.given(owner, "--owner") or here.current(configuration))
+    whose = None
+    if id is None:
+        _check_new(given)
+        whose = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:
@@ -117,15 +120,11 @@ def delete(
     output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 
-def _new(given: dict[str, str], owner: str | None) -> str:
-    """Whose a new plan is, if all is given that it needs."""
+def _check_new(given: dict[str, str]) -> None:
     if "name" not in given:
         raise Invalid("a plan needs a name", hint="give --name NAME")
     if not given.keys() & {"runAfter", "scheduledAt", "cron", "onGate"}:
         raise Invalid("a plan must say when it is due", hint=_WHEN)
-    if owner is None:
-        raise Invalid("whose plan is it?", hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
-    return owner
 
 
 def _when(plan: Plan) -> str:

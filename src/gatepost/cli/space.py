@@ -13,7 +13,6 @@ from gatepost.core import line, wire
 from gatepost.core import space as rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
-from gatepost.errors import Invalid
 
 app = Noun(help="Spaces: where people and agents talk.")
 
@@ -158,9 +157,7 @@ def post(
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    who = words.given(sender, "--as") or here.current(configuration)
-    if who is None:
-        raise Invalid("who says it?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    who = here.named(sender, "--as", configuration, otherwise="who says it?")
     content = words.content(text, configuration.settings.limits.content)
     with here.opened(configuration) as place:
         message = place.do(

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Annotated, Final
 
+from gatepost import app, settings
 from gatepost.actions import merge, transfer
 from gatepost.actions.transfer import Line
-from gatepost.cli import here, output
+from gatepost.cli import output
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag
 from gatepost.core import record
@@ -63,7 +64,7 @@ def export(
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
     """
-    with here.store() as store, _target(file, force=force) as stream:
+    with app.opened(settings.load(), tell=output.talk) as store, _target(file, force=force) as stream:
         counts = dict.fromkeys(_NOUNS.values(), 0)
 
         def write(reader: Reader) -> None:
@@ -97,7 +98,11 @@ def import_(
       zcat backup.jsonl.gz | gatepost import -
     """
     taken = merge.Taken()
-    with here.store() as store, _source(file) as (stream, size), _progress("importing", size) as step:
+    with (
+        app.opened(settings.load(), tell=output.talk) as store,
+        _source(file) as (stream, size),
+        _progress("importing", size) as step,
+    ):
         try:
             for chunk in transfer.chunks(_lines(stream, step)):
                 taken += store.call(merge.take, chunk)
