@@ -175,7 +175,7 @@ def pause(name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         entities.expect(place.entity(name), Kind.AGENT)
-        place.do(lambda near: near.call(verbs.pause, name), lambda far: far.pause(name))
+        place.call(verbs.pause, lambda far: far.pause, name)
         entity, resident = _found(place, name)
     _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
 
@@ -191,7 +191,7 @@ def resume(name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         entities.expect(place.entity(name), Kind.AGENT)
-        place.do(lambda near: near.call(verbs.resume, name), lambda far: far.resume(name))
+        place.call(verbs.resume, lambda far: far.resume, name)
         entity, resident = _found(place, name)
     _done(entity, resident, f"{entity.name!r} goes on", json=json)
 
@@ -252,7 +252,7 @@ def _told(model: str | None, description: str | None, instructions: str | None, 
 
 def _found(place: here.Here, name: str) -> tuple[Entity, Resident | None]:
     """An agent and, if it lives here, what it is told to be."""
-    return place.do(lambda near: near.look(_agent, name), lambda far: far.agent(name))
+    return place.look(_agent, lambda far: far.agent, name)
 
 
 def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:

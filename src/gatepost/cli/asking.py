@@ -81,7 +81,7 @@ def ask(
     )
     with here.opened(configuration) as place:
         by = asker or place.session(session or "").agent
-        made = place.do(lambda near: near.call(verbs.ask, question, by=by), lambda far: far.ask(question, by=by))
+        made = place.call(verbs.ask, lambda far: far.ask, question, by=by)
         _asked(place, made, wait=wait, most=length, json=json)
 
 
@@ -122,11 +122,7 @@ def revise(
         ref=Ref.parse(ref) if ref is not None else None,
     )
     with here.opened(configuration) as place:
-        by = place.myself(who)
-        made = place.do(
-            lambda near: near.call(verbs.revise, decision, question, by=by),
-            lambda far: far.revise(decision, question, by=by),
-        )
+        made = place.call(verbs.revise, lambda far: far.revise, decision, question, by=place.myself(who))
         _asked(place, made, wait=wait, most=length, json=json)
 
 
@@ -158,11 +154,7 @@ def answer(
         context_hash=words.given(hash, "--context-hash"),
     )
     with here.opened() as place:
-        by = place.myself(who)
-        answered = place.do(
-            lambda near: near.call(verbs.answer, decision, reply, by=by),
-            lambda far: far.answer(decision, reply, by=by),
-        )
+        answered = place.call(verbs.answer, lambda far: far.answer, decision, reply, by=place.myself(who))
         now = place.now()
     output.done(wire.decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json)
 

@@ -23,7 +23,7 @@ LARGEST: Final = 256 * 1024
 
 
 def shown(place: Here, id: str) -> Decision:
-    return place.do(lambda near: near.look(verbs.show, id), lambda far: far.decision(id))
+    return place.look(verbs.show, lambda far: far.decision, id)
 
 
 def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:

@@ -1,6 +1,6 @@
 """`gatepost decision`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,6 @@ from gatepost.cli.decided import LARGEST, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun, flag, option
 from gatepost.core import instants, line, wire
-from gatepost.core.decision import Decision
 from gatepost.core.instants import rfc3339
 
 app = Noun(help="Decisions: questions that keep whoever asks from stopping until they are answered.")
@@ -40,8 +39,9 @@ def list_(
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = _found(
-            place,
+        found = place.all(
+            verbs.page,
+            lambda far: far.decisions,
             asker=words.given(who, "--by"),
             asked=words.given(of, "--of"),
             session=words.given(session, "--session"),
@@ -115,10 +115,7 @@ def withdraw(
     """
     with here.opened() as place:
         by, said = place.myself(who), words.content(reason, LARGEST)
-        ended = place.do(
-            lambda near: near.call(verbs.withdraw, decision, by=by, reason=said),
-            lambda far: far.withdraw_decision(decision, by=by, reason=said),
-        )
+        ended = place.call(verbs.withdraw, lambda far: far.withdraw_decision, decision, by=by, reason=said)
         now = place.now()
     output.done(wire.decision(ended, now), ended.id, "withdrawn", json=json)
 
@@ -156,8 +153,9 @@ def check(
     configuration = settings.load()
     with here.opened(configuration) as place:
         now = place.now()
-        found = _found(
-            place,
+        found = place.all(
+            verbs.page,
+            lambda far: far.decisions,
             asker=words.given(who, "--as") or (None if session else here.current(configuration)),
             session=words.given(session, "--session"),
             since=words.moment(since, "--since", now),
@@ -167,7 +165,3 @@ def check(
     decided.listing(found, len(found), now, otherwise=none, json=json)
     if not found:
         raise typer.Exit(1)
-
-
-def _found(place: here.Here, **wanted: Any) -> list[Decision]:
-    return place.all(lambda near: near.look(verbs.page, **wanted), lambda far: far.decisions(**wanted))

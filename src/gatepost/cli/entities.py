@@ -38,10 +38,7 @@ def account_of(place: Here, entity: Entity) -> Account:
 def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
     most = words.number(limit, "--limit", most=1_000_000)
     with here.opened() as place:
-        found = place.all(
-            lambda near: near.look(verbs.page, kind=kind, team=team, retired=retired, limit=most + 1),
-            lambda far: far.entities(kind=kind, team=team, retired=retired, limit=most + 1),
-        )
+        found = place.all(verbs.page, lambda far: far.entities, kind=kind, team=team, retired=retired, limit=most + 1)
     headings = ["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"]
     nobody = "there is nobody" + (f" in the team {team!r}" if team else "")
     output.listing(found, most, headings, _row, wire.entity, otherwise=nobody, json=json)
@@ -71,7 +68,7 @@ def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
 def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
         expect(place.entity(name), kind)
-        entity = place.do(lambda near: near.call(verbs.retire, name), lambda far: far.retire(name))
+        entity = place.call(verbs.retire, lambda far: far.retire, name)
     output.done(
         wire.entity(entity),
         entity.name,

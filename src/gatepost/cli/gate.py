@@ -78,8 +78,7 @@ def add(
         fail=Fail.parse(fail),
     )
     with here.opened(configuration) as place:
-        by = place.myself(who)
-        made = place.do(lambda near: near.call(verbs.add, wish, by=by), lambda far: far.add_gate(wish, by=by))
+        made = place.call(verbs.add, lambda far: far.add_gate, wish, by=place.myself(who))
         now = place.now()
     output.done(wire.gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
 
@@ -114,14 +113,15 @@ def list_(
     now: Instant = 0
     if kind != _SESSION:
         with here.opened(configuration) as place:
-            which: dict[str, Any] = {
-                "owner": words.given(owner, "--owner"),
-                "waiter": words.given(waiter, "--waiter"),
-                "kind": wanted,
-                "pending": None if every else True,
-                "limit": most + 1,
-            }
-            found = place.all(lambda near: near.look(verbs.page, **which), lambda far: far.gates(**which))
+            found = place.all(
+                verbs.page,
+                lambda far: far.gates,
+                owner=words.given(owner, "--owner"),
+                waiter=words.given(waiter, "--waiter"),
+                kind=wanted,
+                pending=None if every else True,
+                limit=most + 1,
+            )
             now = place.now()
     shown = found[:most]
     if json:
@@ -186,10 +186,7 @@ def resolve(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fals
     """
     with here.opened() as place:
         by, said = place.myself(who), _said(reason, place)
-        ended = place.do(
-            lambda near: near.call(verbs.resolve, gate, by=by, reason=said),
-            lambda far: far.resolve_gate(gate, by=by, reason=said),
-        )
+        ended = place.call(verbs.resolve, lambda far: far.resolve_gate, gate, by=by, reason=said)
         _tell(ended, place.now(), json=json)
 
 
@@ -204,10 +201,7 @@ def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fal
     """
     with here.opened() as place:
         by, said = place.myself(who), _said(reason, place)
-        ended = place.do(
-            lambda near: near.call(verbs.withdraw, gate, by=by, reason=said),
-            lambda far: far.withdraw_gate(gate, by=by, reason=said),
-        )
+        ended = place.call(verbs.withdraw, lambda far: far.withdraw_gate, gate, by=by, reason=said)
         _tell(ended, place.now(), json=json)
 
 
@@ -247,11 +241,7 @@ def waiter(
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """
     with here.opened() as place:
-        by = place.myself(who)
-        found = place.do(
-            lambda near: near.call(verbs.add_waiter, gate, name, by=by),
-            lambda far: far.add_waiter(gate, name, by=by),
-        )
+        found = place.call(verbs.add_waiter, lambda far: far.add_waiter, gate, name, by=place.myself(who))
         now = place.now()
     output.done(
         wire.gate(found, now),
@@ -270,7 +260,7 @@ app.verb("unregister")(gates.unregister)
 
 
 def _shown(place: here.Here, id: str) -> Gate:
-    return place.do(lambda near: near.look(verbs.show, id), lambda far: far.gate(id))
+    return place.look(verbs.show, lambda far: far.gate, id)
 
 
 def _over(gate: Gate, place: here.Here) -> bool:

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeVar
 
 import typer
 
@@ -25,7 +25,7 @@ from gatepost.core.ring import Ring
 from gatepost.errors import Invalid
 from gatepost.hooks.session import Session
 from gatepost.ports.bell import Bell, silent
-from gatepost.ports.store import Store
+from gatepost.ports.store import Query, Store, Verb
 from gatepost.runtime import notice
 from gatepost.settings import Configuration, masked
 
@@ -33,7 +33,12 @@ if TYPE_CHECKING:  # most commands do without
     from gatepost.cli.far import Far
     from gatepost.client import Client
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+#: what the client has for a verb, and for a list
+Told = Callable[..., Coroutine[Any, Any, T]]
+Listed = Callable[..., AsyncIterator[T]]
 
 #: seconds between two looks of whoever watches the store
 PAUSE: Final = 1.0
@@ -64,22 +69,32 @@ class Here:
         """Do it on the store, or have the gateway do it."""
         return near(self.near) if self.far is None else self.far.ask(far)
 
-    def all(self, near: Callable[[Store], list[T]], far: "Callable[[Client], AsyncIterator[T]]") -> list[T]:
+    def call(self, verb: Verb[P, T], far: "Callable[[Client], Told[T]]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a verb on the store, or what the client has for it, with the same words."""
+        return self.do(lambda store: store.call(verb, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
+
+    def look(self, query: Query[P, T], far: "Callable[[Client], Told[T]]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the store, or the gateway, with the same words."""
+        return self.do(lambda store: store.look(query, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
+
+    def all(
+        self, query: Query[P, list[T]], far: "Callable[[Client], Listed[T]]", *args: P.args, **kwargs: P.kwargs
+    ) -> list[T]:
         """The same with what a gateway tells page by page."""
 
         async def every(client: "Client") -> list[T]:
-            return [each async for each in far(client)]
+            return [each async for each in far(client)(*args, **kwargs)]
 
-        return self.do(near, every)
+        return self.do(lambda store: store.look(query, *args, **kwargs), every)
 
     def now(self) -> Instant:
         return self.near.look(lambda reader: reader.now) if self.far is None else time.time_ns() // 1_000
 
     def entity(self, name: str) -> Entity:
-        return self.do(lambda near: near.look(directory.show, name), lambda far: far.entity(name))
+        return self.look(directory.show, lambda far: far.entity, name)
 
     def session(self, id: str) -> GuestSession:
-        return self.do(lambda near: near.look(sessions.find, id), lambda far: far.session(id))
+        return self.look(sessions.find, lambda far: far.session, id)
 
     def whose(self, to: str | None) -> str:
         """Whose inbox is meant: the one named, else the current agent's."""

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from gatepost.actions import inbox as verbs
-from gatepost.actions.inbox import Wanted
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
@@ -57,17 +56,17 @@ def list_(
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
         now = place.now()
-        which: Wanted = {
-            "state": wanted,
-            "type": kind,
-            "sender": sender,
-            "ref": about,
-            "since": words.moment(since, "--since", now) if since is not None else None,
-            "until": words.moment(older, "--older", now) if older is not None else None,
-        }
         found = place.all(
-            lambda near: near.look(verbs.page, whose, limit=most + 1, **which),
-            lambda far: far.page(whose, limit=most + 1, **which),
+            verbs.page,
+            lambda far: far.page,
+            whose,
+            state=wanted,
+            type=kind,
+            sender=sender,
+            ref=about,
+            since=words.moment(since, "--since", now) if since is not None else None,
+            until=words.moment(older, "--older", now) if older is not None else None,
+            limit=most + 1,
         )
     shown = found[:most]
     if json:

@@ -58,7 +58,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.all(lambda near: near.look(verbs.page, limit=most + 1), lambda far: far.keys(limit=most + 1))
+        found = place.all(verbs.page, lambda far: far.keys, limit=most + 1)
     headings = ["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"]
     output.listing(found, most, headings, _row, wire.key, otherwise="there is no key", json=json)
 
@@ -76,7 +76,7 @@ def revoke(
       gatepost key revoke sk_Zm9vYmFy
     """
     with here.opened() as place:
-        gone = place.do(lambda near: near.call(verbs.revoke, key), lambda far: far.revoke_key(key))
+        gone = place.call(verbs.revoke, lambda far: far.revoke_key, key)
     output.done(wire.key(gone), gone.prefix, "revoked", json=json)
 
 

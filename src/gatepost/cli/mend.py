@@ -27,8 +27,7 @@ def replay(
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        name = words.given(to, "--to")
-        again = place.do(lambda near: near.call(verbs.replay, event, name), lambda far: far.replay(event, name))
+        again = place.call(verbs.replay, lambda far: far.replay, event, words.given(to, "--to"))
     _moved(again, "pending again for", json=json)
 
 
@@ -47,8 +46,7 @@ def discard(
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
     with here.opened() as place:
-        name = words.given(to, "--to")
-        gone = place.do(lambda near: near.call(verbs.discard, event, name), lambda far: far.discard(event, name))
+        gone = place.call(verbs.discard, lambda far: far.discard, event, words.given(to, "--to"))
     _moved(gone, "discarded for", json=json)
 
 
@@ -73,7 +71,7 @@ def done(
 
 
 def shown(place: here.Here, event: str) -> list[Item]:
-    return place.do(lambda near: near.look(verbs.show, event), lambda far: far.show(event))
+    return place.look(verbs.show, lambda far: far.show, event)
 
 
 def _moved(items: list[Item], said: str, *, json: bool) -> None:

@@ -94,10 +94,7 @@ def list_(
     wanted = Status.parse(status) if status is not None else None
     with here.opened() as place:
         whose = words.given(owner, "--owner")
-        found = place.all(
-            lambda near: near.look(verbs.page, whose, status=wanted, limit=most + 1),
-            lambda far: far.plans(owner=whose, status=wanted, limit=most + 1),
-        )
+        found = place.all(verbs.page, lambda far: far.plans, owner=whose, status=wanted, limit=most + 1)
     headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
     none = "there is no plan" + (f" of {owner!r}" if owner else "")
     output.listing(found, most, headings, _row, wire.plan, otherwise=none, json=json)
@@ -116,7 +113,7 @@ def delete(
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        place.do(lambda near: near.call(verbs.delete, plan), lambda far: far.delete_plan(plan))
+        place.call(verbs.delete, lambda far: far.delete_plan, plan)
     output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 

@@ -82,7 +82,7 @@ def push(
         if wish.sender is None and (inside := here.session()) is not None:
             with suppress(GatepostError):  # its hooks have not made it known
                 wish = replace(wish, hops=place.session(inside).hops)
-        pushed = place.do(lambda near: near.call(intake.push, wish), lambda far: far.push(wish))
+        pushed = place.call(intake.push, lambda far: far.push, wish)
     if json:
         output.document(wire.pushed(pushed))
     else:

@@ -45,10 +45,7 @@ def runs(
     wanted = _status(status) if status is not None else None
     with here.opened() as place:
         agent = entities.expect(place.entity(name), Kind.AGENT).name
-        found = place.all(
-            lambda near: near.look(journal.page, agent=agent, status=wanted, limit=most + 1),
-            lambda far: far.runs(agent=agent, status=wanted, limit=most + 1),
-        )
+        found = place.all(journal.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
     headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
     none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
     output.listing(found, most, headings, _row, wire.run, otherwise=none, json=json)

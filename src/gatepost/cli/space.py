@@ -13,6 +13,7 @@ from gatepost.core import line, wire
 from gatepost.core import space as rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
+from gatepost.ports.store import Reader
 
 app = Noun(help="Spaces: where people and agents talk.")
 
@@ -39,10 +40,7 @@ def create(
     """
     with here.opened() as place:
         own = words.given(id, "--id")
-        made = place.do(
-            lambda near: near.call(verbs.create, name=name, id=own, members=member or ()),
-            lambda far: far.create_space(name, id=own, members=member or ()),
-        )
+        made = place.call(verbs.create, lambda far: far.create_space, name=name, id=own, members=member or ())
         members = _members(place, made.id)
     output.done(
         wire.space(made) | {"members": [wire.member(each) for each in members]},
@@ -68,10 +66,7 @@ def list_(
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
         whose = words.given(member, "--member")
-        found = place.all(
-            lambda near: near.look(verbs.page, as_=whose, limit=most + 1),
-            lambda far: far.spaces(member=whose, limit=most + 1),
-        )
+        found = place.all(_page, lambda far: far.spaces, member=whose, limit=most + 1)
     none = "there is no space" + (f" with {member!r} in it" if member else "")
     output.listing(found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.space, otherwise=none, json=json)
 
@@ -86,7 +81,7 @@ def show(space: Space, json: Json = False) -> None:
       gatepost space show q4-report
     """
     with here.opened() as place:
-        found = place.do(lambda near: near.look(verbs.show, space), lambda far: far.space(space))
+        found = place.look(verbs.show, lambda far: far.space, space)
         members = _members(place, space)
     if json:
         output.document(wire.space(found) | {"members": [wire.member(each) for each in members]})
@@ -121,7 +116,7 @@ def join(space: Space, name: Name, json: Json = False) -> None:
       gatepost space join q4-report designer
     """
     with here.opened() as place:
-        member = place.do(lambda near: near.call(verbs.join, space, name), lambda far: far.join(space, name))
+        member = place.call(verbs.join, lambda far: far.join, space, name)
     output.done(wire.member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
@@ -135,7 +130,7 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
       gatepost space leave q4-report designer
     """
     with here.opened() as place:
-        place.do(lambda near: near.call(verbs.leave, space, name), lambda far: far.leave(space, name))
+        place.call(verbs.leave, lambda far: far.leave, space, name)
     output.done({"space": space, "name": name}, name, f"{name!r} is not in {space!r} any more", json=json)
 
 
@@ -160,10 +155,7 @@ def post(
     who = here.named(sender, "--as", configuration, otherwise="who says it?")
     content = words.content(text, configuration.settings.limits.content)
     with here.opened(configuration) as place:
-        message = place.do(
-            lambda near: near.call(verbs.post, space, sender=who, content=content),
-            lambda far: far.post(space, content, sender=who),
-        )
+        message = place.call(verbs.post, lambda far: far.post, space, sender=who, content=content)
     if json:
         output.document(wire.message(message))
     else:
@@ -225,8 +217,12 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
                 _mark_read(place, space, me, message.seq)
 
 
+def _page(reader: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
+    return verbs.page(reader, as_=member, limit=limit)
+
+
 def _members(place: here.Here, space: str) -> list[rules.Member]:
-    return place.do(lambda near: near.look(verbs.members, space), lambda far: far.members(space))
+    return place.look(verbs.members, lambda far: far.members, space)
 
 
 def _mark_read(place: here.Here, space: str, member: str, seq: int) -> None:

@@ -85,7 +85,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.all(lambda near: near.look(verbs.page, limit=most + 1), lambda far: far.triggers(limit=most + 1))
+        found = place.all(verbs.page, lambda far: far.triggers, limit=most + 1)
     headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
     output.listing(found, most, headings, _row, wire.trigger, otherwise="there is no trigger", json=json)
 
@@ -100,7 +100,7 @@ def show(name: Name, json: Json = False) -> None:
       gatepost trigger show github-main
     """
     with here.opened() as place:
-        found = place.do(lambda near: near.look(verbs.show, name), lambda far: far.show_trigger(name))
+        found = place.look(verbs.show, lambda far: far.show_trigger, name)
     if json:
         output.document(wire.trigger(found))
         return
@@ -153,15 +153,13 @@ def delete(name: Name, json: Json = False) -> None:
       gatepost trigger delete github-main
     """
     with here.opened() as place:
-        place.do(lambda near: near.call(verbs.delete, name), lambda far: far.delete_trigger(name))
+        place.call(verbs.delete, lambda far: far.delete_trigger, name)
     output.done({"name": name, "deleted": True}, name, "deleted", json=json)
 
 
 def _activate(name: str, *, active: bool, json: bool) -> None:
     with here.opened() as place:
-        changed = place.do(
-            lambda near: near.call(verbs.set_active, name, active), lambda far: far.activate_trigger(name, active)
-        )
+        changed = place.call(verbs.set_active, lambda far: far.activate_trigger, name, active)
     output.done(wire.trigger(changed), changed.name, _state(changed), json=json)
 
 
