@@ -58,7 +58,6 @@ def add(
     With a model, instructions or any other configuration it lives here: a gateway thinks for it. Without, it is a guest
     that reads its inbox itself.
 
-    \b
     Examples:
       gatepost agent add analyst --model demo --instructions "Answer questions about revenue"
       gatepost agent add support --config support.toml --instructions @support.md
@@ -89,7 +88,6 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
     """
     List the agents, in order of registration.
 
-    \b
     Example:
       gatepost agent list --team web
     """
@@ -101,7 +99,6 @@ def show(name: Name, json: Json = False) -> None:
     """
     Show an agent, the accounts of its inbox and, if it lives here, what it is told to be. Secrets are masked.
 
-    \b
     Examples:
       gatepost agent show analyst
       gatepost agent show analyst --json
@@ -139,7 +136,6 @@ def set_(
     A file changes the fields that are in it, each as a whole. What `agent show` prints may be sent back: a masked
     secret stands for the one that is stored.
 
-    \b
     Examples:
       gatepost agent set analyst --model openai:gpt-5
       gatepost agent set analyst --instructions @analyst.md --team finance
@@ -169,7 +165,6 @@ def pause(name: Name, json: Json = False) -> None:
     """
     Let an agent that lives here begin nothing from now on. Its inbox fills meanwhile.
 
-    \b
     Example:
       gatepost agent pause analyst
     """
@@ -185,7 +180,6 @@ def resume(name: Name, json: Json = False) -> None:
     """
     Let an agent that was paused go on with whatever waits.
 
-    \b
     Example:
       gatepost agent resume analyst
     """
@@ -206,7 +200,6 @@ def retire(name: Name, json: Json = False) -> None:
     """
     Let an agent receive nothing from now on. What it has stays.
 
-    \b
     Example:
       gatepost agent retire analyst
     """
@@ -218,7 +211,6 @@ def wake(name: Name, json: Json = False) -> None:
     """
     Let an agent look at its inbox now. If it is empty, nothing else happens.
 
-    \b
     Example:
       gatepost agent wake analyst
     """

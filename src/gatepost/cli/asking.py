@@ -56,7 +56,6 @@ def ask(
     With --wait the answer is printed: the option, and then what was said. Ends with 0 when it was answered, and with 1
     when it was rejected, withdrawn, sent back, or not answered in time.
 
-    \b
     Examples:
       gatepost decision ask "Ship version 2?" --option ship="Ship it" --option wait=Wait --as analyst --of husam
       gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
@@ -104,7 +103,6 @@ def revise(
     """
     Ask anew, in another round: what was asked before is replaced as a whole, and whoever was asked is told again.
 
-    \b
     Example:
       gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
     """
@@ -141,7 +139,6 @@ def answer(
     """
     Answer a decision. The first answer counts, whichever way it comes; whoever is later is told who answered what.
 
-    \b
     Examples:
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again

@@ -26,7 +26,6 @@ def completion(
     """
     Print what makes the Tab key complete commands and options in your shell.
 
-    \b
     Example:
       gatepost completion bash >> ~/.bashrc
     """

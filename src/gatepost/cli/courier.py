@@ -58,7 +58,6 @@ def courier(
     the text as $1 and on stdin, and the session as $2; a URL is sent JSON; rewake wakes whoever waits with --rewake.
     Nothing is marked as delivered by it. It stops at Ctrl-C.
 
-    \b
     Examples:
       gatepost courier --as analyst
       gatepost courier --as analyst --nudge 'tmux send-keys -t analyst "$1" Enter'

@@ -32,7 +32,6 @@ def list_(
     """
     List the decisions that have not ended, in the order in which they were asked.
 
-    \b
     Examples:
       gatepost decision list --of husam
       gatepost decision list --by analyst --all --json
@@ -58,7 +57,6 @@ def show(decision: DecisionId, json: Json = False) -> None:
     """
     Show a decision: the question, its options, and what was answered.
 
-    \b
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
@@ -109,7 +107,6 @@ def withdraw(
     """
     Withdraw a question: it need not be answered any more, and whoever asked may stop.
 
-    \b
     Example:
       gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
     """
@@ -127,7 +124,6 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
 
     Ends with 0 when it was answered, and with 1 when it was rejected, withdrawn, sent back, or not answered in time.
 
-    \b
     Example:
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
@@ -146,7 +142,6 @@ def check(
     """
     Look whether decisions were answered, or ended otherwise, of late. Ends with 0 if there are some, with 1 if not.
 
-    \b
     Example:
       gatepost decision check --since 5m --as analyst
     """

@@ -53,7 +53,6 @@ def drain(
 
     A session's spool is read also when the store is out of reach. What is in both is printed once.
 
-    \b
     Examples:
       gatepost inbox drain --to analyst
       GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json

@@ -50,7 +50,6 @@ def add(
     """
     Make a gate, and print its id. Until it has ended, its owner may not stop.
 
-    \b
     What it waits for depends on its kind:
       human     that somebody resolves it: --awaits NAME, by default the owner of the one it holds
       timer     its deadline
@@ -59,7 +58,6 @@ def add(
       command   a command that ends with 0: --awaits COMMAND (gates.commands must be set)
       ci        a run or pull request on GitHub: --awaits run:ID or pr:NUMBER, with @OWNER/NAME if need be
 
-    \b
     Examples:
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
@@ -98,7 +96,6 @@ def list_(
 
     Those in the store are in the order in which they were made; those that every session of a guest has follow.
 
-    \b
     Examples:
       gatepost gate list
       gatepost gate list --owner analyst
@@ -140,7 +137,6 @@ def show(gate: GateId, json: Json = False) -> None:
     """
     Show a gate: what it waits for, whom it holds, and how it ended.
 
-    \b
     Example:
       gatepost gate show gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
@@ -180,7 +176,6 @@ def resolve(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fals
     """
     Say that what a gate waits for has come: it holds its owner no more, and everybody concerned is told.
 
-    \b
     Example:
       gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
     """
@@ -195,7 +190,6 @@ def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fal
     """
     Say that a gate is not needed any more.
 
-    \b
     Example:
       gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
     """
@@ -214,7 +208,6 @@ def wait(
     """
     Wait until a gate has ended. Ends with 0 when it was resolved, and with 1 when it ended otherwise or not in time.
 
-    \b
     Example:
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
@@ -236,7 +229,6 @@ def waiter(
     """
     Let somebody be told when a gate ends.
 
-    \b
     Example:
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """

@@ -31,7 +31,6 @@ def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
     """
     Open a gate for one session.
 
-    \b
     Example:
       gatepost gate mark work-update --session 4f1c
     """
@@ -54,7 +53,6 @@ def clear(
     """
     Take back what `gate mark` said. A soft gate that was warned of warns again.
 
-    \b
     Examples:
       gatepost gate clear work-update --session 4f1c
       gatepost gate clear --hook Stop --session 4f1c
@@ -74,7 +72,6 @@ def status(session: SessionId = None, json: Json = False) -> None:
     """
     Show how the gates of a session stand.
 
-    \b
     Example:
       gatepost gate status --session 4f1c
     """
@@ -110,7 +107,6 @@ def check(
 
     At Stop the gates of its agent in the store count too.
 
-    \b
     Example:
       gatepost gate check --hook Stop --session 4f1c
     """
@@ -143,7 +139,6 @@ def register(
     """
     Add a gate to every session in this home, or change the one of that name. It is opened with `gate mark`.
 
-    \b
     Examples:
       gatepost gate register changelog --hook Stop --soft --hint "say in CHANGELOG.md what changed"
       gatepost gate register sign-off --hook Stop --closed
@@ -165,7 +160,6 @@ def unregister(name: Name, json: Json = False) -> None:
     """
     Remove a gate that was registered.
 
-    \b
     Example:
       gatepost gate unregister changelog
     """

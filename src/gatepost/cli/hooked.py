@@ -19,7 +19,6 @@ def hook(
     not stop yet. `gatepost hooks install` has the program call this. It fails open: whatever is wrong here, the program
     goes on, and stderr says why.
 
-    \b
     Example:
       echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
     """

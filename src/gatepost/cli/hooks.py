@@ -36,7 +36,6 @@ def install(host: Host = "claude", scope: Scope = "user", file: File = None, jso
     run again: entries of an older release are replaced, and what is as it should be is left alone. Do so after
     `gatepost gate register` with another event than Stop.
 
-    \b
     Examples:
       gatepost hooks install
       gatepost hooks install --host codex --scope project
@@ -69,7 +68,6 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     If nobody has changed the file since they were put in, it is again what it was before, byte for byte. Else only our
     entries are taken out.
 
-    \b
     Example:
       gatepost hooks uninstall
     """
@@ -97,7 +95,6 @@ def status(
     """
     Look where our entries are. Ends with 1 if they are nowhere as they should be.
 
-    \b
     Example:
       gatepost hooks status --host claude
     """

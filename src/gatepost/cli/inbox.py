@@ -43,7 +43,6 @@ def list_(
 
     What is pending is listed, unless another state is asked for. --to '*' lists all inboxes.
 
-    \b
     Examples:
       gatepost inbox list --to analyst
       gatepost inbox list --to '*' --dead --json
@@ -84,7 +83,6 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
     """
     Show what waits, as a drain would; nothing changes.
 
-    \b
     Example:
       gatepost inbox peek --to analyst -n 3
     """
@@ -112,7 +110,6 @@ def show(event: EventId, json: Json = False) -> None:
     """
     Show all of an event, and where it stands with each recipient.
 
-    \b
     Example:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """

@@ -28,7 +28,6 @@ def create(
 
     It is the administrator's, unless it is for one agent, for triggering one agent, or public.
 
-    \b
     Examples:
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
@@ -52,7 +51,6 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     List the keys there are and were, by their prefixes.
 
-    \b
     Example:
       gatepost key list
     """
@@ -71,7 +69,6 @@ def revoke(
     """
     Let a key be good for nothing from now on, and for good.
 
-    \b
     Example:
       gatepost key revoke sk_Zm9vYmFy
     """

@@ -22,7 +22,6 @@ def replay(
     What is dead, expired or discarded becomes pending, without an expiry and with no failures counted. What was
     delivered stays delivered, and a new event with the same content is made.
 
-    \b
     Example:
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
@@ -41,7 +40,6 @@ def discard(
 
     It must be pending or dead. `gatepost inbox replay` brings it back.
 
-    \b
     Example:
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
@@ -60,7 +58,6 @@ def done(
 
     Agents drain their inbox; what a person has waits until it is done.
 
-    \b
     Example:
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """

@@ -24,7 +24,6 @@ def add(
     """
     Register a person: from now on they have an inbox.
 
-    \b
     Example:
       gatepost person add husam --display "Husam"
     """
@@ -41,7 +40,6 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
     """
     List the people, in order of registration.
 
-    \b
     Example:
       gatepost person list
     """
@@ -53,7 +51,6 @@ def show(name: Name, json: Json = False) -> None:
     """
     Show a person and the accounts of their inbox.
 
-    \b
     Example:
       gatepost person show husam
     """
@@ -71,7 +68,6 @@ def retire(name: Name, json: Json = False) -> None:
     """
     Let a person receive nothing from now on. What they have stays.
 
-    \b
     Example:
       gatepost person retire husam
     """

@@ -5,12 +5,15 @@ word that is typed counts.
 
 import re
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
 from gatepost.errors import Invalid
+
+Function = Callable[..., None]
 
 
 def option(name: str, metavar: str, help: str) -> Any:
@@ -47,5 +50,11 @@ class Plain(TyperCommand):
 class Noun(typer.Typer):
     """What verbs are about: `inbox` in `gatepost inbox push`."""
 
-    def verb(self, name: str, *, short_help: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        return self.command(name, cls=Plain, short_help=short_help)
+    def verb(self, name: str, *, short_help: str | None = None) -> Callable[[Function], Function]:
+        """A command, whose help is its docstring; examples, and whatever else is indented there, stay as they are."""
+
+        def add(function: Function) -> Function:
+            text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(function.__doc__ or ""))
+            return self.command(name, cls=Plain, help=text, short_help=short_help)(function)
+
+        return add

@@ -39,7 +39,6 @@ def set_(
 
     When it is due, its owner has an event in the inbox: once, however many gateways run, and late if none did.
 
-    \b
     Examples:
       gatepost plan set --owner analyst --name "Check the build" --after 30m "See whether the build is green"
       gatepost plan set --owner analyst --name "Daily report" --cron "0 9 * * 1-5" --zone Europe/Berlin "Post it"
@@ -86,7 +85,6 @@ def list_(
     """
     List the plans, in the order in which they were made.
 
-    \b
     Example:
       gatepost plan list --owner analyst --status pending
     """
@@ -108,7 +106,6 @@ def delete(
     """
     Delete a plan: it fires no more.
 
-    \b
     Example:
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """

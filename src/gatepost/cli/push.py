@@ -44,7 +44,6 @@ def push(
 
     When this returns, the event is on disk. Without an address it goes to the current agent.
 
-    \b
     Examples:
       gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
       gatepost inbox push --to team:web --type alert --source ci --priority high "The build is red"

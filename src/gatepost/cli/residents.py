@@ -37,7 +37,6 @@ def runs(
     """
     List what an agent did, the newest run first.
 
-    \b
     Example:
       gatepost agent runs analyst --status failed
     """
@@ -55,7 +54,6 @@ def mind(name: Name, json: Json = False) -> None:
     """
     Show what an agent has in mind: its summaries of old cycles, and the later ones turn by turn.
 
-    \b
     Example:
       gatepost agent mind analyst
     """
@@ -83,7 +81,6 @@ def replay(
     """
     Show a past run to another model, and what it would have said and done beside what was. Nothing is done.
 
-    \b
     Example:
       gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
     """

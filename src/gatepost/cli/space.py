@@ -34,7 +34,6 @@ def create(
     """
     Make a space, and print its id.
 
-    \b
     Example:
       gatepost space create "Q4 report" --member husam --member analyst
     """
@@ -59,7 +58,6 @@ def list_(
     """
     List the spaces, in the order in which they were made.
 
-    \b
     Example:
       gatepost space list --member analyst
     """
@@ -76,7 +74,6 @@ def show(space: Space, json: Json = False) -> None:
     """
     Show a space, who is in it, and how far each has read.
 
-    \b
     Example:
       gatepost space show q4-report
     """
@@ -111,7 +108,6 @@ def join(space: Space, name: Name, json: Json = False) -> None:
     """
     Let somebody into a space: they read all of it, and an agent hears what is said from now on.
 
-    \b
     Example:
       gatepost space join q4-report designer
     """
@@ -125,7 +121,6 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
     """
     Let somebody read and hear nothing more of a space.
 
-    \b
     Example:
       gatepost space leave q4-report designer
     """
@@ -146,7 +141,6 @@ def post(
 
     When this returns, it is in the inbox of every other agent in the space.
 
-    \b
     Examples:
       gatepost space post q4-report --as husam "Who has the numbers?"
       date | gatepost space post q4-report --as analyst -
@@ -173,7 +167,6 @@ def read(
     """
     Print messages of a space, oldest first, one a line.
 
-    \b
     Examples:
       gatepost space read q4-report -n 10
       gatepost space read q4-report --as husam --after 41
@@ -204,7 +197,6 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
 
     With --json each line is a JSON document.
 
-    \b
     Example:
       gatepost space watch q4-report --as husam
     """

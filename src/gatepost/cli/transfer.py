@@ -59,7 +59,6 @@ def export(
     --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
     imported, and keys are there as hashes, the administrator's not at all.
 
-    \b
     Examples:
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
@@ -92,7 +91,6 @@ def import_(
     Entities are merged by name and events by id, so importing twice is importing once, and an import that was cut off
     is simply run again. It is stored a few hundred lines at a time; of a chunk with a bad line nothing is stored.
 
-    \b
     Examples:
       gatepost import backup.jsonl
       zcat backup.jsonl.gz | gatepost import -

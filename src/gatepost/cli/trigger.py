@@ -46,7 +46,6 @@ def add(
     The secret is never shown again. Slack and Stripe give you theirs; for the others one is made if none is given.
     Callers send it in the header X-Secret-Key, unless the scheme is another one.
 
-    \b
     Examples:
       gatepost trigger add jira --to analyst --prompt "Triage this"
       gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
@@ -79,7 +78,6 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     List the webhooks there are.
 
-    \b
     Example:
       gatepost trigger list
     """
@@ -95,7 +93,6 @@ def show(name: Name, json: Json = False) -> None:
     """
     Show a webhook, without its secret.
 
-    \b
     Example:
       gatepost trigger show github-main
     """
@@ -124,7 +121,6 @@ def enable(name: Name, json: Json = False) -> None:
     """
     Open a webhook that was closed.
 
-    \b
     Example:
       gatepost trigger enable github-main
     """
@@ -136,7 +132,6 @@ def disable(name: Name, json: Json = False) -> None:
     """
     Close a webhook: it answers as if it were not there.
 
-    \b
     Example:
       gatepost trigger disable github-main
     """
@@ -148,7 +143,6 @@ def delete(name: Name, json: Json = False) -> None:
     """
     Delete a webhook; what came by it stays.
 
-    \b
     Example:
       gatepost trigger delete github-main
     """

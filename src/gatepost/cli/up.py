@@ -19,7 +19,6 @@ def up(
 
     It listens on 127.0.0.1 unless told otherwise, and stops at Ctrl-C when it has finished what it accepted.
 
-    \b
     Examples:
       gatepost up
       gatepost up --port 8080

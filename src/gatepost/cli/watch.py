@@ -18,7 +18,6 @@ def watch(to: To = None, json: Json = False) -> None:
 
     With --json each line is a JSON document.
 
-    \b
     Examples:
       gatepost inbox watch --to analyst
       gatepost inbox watch --to husam --json | jq .content
