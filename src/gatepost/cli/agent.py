@@ -111,7 +111,7 @@ def show(name: Name, json: Json = False) -> None:
     if json:
         output.document(wire.agent(entity, resident) | {"inbox": wire.account(account)})
         return
-    output.facts([*entities.facts(entity, account), *(_facts(resident, now) if resident else ())])
+    output.facts(*entities.facts(entity, account), *(_facts(resident, now) if resident else ()))
     if resident and resident.config.instructions:
         output.line_out("instructions")
         output.line_out(output.prose(resident.config.instructions))

@@ -67,22 +67,20 @@ def show(decision: DecisionId, json: Json = False) -> None:
         output.document(wire.decision(found, now))
         return
     output.facts(
-        [
-            ("decision", found.id),
-            ("gate", found.gate),
-            ("state", decided.state(found, now)),
-            ("asked by", found.asker),
-            ("asked", ", ".join(found.asked)),
-            ("since", rfc3339(found.created_at)),
-            ("urgency", found.urgency.name.lower()),
-            ("deadline", rfc3339(found.deadline) if found.deadline is not None else None),
-            ("default", found.default),
-            ("round", found.iteration),
-            ("guidance", found.guidance),
-            ("about", str(found.ref) if found.ref else None),
-            ("session", found.session),
-            ("hash", found.context_hash),
-        ]
+        ("decision", found.id),
+        ("gate", found.gate),
+        ("state", decided.state(found, now)),
+        ("asked by", found.asker),
+        ("asked", ", ".join(found.asked)),
+        ("since", rfc3339(found.created_at)),
+        ("urgency", found.urgency.name.lower()),
+        ("deadline", rfc3339(found.deadline) if found.deadline is not None else None),
+        ("default", found.default),
+        ("round", found.iteration),
+        ("guidance", found.guidance),
+        ("about", str(found.ref) if found.ref else None),
+        ("session", found.session),
+        ("hash", found.context_hash),
     )
     output.line_out("")
     output.line_out(output.prose(found.question))

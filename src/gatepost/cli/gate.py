@@ -148,26 +148,24 @@ def show(gate: GateId, json: Json = False) -> None:
         return
     ended = found.resolution
     output.facts(
-        [
-            ("gate", found.id),
-            ("name", found.name),
-            ("kind", found.kind.value),
-            ("state", _state(found, now)),
-            ("owner", found.owner),
-            ("awaits", found.awaits),
-            ("instruction", found.instruction),
-            ("waiters", ", ".join(found.waiters)),
-            ("made by", found.made_by),
-            ("since", instants.rfc3339(found.created_at)),
-            ("deadline", instants.rfc3339(found.deadline) if found.deadline is not None else None),
-            ("then", found.at_deadline.value if found.deadline is not None else None),
-            ("escalated", instants.rfc3339(found.escalated_at) if found.escalated_at is not None else None),
-            ("fail", found.fail.value),
-            ("trouble", found.trouble),
-            ("ended", instants.rfc3339(ended.at) if ended else None),
-            ("by", ended.by if ended else None),
-            ("reason", ended.reason if ended else None),
-        ]
+        ("gate", found.id),
+        ("name", found.name),
+        ("kind", found.kind.value),
+        ("state", _state(found, now)),
+        ("owner", found.owner),
+        ("awaits", found.awaits),
+        ("instruction", found.instruction),
+        ("waiters", ", ".join(found.waiters)),
+        ("made by", found.made_by),
+        ("since", instants.rfc3339(found.created_at)),
+        ("deadline", instants.rfc3339(found.deadline) if found.deadline is not None else None),
+        ("then", found.at_deadline.value if found.deadline is not None else None),
+        ("escalated", instants.rfc3339(found.escalated_at) if found.escalated_at is not None else None),
+        ("fail", found.fail.value),
+        ("trouble", found.trouble),
+        ("ended", instants.rfc3339(ended.at) if ended else None),
+        ("by", ended.by if ended else None),
+        ("reason", ended.reason if ended else None),
     )
 
 

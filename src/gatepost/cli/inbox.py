@@ -160,21 +160,19 @@ def _details(items: list[Item]) -> None:
     event = items[0].event
     sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
     output.facts(
-        [
-            ("event", event.id),
-            ("type", event.type),
-            ("priority", event.priority.name.lower()),
-            ("from", sender),
-            ("source", event.source),
-            ("subject", event.subject),
-            ("about", event.ref),
-            ("created", rfc3339(event.created_at)),
-            ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
-            ("dedup key", event.key),
-            ("trust", event.trust),
-            ("hops", event.hops or None),
-            *((f"for {item.recipient}", _standing(item)) for item in items),
-        ]
+        ("event", event.id),
+        ("type", event.type),
+        ("priority", event.priority.name.lower()),
+        ("from", sender),
+        ("source", event.source),
+        ("subject", event.subject),
+        ("about", event.ref),
+        ("created", rfc3339(event.created_at)),
+        ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
+        ("dedup key", event.key),
+        ("trust", event.trust),
+        ("hops", event.hops or None),
+        *((f"for {item.recipient}", _standing(item)) for item in items),
     )
     if event.content:
         output.line_out("\ncontent:\n" + output.prose(event.content))

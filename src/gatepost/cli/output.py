@@ -114,7 +114,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print(each.rstrip())
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
+def facts(*pairs: tuple[str, object]) -> None:
     """Names and values, one a line; what has no value is left out."""
     known = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in known), default=0)

@@ -60,7 +60,7 @@ def show(name: Name, json: Json = False) -> None:
     if json:
         output.document(wire.entity(entity) | {"inbox": wire.account(account)})
         return
-    output.facts(entities.facts(entity, account))
+    output.facts(*entities.facts(entity, account))
 
 
 @app.verb("retire")

@@ -84,13 +84,11 @@ def show(space: Space, json: Json = False) -> None:
         output.document(wire.space(found) | {"members": [wire.member(each) for each in members]})
         return
     output.facts(
-        [
-            ("space", found.id),
-            ("name", found.name),
-            ("messages", found.last_seq),
-            ("since", rfc3339(found.created_at)),
-            ("archived", rfc3339(found.archived_at) if found.archived_at is not None else None),
-        ]
+        ("space", found.id),
+        ("name", found.name),
+        ("messages", found.last_seq),
+        ("since", rfc3339(found.created_at)),
+        ("archived", rfc3339(found.archived_at) if found.archived_at is not None else None),
     )
     if members:
         output.line_out("")

@@ -102,17 +102,15 @@ def show(name: Name, json: Json = False) -> None:
         output.document(wire.trigger(found))
         return
     output.facts(
-        [
-            ("trigger", found.name),
-            ("state", _state(found)),
-            ("path", _path(found)),
-            ("scheme", found.scheme),
-            ("proof", found.scheme.proof),
-            ("to", found.target),
-            ("prompt", found.prompt),
-            ("owner", found.owner),
-            ("since", rfc3339(found.created_at)),
-        ]
+        ("trigger", found.name),
+        ("state", _state(found)),
+        ("path", _path(found)),
+        ("scheme", found.scheme),
+        ("proof", found.scheme.proof),
+        ("to", found.target),
+        ("prompt", found.prompt),
+        ("owner", found.owner),
+        ("since", rfc3339(found.created_at)),
     )
 
 
