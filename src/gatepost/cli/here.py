@@ -118,14 +118,9 @@ def named(name: str | None, option: str, configuration: Configuration, *, otherw
 
 
 def current(configuration: Configuration) -> str | None:
-    """The current agent: the one in whose session this is, else the one that is set."""
-    return guest(configuration) or configuration.settings.agent
-
-
-def guest(configuration: Configuration) -> str | None:
-    """The agent in whose session this command was given, if its hooks have said who that is."""
+    """The current agent: the one in whose session this is, if its hooks have said who that is, else the one set."""
     inside = session()
-    return Session(configuration.home, inside).read().agent if inside else None
+    return (Session(configuration.home, inside).read().agent if inside else None) or configuration.settings.agent
 
 
 def pusher(configuration: Configuration) -> str | None:

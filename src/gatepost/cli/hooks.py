@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -103,17 +104,7 @@ def status(
     found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
     if json:
         output.document(
-            [
-                {
-                    "host": each,
-                    "scope": scope,
-                    "file": str(state.file),
-                    "state": state.state,
-                    "events": list(state.events),
-                    "why": state.why,
-                }
-                for each, scope, state in found
-            ]
+            [{"host": each, "scope": scope, **asdict(state), "file": str(state.file)} for each, scope, state in found]
         )
     else:
         output.table(["HOST", "SCOPE", "STATE", "FILE"], [_row(*each) for each in found])
@@ -132,12 +123,8 @@ def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
 
 
 def _row(host: str, scope: str | None, state: State) -> list[str]:
-    return [
-        host,
-        scope or "",
-        {"missing": "no file", "none": "not installed"}.get(state.state, state.state),
-        str(state.file),
-    ]
+    stands = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
+    return [host, scope or "", stands, str(state.file)]
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
