@@ -106,7 +106,6 @@ def revise(
     Example:
       gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
     """
-    configuration = settings.load()
     length = _length(most, wait=wait)
     question = Question(
         question=words.content(text, LARGEST),
@@ -119,7 +118,7 @@ def revise(
         context=words.told(context, LARGEST) if context is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
     )
-    with here.opened(configuration) as place:
+    with here.opened() as place:
         made = place.call(verbs.revise, lambda far: far.revise, decision, question, by=place.myself(who))
         _asked(place, made, wait=wait, most=length, json=json)
 

@@ -1,7 +1,6 @@
 """`gatepost inbox drain`: an agent reads what waits for it, in its inbox, in the spool of its session, or in both."""
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -167,7 +166,6 @@ def _print(found: Drained, whose: str, *, program: bool) -> None:
             output.document([wire.item(item) for item in items])
         elif found.text:
             output.line_out(found.text)
-        sys.stdout.flush()
     except BaseException:
         found.release()
         raise
@@ -176,9 +174,7 @@ def _print(found: Drained, whose: str, *, program: bool) -> None:
 
 def _write_text(taken: Taken) -> None:
     output.line_out(taken.text)
-    sys.stdout.flush()
 
 
 def _write_document(taken: Taken) -> None:
     output.document([wire.item(item) for item in taken.items])
-    sys.stdout.flush()

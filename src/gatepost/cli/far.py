@@ -115,12 +115,5 @@ def _noticed(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Iterator[N
 
 def _once(ready: Ready) -> Ready:
     """Called for the first time only: a stream that stands again has missed nothing."""
-    called = False
-
-    def first() -> None:
-        nonlocal called
-        if not called:
-            called = True
-            ready()
-
-    return first
+    waiting = [ready]
+    return lambda: waiting.pop()() if waiting else None

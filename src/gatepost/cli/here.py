@@ -1,7 +1,9 @@
 """
 What a command stands on: what is set here, who I am, and where verbs are done. With a gateway in this home they are
-done by it, far away, through its client; without one near, on the store. Commands say both, side by side: they mean the
-same and return the same.
+done by it, far away, through its client; without one near, on the store. Commands say both, side by side, and what is
+said to them once: they mean the same and return the same.
+
+    ended = place.call(gates.resolve, lambda far: far.resolve_gate, id, by="husam")
 """
 
 import os

@@ -1,7 +1,10 @@
-"""`gatepost inbox`: what waits, what has become of it, and what to do about it."""
+"""`gatepost inbox`: what waits, what comes, what has become of it, and what to do about it."""
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
+from gatepost.actions import directory, feed
 from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
@@ -9,7 +12,6 @@ from gatepost.cli.here import EventId, Json, Limit, To
 from gatepost.cli.mend import discard, done, replay, shown
 from gatepost.cli.plain import Noun, flag, option
 from gatepost.cli.push import push
-from gatepost.cli.watch import watch
 from gatepost.core import line, wire
 from gatepost.core.event import Item, Priority, Ref, State, Type
 from gatepost.core.instants import Instant, rfc3339
@@ -20,6 +22,8 @@ app.verb("push")(push)
 
 #: the most that a page of HTTP has
 _PAGE = 1_000
+#: items that are looked for at once
+_ARRIVALS = 200
 
 
 @app.verb("list")
@@ -122,10 +126,45 @@ def show(event: EventId, json: Json = False) -> None:
 
 
 app.verb("drain")(drain)
-app.verb("watch")(watch)
+
+
+@app.verb("watch")
+def watch(to: To = None, json: Json = False) -> None:
+    """
+    Print what comes into an inbox as it comes, one line an event, until Ctrl-C. Nothing is marked as delivered.
+
+    With --json each line is a JSON document.
+
+    Examples:
+      gatepost inbox watch --to analyst
+      gatepost inbox watch --to husam --json | jq .content
+    """
+    with here.opened() as place:
+        whose = place.whose(to)
+        ready = f"watching the inbox of {whose!r}; Ctrl-C stops it"
+        for item in _arriving(place, whose, lambda: output.talk(ready)):
+            output.live(wire.item(item) if json else line.line(item.event))
+
+
 app.verb("replay")(replay)
 app.verb("discard")(discard)
 app.verb("done")(done)
+
+
+def _arriving(place: here.Here, name: str, ready: Callable[[], None]) -> Iterator[Item]:
+    """New items as they come, for ever; `ready` is called once nothing more can be missed."""
+    if place.far is not None:
+        yield from place.far.each(lambda far, once: far.watch_inbox(name, ready=once), ready)
+        return
+    position = place.near.look(feed.here)
+    place.near.look(directory.find, name)
+    ready()
+    while True:
+        page = place.near.look(feed.of_inbox, name, after=position, limit=_ARRIVALS)
+        position = page.position
+        yield from (item for item, _ in page.entries)
+        if len(page.entries) < _ARRIVALS:
+            time.sleep(here.PAUSE)
 
 
 def _state(state: str | None, **flags: bool) -> State | None:
