@@ -20,7 +20,6 @@ def init(json: Json = False) -> None:
 
     With GATEPOST_HOME set, that folder is the home. What is there already is left as it is, so it can be run again.
 
-    \b
     Example:
       gatepost init
     """
