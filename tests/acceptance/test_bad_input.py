@@ -31,7 +31,7 @@ PUSHES = [
     (["--bead", "analyst", "x"], "nobody has the alias 'analyst'", ""),
     (["x"], "no address is given, and no current agent is set", "give --to NAME, or set GATEPOST_AGENT"),
     (["--to", "", "x"], "--to is empty", "leave it out, or say who"),
-    (["--bead", "", "x"], "--bead is empty", ""),
+    (["--bead", "", "x"], "--bead is empty", "leave it out, or say which"),
     (["--to", "analyst", "--as", "", "x"], "--as is empty", ""),
     (["--to", "analyst", "--broadcast", "x"], "give only one of --to, --bead, --session and --broadcast", ""),
     (["--to", "analyst", "--as", "nobody", "x"], "nobody is called 'nobody'", ""),
@@ -164,6 +164,31 @@ OTHERS = [
 ]
 
 
+#: what is to be said instead of an empty word
+EMPTY = {
+    "which": [
+        ["agent", "add", "x", "--model", ""],
+        ["agent", "set", "analyst", "--model", " "],
+        ["inbox", "drain", "--to", "analyst", "--session", ""],
+        ["space", "create", "Q4", "--id", ""],
+        ["key", "create", "--trigger", ""],
+        ["decision", "ask", "Ship?", "--text", "--as", "analyst", "--default", ""],
+    ],
+    "what": [["gate", "add", "ci", "--owner", "analyst", "--awaits", ""]],
+    "where": [["up", "--host", ""]],
+    "who": [["inbox", "list", "--to", ""], ["key", "create", "--agent", ""]],
+}
+
+
+@pytest.mark.parametrize(("asked", "words"), [(asked, words) for asked, each in EMPTY.items() for words in each])
+def test_an_empty_word(office: Office, asked: str, words: list[str]) -> None:
+    ended = office(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.endswith(" is empty")
+    assert ended.err.endswith(f"hint: leave it out, or say {asked}\n")
+    assert stored(office) == 0
+
+
 @pytest.mark.parametrize(("words", "code", "message"), OTHERS)
 def test_other_commands(office: Office, words: list[str], code: int, message: str) -> None:
     ended = office(*words)
@@ -254,6 +279,43 @@ class TestTheStore:
             assert ended.code in (code, 0, 1), ended
             assert "zzy" not in ended.out + ended.err
         assert gatepost("agent", "list", GATEPOST_STORE=url).code == code
+
+
+class TestTheWorkingDirectory:
+    """It was removed while a shell was in it."""
+
+    @pytest.fixture(autouse=True)
+    def gone(self, office: Office) -> None:
+        (office.here / "gone").mkdir()
+        os.chdir(office.here / "gone")
+        (office.here / "gone").rmdir()
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["init"],
+            ["hooks", "status"],
+            ["hooks", "install"],
+            ["hooks", "uninstall", "--host", "codex", "--file", "hooks.json"],
+            ["agent", "list"],
+        ],
+    )
+    def test_is_needed_and_gone(self, office: Office, words: list[str]) -> None:
+        ended = office(*words, GATEPOST_HOME="")
+        assert (ended.code, ended.out) == (3, "")
+        assert ended.error.startswith("the working directory is gone")
+        assert "hint: go to a folder that is there" in ended.err
+
+    @pytest.mark.parametrize("words", [["gate", "status"], ["gate", "check"], ["hooks", "status"]])
+    def test_is_needed_though_the_home_is_known(self, office: Office, words: list[str]) -> None:
+        session = ["--session", "s-1"] if words[0] == "gate" else []
+        ended = office(*words, *session)
+        assert (ended.code, ended.error) == (3, "the working directory is gone")
+        assert ended.err.endswith("hint: go to a folder that is there\n")
+
+    def test_is_not_needed_to_make_a_home_that_is_named(self, office: Office, tmp_path: Path) -> None:
+        office.done("init", GATEPOST_HOME=str(tmp_path / "named"))
+        assert (tmp_path / "named" / "gatepost.db").exists()
 
 
 class TestTheHome:

@@ -259,6 +259,9 @@ class TestSurroundings:
         assert "tea" in found.out
         office.done("inbox", "push", "--to", "analyst", "cake")
         assert "cake" in self.gone(office, told(), GATEPOST_HOME=str(office.home)).out
+        nowhere = self.gone(office, told(), GATEPOST_HOME="")
+        said = "gatepost: the working directory is gone, and the host has named no other\n"
+        assert (nowhere.code, nowhere.out, nowhere.err) == (0, "", said)
 
     def test_a_variable_that_is_no_text(self, office: Office) -> None:
         office.done("inbox", "push", "--to", "analyst", "tea")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans
+from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans, reopen
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.merge import Taken
 from gatepost.core.decision import Decision, DecisionStatus, Option, Outcome, Question, Reply
@@ -18,6 +18,7 @@ from gatepost.core.instants import DAY, HOUR, MINUTE
 from gatepost.core.plan import Status, read
 from gatepost.errors import GatepostError, Invalid, UnknownAddress
 from gatepost.ports.store import Store
+from gatepost.tables import gates as stored
 from gatepost.testing import Kit
 from tests.acceptance.moving import healthy, lines_of, take_all
 
@@ -152,6 +153,49 @@ def test_it_goes_on_there(stores: tuple[Store, Kit, dict[str, str]]) -> None:
     ended = store.look(decisions.show, ids["revising"])
     assert (ended.status, ended.answers[-1].outcome) == (DecisionStatus.ANSWERED, Outcome.DEFAULTED)
     healthy(store)
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_their_chains_go_on_there(kit: Kit, old: bool) -> None:
+    """For as long as they would have here; an export that says nothing of them is read as well."""
+    for name, kind in (("admin", Kind.HUMAN), ("husam", Kind.HUMAN), ("ana", Kind.AGENT), ("ben", Kind.AGENT)):
+        kit.store.call(directory.register, Newcomer(name=name, kind=kind))
+    timer = GateWish(name="Tea", kind=GateKind.TIMER, owner="ana", within=HOUR)
+    gate = kit.store.call(gates.add, timer, by="ana", hops=4).id
+    asked = kit.store.call(decisions.ask, SHIP, by="ana", hops=2)
+    kit.clock.advance("2 minutes")
+    kit.store.call(decisions.revise, asked.id, replace(SHIP, of=()), by="ana", hops=9)
+    kit.clock.advance("1 minute")
+    lines = lines_of(kit.store)
+    with Kit(clock=kit.clock) as other:
+        take_all(other.store, _without_chains(lines) if old else lines)
+
+        def hops(id: str) -> int:
+            return other.store.look(lambda reader: stored.hops(reader, gates.show(reader, id).number))
+
+        assert (hops(gate), hops(asked.gate)) == ((0, 0) if old else (4, 9))
+        kit.clock.advance("3 minutes")
+        assert (hops(gate), hops(asked.gate)) == ((0, 0) if old else (0, 9))
+        if not old:
+            assert lines_of(other.store)[1:] == lines[1:]
+
+
+def _without_chains(lines: list[bytes]) -> list[bytes]:
+    """As it was exported before they were."""
+    documents = [json.loads(line) for line in lines]
+    for document in documents:
+        gate = document["gate"] if document["record"] == "decision" else document
+        if gate["record" if gate is document else "kind"] in ("gate", "decision"):
+            assert gate.pop("hops") >= 0
+            assert gate.pop("hopsAt")
+    return [json.dumps(document).encode() for document in documents]
+
+
+def test_a_chain_that_is_too_long_is_not_imported(kit: Kit) -> None:
+    furnish(kit)
+    [gate, *_] = kit.store.look(gates.page, pending=True)
+    with pytest.raises(Invalid, match="not a number of hops"):
+        kit.store.call(reopen.take_gate, replace(gate, id=f"gate_{'0' * 32}", hops=10_001))
 
 
 def test_who_has_left_there_orphans_what_needs_them(stores: tuple[Store, Kit, dict[str, str]]) -> None:

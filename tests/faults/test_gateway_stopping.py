@@ -164,6 +164,25 @@ def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) 
     assert (house.home / ADMIN_KEY).exists()
 
 
+@pytest.mark.parametrize(
+    ("host", "wrong"),
+    [
+        ("999.1.1.1", "'999.1.1.1' cannot be resolved to an address"),
+        ("192.0.2.1", "'192.0.2.1' is no address of this machine"),  # it is nobody's
+        ("[::1]", "'[::1]' cannot be resolved to an address"),
+    ],
+)
+def test_an_address_of_nobody_or_of_another(host: str, wrong: str, tmp_path: Path) -> None:
+    house = House(tmp_path / "home", f"sqlite:///{tmp_path}/office.db")
+    house.begin("--host", host)
+    assert house.ended() == 3
+    assert house.said.splitlines() == [
+        f"error: {wrong}",
+        "hint: listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine",
+    ]
+    assert not (tmp_path / "office.db").exists()
+
+
 async def test_with_a_key_for_them_others_are_let_in(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
     furnish(url)

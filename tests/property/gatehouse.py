@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gatepost.actions import decisions, directory, endings, gates, inbox, intake, upkeep
 from gatepost.actions.directory import Newcomer
+from gatepost.actions.endings import Looked
 from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, State, Type
@@ -57,6 +58,8 @@ class GateMachine(RuleBasedStateMachine):
         self.store = self.kit.store
         self.gone: set[str] = set()
         self.known: list[Known] = []
+        #: how far the last look went, as one knows who looks again and again
+        self.looked: Looked | None = None
 
     def teardown(self) -> None:
         self.kit.__exit__(None, None, None)
@@ -188,8 +191,10 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        while self.store.call(endings.settle):
-            pass
+        while True:
+            self.looked = self.store.look(endings.came, self.looked)
+            if not self.store.call(endings.settle, last=self.looked):
+                break
         for one in self.known:
             if one.ended is None and self._overdue(one) and not one.escalates:
                 self._over(one, self._at_deadline(one), None)

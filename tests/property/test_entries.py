@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -76,6 +77,16 @@ def test_an_entry_with_nothing_in_it_is_an_ordinary_event_from_outside() -> None
     event = entries.event(entry)
     assert (entry.priority, entry.dedup_key, entry.expires_at) == (Priority.NORMAL, None, None)
     assert (event.type, event.trust, event.content) == (Type.EVENT, Trust.EXTERNAL, "")
+
+
+@pytest.mark.parametrize("hops", ["Infinity", "-Infinity", "NaN", "1e400", "9" * 30, "-1", "10001"])
+def test_a_line_whose_hops_make_no_sense_says_no_more_than_any_other(hops: str) -> None:
+    ours = Event(id="evt_1", type=Type.MAIL, source="ci", content="x", subject="s", created_at=SECOND)
+    document = json.loads(entries.of(ours).line())
+    document["event"]["hops"] = "?"
+    [entry], _ = entries.read(json.dumps(document).replace('"?"', hops).encode())
+    event = entries.event(entry)
+    assert (event.content, event.subject, event.hops) == ("x", None, 0)
 
 
 @given(st.binary(max_size=80) | texts.map(lambda text: text.encode(errors="surrogatepass")))

@@ -67,6 +67,13 @@ def test_nonsense_is_passed_over(value: Any) -> None:
         assert isinstance(signal, Ring | Frame)
 
 
+def test_a_number_that_is_none_costs_no_more_than_its_event() -> None:
+    event = Event(id="evt_1", type=Type.PLAN, source="plans", created_at=0, hops=7)
+    [message], _ = codec.messages([Ring("ann", "event", event), Ring("bob", "event")], most=100_000)
+    assert '"hops":7' in message
+    assert codec.read(message.replace('"hops":7', '"hops":1e400')) == [Ring("ann", "event"), Ring("bob", "event")]
+
+
 @given(some.binary(max_size=50))
 def test_noise_is_passed_over(noise: bytes) -> None:
     assert codec.read(noise) == [] or json.loads(noise)

@@ -373,6 +373,39 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
         assert item.event.source == "designer/developer"
 
 
+async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: World) -> None:
+    made, hops = world.gateway, {}
+    made.store.call(sessions.begin, "s-1", agent="designer", host="claude")
+    made.store.call(sessions.told, "s-1", 6)
+    async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
+        for client, sender in ((admin, "designer"), (me, None)):
+            for said in (0, 1, 9):
+                wish = {"to": "developer", "content": "x", "hops": said, "sender": sender}
+                pushed = (await client.post("/api/inbox", json=wish)).json()["eventId"]
+                many = (await client.post("/api/inbox/batch", json={"pushes": [wish, wish]})).json()["items"]
+                found = [made.store.look(inbox.show, id)[0] for id in (pushed, *(each["eventId"] for each in many))]
+                [hops[sender, said]] = {item.event.hops for item in found}
+    assert hops == {
+        ("designer", 0): 7,
+        ("designer", 1): 1,  # the administrator is believed
+        ("designer", 9): 9,
+        (None, 0): 7,
+        (None, 1): 7,
+        (None, 9): 9,
+    }
+
+
+async def test_nor_does_it_begin_a_new_one_with_what_it_had_before(world: World) -> None:
+    made = world.gateway
+    event = made.store.call(intake.push, Push(to="designer", source="test", content="on", hops=5)).event
+    claim = made.store.call(inbox.claim, "designer", owner="session-1").claim
+    assert claim is not None
+    made.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
+    async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
+        again = [(await client.post(f"/api/events/{event}/replay")).json()["items"] for client in (me, admin)]
+    assert [item["hops"] for items in again for item in items] == [5, 0]
+
+
 async def test_the_idempotency_keys_of_two_callers_are_not_the_same(world: World) -> None:
     made, answers = world.gateway, []
     for name in ("designer", "developer", "designer"):

@@ -26,7 +26,7 @@ from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.event import Item, Type
 from gatepost.core.gate import Gate, GateKind, GateWish, Met, Troubled
 from gatepost.core.instants import MINUTE
-from gatepost.core.limits import Limits
+from gatepost.core.limits import LONGEST_CHAIN, Limits
 from gatepost.core.mind import Reply as Said
 from gatepost.core.plan import Plan
 from gatepost.errors import Invalid, UnknownAddress
@@ -77,7 +77,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
     house.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
     house.store.call(spaces.post, "tea", sender="ann", content="How are you?")
     thought = 0
-    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.stirring, name)]:
+    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.looked_at, name)[1]]:
         taken = house.store.call(cycle.take, awake[0], "here")
         assert taken is not None
         await think(able, taken)
@@ -157,6 +157,35 @@ class TestGuests:
     def test_who_sets_it_must_be_there(self, house: House) -> None:
         with pytest.raises(UnknownAddress):
             planned(house, by="nobody", runAfter="1 minute")
+
+
+class TestResidents:
+    def test_what_one_does_in_a_run_by_another_door_goes_on_with_it(self, house: House) -> None:
+        house.store.call(agents.settle, "ann", Config())
+        house.store.call(spaces.create, name="tea", members=["ann", "bob"])
+        house.tell("go on", hops=6)
+        taken = house.store.call(cycle.take, "ann", "here")
+        assert taken is not None
+        house.tell("mail", "bob", sender="ann")
+        house.store.call(spaces.post, "tea", sender="ann", content="hello")
+        assert [item.event.hops for item in house.store.look(inbox.peek, "bob")] == [7, 7]
+        assert planned(house, by="ann", runAfter="1 minute").hops == 7
+        house.store.call(cycle.skip, taken.held)
+        assert house.show(house.tell("later", "bob", sender="ann"), "bob").event.hops == 0
+
+    def test_the_longest_chain_there_is_grows_no_longer(self, house: House) -> None:
+        house.store.call(agents.settle, "ann", Config())
+        house.tell("on and on", hops=LONGEST_CHAIN)
+        store = house.kit.open(limits=Limits(hops=LONGEST_CHAIN))
+        assert store.call(cycle.take, "ann", "here") is not None
+        assert house.show(house.tell("and on", "bob", sender="ann"), "bob").event.hops == LONGEST_CHAIN
+
+    def test_what_a_run_says_is_believed(self, house: House) -> None:
+        """A session that nobody has ended would else lengthen whatever its agent says here."""
+        talking(house, 12)
+        assert house.show(house.tell("x", "bob", sender="ann", hops=2), "bob").event.hops == 2
+        own = house.tell("x", "bob", sender="ann", hops=2, own_hops=True)
+        assert house.show(own, "bob").event.hops == 13
 
 
 class TestGates:

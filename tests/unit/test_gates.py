@@ -264,12 +264,12 @@ class TestWatching:
         assert house.store.look(endings.watching) == {("ann", "service")}
         event = house.tell("at last", type=Type.SERVICE, source="jira")
         house.ack(house.take())
-        assert house.store.look(endings.came)
+        assert [id for id, *_ in house.store.look(endings.came).met] == [gate.id]
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
         assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
-        assert (house.store.look(endings.came), house.store.look(endings.watching)) == (False, frozenset())
+        assert (house.store.look(endings.came).met, house.store.look(endings.watching)) == ((), frozenset())
 
     def test_a_broadcast_counts_before_its_owner_has_taken_it(self, house: House) -> None:
         gate = made(house, kind=GateKind.EVENT, awaits="alert")

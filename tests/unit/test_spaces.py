@@ -306,6 +306,18 @@ class TestChanging:
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
         store.call(spaces.leave, "alpha", "ana")
 
+    def test_that_a_space_is_archived_is_for_its_members_to_know(self, store: Store) -> None:
+        store.call(spaces.archive, "alpha")
+        for refused in (
+            lambda: say(store, by="admin"),
+            lambda: store.call(spaces.mark_read, "alpha", "admin", 0),
+            lambda: store.look(spaces.read, "alpha", as_="admin"),
+            lambda: store.look(spaces.members, "alpha", as_="admin"),
+            lambda: store.look(spaces.show, "alpha", as_="admin"),
+        ):
+            with pytest.raises(Refused, match="not a member"):
+                refused()
+
     def test_whoever_reads_along_is_told_of_every_change(self, kit: Kit, store: Store) -> None:
         store.call(spaces.join, "alpha", "admin")
         store.call(spaces.leave, "alpha", "admin")

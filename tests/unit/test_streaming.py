@@ -86,8 +86,19 @@ async def test_a_message_follows_the_agent_into_the_space_it_enters() -> None:
 async def test_nothing_is_shown_where_it_may_not_be_said(refused: str) -> None:
     """The call that would enter is refused, and the message goes to where the agent was before."""
     readers = Readers("tea", "old", active="old")
-    await readers.hear(enter(refused), say('{"text": "for the old ones only"}'))
+    await readers.hear(enter(refused), say('{"text": "for the old'), say('{"text": "for the old ones only"}'))
     assert readers.seen() == []
+
+
+async def test_what_comes_in_one_piece_is_shown_only_if_there_is_more_to_come() -> None:
+    """Else it is stored in a moment, and nobody need be asked whether it may be shown until then."""
+    readers = Readers("tea", active="tea")
+    await readers.hear(say('{"text": "at once"}'))
+    assert (readers.seen(), readers.asked) == ([], [])
+    await readers.hear(say('{"text": "and', "t"))
+    assert readers.seen()[:2] == [("tea", "start", ""), ("tea", "delta", "at once")]
+    await readers.streams.ended(0, message="msg_1")
+    assert readers.seen()[-1] == ("tea", "done", "")
 
 
 async def test_the_beginning_of_a_name_is_not_taken_for_a_name() -> None:
@@ -127,7 +138,7 @@ async def test_it_is_not_asked_at_every_word() -> None:
 async def test_what_will_not_go_on_is_void_at_once(known: bool) -> None:
     """A run that is cancelled, or skips, or begins anew: nothing is left open, and nothing begins afterwards."""
     readers = Readers("tea", active="tea")
-    readers.streams.heard(CallDelta(*say('{"text": "ghost"}')))
+    readers.streams.heard(CallDelta(*say('{"text": "ghost')))
     if known:
         await readers.streams.settled()
     readers.streams.failed("the cycle ended")

@@ -18,17 +18,19 @@ from gatepost.ports.tools import Caller
 from gatepost.runtime import schema
 
 
-def documents(floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+def documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
     return st.recursive(
-        st.none() | st.booleans() | st.integers() | floats | st.text(max_size=9),
+        st.none() | st.booleans() | integers | floats | st.text(max_size=9),
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
         max_leaves=12,
     )
 
 
-JSON = documents(st.floats(allow_nan=False, allow_infinity=False))
-#: to a schema a float without a fraction is a whole number, however large; it is read as one up to 64 bits
-MODERATE = documents(st.floats(-(2.0**63), 2.0**63, exclude_min=True, exclude_max=True))
+JSON = documents(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+#: to a schema a whole number may be as large as it likes, with a point or without; it is read up to 64 bits
+MODERATE = documents(
+    st.integers(-(2**63), 2**63 - 1), st.floats(-(2.0**63), 2.0**63, exclude_min=True, exclude_max=True)
+)
 
 
 @dataclass
@@ -137,10 +139,28 @@ class TestArguments:
         assert "\n" not in refusal.value.message
         assert len(refusal.value.message) < 500
 
-    @pytest.mark.parametrize("number", ["9.223372036854776e+18", "-9.3e18", "1e300"])
-    def test_a_float_beyond_64_bits_is_no_whole_number(self, number: str) -> None:
-        with pytest.raises(Invalid, match=r"\Athe argument 'count' is [^\n]+ exceeded maximum size\Z"):
-            schema.arguments(BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}')
+    @pytest.mark.parametrize(
+        "number",
+        [str(2**63), str(-(2**63) - 1), f'"{2**63}"', "9" * 4_000, "9.223372036854776e+18", "-9.3e18", "1e300"],
+    )
+    def test_a_number_beyond_64_bits_is_no_whole_number(self, number: str) -> None:
+        def grow(rings: dict[str, list[int]]) -> None: ...
+
+        for function, text, where in (
+            (BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}', "count"),
+            (BUILT_IN["set_goals"].function, f'{{"goals": [{{}}, {{"priority": {number}}}]}}', "goals[1].priority"),
+            (grow, f'{{"rings": {{"oak": [1, {number}]}}}}', "rings.oak[1]"),
+        ):
+            with pytest.raises(Invalid, match=r"\A[^\n]{,200}: it has more than 64 bits\Z") as refusal:
+                schema.arguments(function, text)
+            assert refusal.value.message.startswith(f"the argument {where!r} is ")
+
+    def test_where_a_text_is_wanted_it_is_one(self) -> None:
+        assert schema.arguments(BUILT_IN["enter_space"].function, f'{{"spaceId": {2**70}}}')["space_id"] == str(2**70)
+
+    def test_the_largest_and_the_smallest_are_read(self) -> None:
+        for number in (2**63 - 1, -(2**63)):
+            assert schema.arguments(BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}')["count"] == number
 
     def test_too_much_is_refused_before_it_is_read(self) -> None:
         with pytest.raises(TooLarge):

@@ -39,9 +39,9 @@ from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
 from gatepost.core.ring import Ring
 from gatepost.core.run import Run, Status, Step
-from gatepost.errors import Lost
+from gatepost.errors import Lost, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import agents, calls, items, minds, runs, steps
+from gatepost.tables import agents, calls, entities, items, minds, runs, steps
 
 #: how long a lease lasts when nothing is committed meanwhile
 LENGTH: Final = 30 * SECOND
@@ -85,9 +85,10 @@ class Acted:
     waiting: list[Item] | None = None
 
 
-def stirring(reader: Reader, name: str, *, looking: bool = False) -> bool:
-    """Whether an agent lives here and has something to think about now."""
-    return agents.stirring(reader, directory.find(reader, name).number, looking=looking)
+def looked_at(reader: Reader, name: str, *, looking: bool = False) -> tuple[Resident | None, bool]:
+    """An agent, if it lives here, and whether it has something to think about now."""
+    resident = agents.read(reader, directory.find(reader, name).number)
+    return resident, resident is not None and agents.stirring(reader, resident.number, looking=looking)
 
 
 def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
@@ -175,9 +176,10 @@ def act(
 ) -> Acted:
     """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
     renew(work, held)
-    me = directory.find_live(work, held.run.agent)
-    run = runs.read(work, held.run.id)
-    assert run is not None
+    me, hops = entities.at_work(work, held.run.number)
+    if not me.live:
+        raise Refused(f"{me.name!r} is retired")
+    run = held.run if hops == held.run.hops else replace(held.run, hops=hops)
     desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active)
     result = Result(call.id, call.tool, _encoded(use(desk, call.tool, arguments)))
     _write(

@@ -9,29 +9,59 @@ was put to sleep in the middle keeps nobody else from ending what is due.
     deadline    timer: resolved    open: expired (a decision with a default: answered with it)    escalate: told, stays
     event       resolved, if what it waits for came to its owner after it was made; so with mail from a sender
     left        the owner, or who was to do something about it, is retired: orphaned
+
+Whoever looks for events again and again goes on where the last look ended: it knows a *place* (`core/position.py`) and
+for which gates there was nothing up to it. Why nothing is missed, though on PostgreSQL 7 may be committed after 8:
+
+- The place is *here* (`actions/feed.py`), before which nothing can appear any more, and it is asked for first. So what
+  one look could not see lies past its place, and the next goes through all that does.
+- A gate that the last look did not know, or found to be met, is looked at by itself, from its beginning. So it does not
+  matter when a gate became visible, nor whether one that is met could be ended.
+- An import may add a recipient to an event that lies before the place. Therefore one begins anew now and then.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from gatepost.actions import decisions, gates
 from gatepost.core.decision import DecisionStatus, Outcome
 from gatepost.core.entity import Entity
 from gatepost.core.gate import AtDeadline, Ending, Gate, GateKind
-from gatepost.core.instants import Instant
+from gatepost.core.instants import MINUTE, Duration, Instant
+from gatepost.core.position import Position
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import decisions as stored_decisions
+from gatepost.tables import events
 from gatepost.tables import gates as stored
 
 #: gates that one call ends before it leaves the rest to the next
 MOST: Final = 100
+#: how long one goes on from look to look
+ANEW: Final[Duration] = 10 * MINUTE
+_START: Final = Position()
 
 
-def settle(work: Work, *, limit: int = MOST, only: str | None = None) -> int:
-    """End what is over by now, or only one gate; return how much that was. Repeat it until there is nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a look for events has found, and how far it went."""
+
+    met: tuple[stored.Match, ...] = ()
+    #: nothing up to here is what these gates wait for
+    place: Position = _START
+    gates: frozenset[int] = frozenset()
+    #: when one began anew
+    begun: Instant
+
+
+def settle(work: Work, *, limit: int = MOST, only: str | None = None, last: Looked | None = None) -> int:
+    """
+    End what is over by now, or only one gate; return how much that was. Repeat it until there is nothing. `last` is how
+    far somebody has looked for events before.
+    """
     settled = 0
     for id in stored.due(work, limit):
         settled += _run_out(work, id) if only in (None, id) else 0
-    for id, event, hops in stored.matched(work, limit):
+    for id, event, hops in came(work, last).met[:limit]:
         gate = stored.lock(work, id) if only in (None, id) else None
         if gate is not None and gate.pending:
             gates.end(work, gate, Ending.RESOLVED, f"{gate.awaits or '':.200} came ({event})", None, hops=hops)
@@ -39,9 +69,9 @@ def settle(work: Work, *, limit: int = MOST, only: str | None = None) -> int:
     return settled
 
 
-def over(work: Work) -> list[str]:
+def over(work: Work, last: Looked | None = None) -> list[str]:
     """The gates that `settle` would end."""
-    return [*stored.due(work, MOST), *(id for id, *_ in stored.matched(work, MOST))]
+    return [*stored.due(work, MOST), *(id for id, *_ in came(work, last).met[:MOST])]
 
 
 def next_due(reader: Reader) -> Instant | None:
@@ -49,14 +79,25 @@ def next_due(reader: Reader) -> Instant | None:
     return stored.next_due(reader)
 
 
-def came(reader: Reader) -> bool:
-    """Whether there is a gate for which what it waits for has come."""
-    return bool(stored.matched(reader, 1))
+def came(reader: Reader, last: Looked | None = None) -> Looked:
+    """Look for gates for which has come what they wait for, and go on where the last look ended."""
+    here = events.here(reader)
+    watched = frozenset(number for number, *_ in stored.watching(reader))
+    if last is None or last.place >= here.end or reader.now - last.begun >= ANEW:
+        last = Looked(begun=reader.now)
+    met = stored.reached(reader, last.place) if watched & last.gates else {}
+    met |= stored.matched(reader, watched - last.gates)
+    return Looked(
+        met=tuple(match for _, match in sorted(met.items())),
+        place=max(last.place, here.last),
+        gates=watched - met.keys(),
+        begun=last.begun,
+    )
 
 
 def watching(reader: Reader) -> frozenset[tuple[str, str]]:
     """Who has a gate that waits for something to come to them, and for which type of event."""
-    return frozenset(stored.watching(reader))
+    return frozenset((name, type) for _, name, type in stored.watching(reader))
 
 
 def orphan(work: Work, leaver: Entity) -> None:

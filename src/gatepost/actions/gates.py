@@ -219,6 +219,7 @@ def opened(
         kind = Type.MAIL
     elif gate.kind is GateKind.EVENT and gate.awaits is not None:
         kind, source = rules.awaited_event(gate.awaits)
+    gate = replace(gate, hops=hops or sessions.chain(work, maker), hops_at=gate.created_at)
     number = gates.insert(
         work,
         gate,
@@ -229,7 +230,6 @@ def opened(
         event_source=source,
         since=events.take_arrivals(work, 1)[0] if kind is not None else None,
         look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
-        hops=hops or sessions.chain(work, maker),
     )
     work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
     return replace(gate, number=number)

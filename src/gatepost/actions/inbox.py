@@ -298,11 +298,11 @@ def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     return moved or _refuse(work, event, found, "discarded", (State.PENDING, State.DEAD))
 
 
-def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
+def replay(work: Work, event: str, name: str | None = None, *, anew: bool = True) -> list[Item]:
     """
     Make what is dead, expired or discarded pending again, from the start, for one recipient or for all. What was
-    delivered stays delivered: for those recipients a new event is made with the same content. Whoever has retired
-    gets nothing again.
+    delivered stays delivered: for those recipients a new event is made with the same content, which begins a new chain
+    of events, or (not `anew`) goes on where the first was. Whoever has retired gets nothing again.
     """
     found = _found(work, event, directory.find_live(work, name) if name is not None else None)
     everybody = entities.by_names(work, [item.recipient for _, item in found])
@@ -317,7 +317,8 @@ def replay(work: Work, event: str, name: str | None = None) -> list[Item]:
                     again.append(Item(event=event_again, recipient=item.recipient, seen_at=item.seen_at))
                     work.after_commit(Ring(item.recipient, "replay", event_again))
             case State.DELIVERED:
-                pushed = intake.repeat(work, _repeated(item), everybody[item.recipient])
+                wish = replace(_repeated(item), hops=0 if anew else item.event.hops)
+                pushed = intake.repeat(work, wish, everybody[item.recipient])
                 again += [copy for _, copy in items.of_event(work, pushed.event)]
             case State.PENDING | State.CLAIMED:
                 pass

@@ -137,14 +137,21 @@ def _senders(wishes: Sequence[Push]) -> list[Address]:
 
 
 def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[Entity]]) -> Sequence[Push]:
-    """What a guest pushes goes on with the chain that it was told of last, in whichever of its sessions."""
-    senders = {wish.sender: known.get(Named(wish.sender), ()) for wish in wishes if wish.sender and not wish.hops}
-    guests = {name: one.number for name, found in senders.items() for one in found if one.kind is Kind.AGENT}
-    hops = sessions.hops(work, [*guests.values()]) if guests else {}
+    """What an agent pushes goes on with the chain that is known of it, unless somebody else says how long that is."""
+    senders = {wish.sender: known.get(Named(wish.sender), ()) for wish in wishes if wish.sender and _goes_on(wish)}
+    agents = {name: one.number for name, found in senders.items() for one in found if one.kind is Kind.AGENT}
+    hops = sessions.hops(work, [*agents.values()]) if agents else {}
     if not any(hops.values()):
         return wishes
-    chains = {name: hops.get(number, 0) for name, number in guests.items()}
-    return [replace(wish, hops=wish.hops or chains.get(wish.sender or "", 0)) for wish in wishes]
+    chains = {name: hops.get(number, 0) for name, number in agents.items()}
+    return [
+        replace(wish, hops=max(wish.hops, chains.get(wish.sender or "", 0))) if _goes_on(wish) else wish
+        for wish in wishes
+    ]
+
+
+def _goes_on(wish: Push) -> bool:
+    return wish.own_hops or not wish.hops
 
 
 def _draft(

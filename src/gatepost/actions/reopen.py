@@ -56,6 +56,7 @@ def _hung(work: Work, gate: Gate) -> tuple[int, list[Entity]]:
     gate_rules.named(gate.name)
     for what, text in (("instruction", gate.instruction), ("trouble", gate.trouble), ("awaited thing", gate.awaits)):
         gate_rules.short(what, text or "")
+    intake.checked(Push(to="", source="gate", hops=gate.hops), work.limits)
     owner = directory.find(work, gate.owner)
     awaited = None
     if gate.kind in (GateKind.HUMAN, GateKind.MAIL) and gate.awaits is not None:

@@ -55,7 +55,7 @@ def told(work: Work, id: str, hops: int) -> None:
 
 
 def chain(reader: Reader, who: "Entity | None") -> int:
-    """How long the chain is that goes on with what somebody does, in whichever session; 0 for all but guests."""
+    """How long the chain is that goes on with what somebody does: of its sessions and its run, the longest there is."""
     return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
 
 

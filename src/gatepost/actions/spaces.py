@@ -23,7 +23,7 @@ from gatepost.core.address import Named
 from gatepost.core.entity import Entity
 from gatepost.core.event import Json, Push, Trust, Type
 from gatepost.core.ring import Ring
-from gatepost.core.space import Member, Message, Space
+from gatepost.core.space import Member, Message, Said, Space
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import entities, messages, spaces
@@ -111,8 +111,9 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Say something in a space, and tell every other agent in it."""
-    found, speaker = _taken(work, id, by=1), directory.find_live(work, sender)
-    _member(work, found, speaker)
+    found, speaker = _taken(work, id, by=1, archived=True), directory.find_live(work, sender)
+    _member(work, found, speaker)  # first: what has become of a space is for its members to know
+    _open(found)
     if not content and data is None:
         raise Invalid("a message needs content")
     message = Message(
@@ -155,12 +156,18 @@ def read(
     return messages.after(reader, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
 
 
-def enter(work: Work, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Message]]:
-    """A space and the last messages in it, without their data, oldest first; its member has read them with that."""
-    found = show(work, id, as_=member)
-    said = messages.before(work, found, before=found.last_seq + 1, most=limit, data=False)
+def told(reader: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[Said]]:
+    """A space and the last messages in it but for `offset` newer ones, oldest first, as an agent is told them."""
+    found = show(reader, id, as_=member)
+    # Numbers have no gaps, so the newest can be counted off.
+    return found, messages.said(reader, found, before=max(0, found.last_seq - offset + 1), most=limit)
+
+
+def enter(work: Work, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Said]]:
+    """The same, and its member has read them with that."""
+    found, said = told(work, id, member, limit=limit)
     if said:
-        spaces.advance(work, found.number, member.number, said[-1].seq)
+        spaces.advance(work, found.number, member.number, found.last_seq)
     return found, said
 
 
@@ -180,13 +187,18 @@ def unread(reader: Reader, entity: str) -> dict[str, int]:
 
 
 def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False) -> Space:
-    """Take a space until the commit; an archived one only where that does no harm."""
+    """Take a space until the commit; an archived one only where that does no harm, or is asked about later."""
     found = spaces.take(work, rules.check(id), by=by)
     if found is None:
         raise _unknown(id)
-    if found.archived_at is not None and not archived:
-        raise Conflict(f"the space {found.id!r} is archived: it can only be read")
+    if not archived:
+        _open(found)
     return found
+
+
+def _open(space: Space) -> None:
+    if space.archived_at is not None:
+        raise Conflict(f"the space {space.id!r} is archived: it can only be read")
 
 
 def _member(reader: Reader, space: Space, entity: Entity) -> Member:

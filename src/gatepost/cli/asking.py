@@ -3,34 +3,30 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
+from gatepost.actions import decisions as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
 from gatepost.cli.here import As, Json
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import instants, wire
 from gatepost.core.decision import Decision, Option, Question, Reply
 from gatepost.core.event import Priority, Ref
 from gatepost.core.instants import Duration
 from gatepost.errors import Invalid
 
-Text = Annotated[str, typer.Argument(metavar="TEXT|-", help="The question; - reads stdin.", show_default=False)]
+Text = Annotated[str, argument("TEXT|-", "The question; - reads stdin.")]
 Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="ID=LABEL", help="An answer to choose; may be repeated, ID alone is its label."),
+    list[str] | None, option("--option", "ID=LABEL", "An answer to choose; may be repeated, ID alone is its label.")
 ]
-Words = Annotated[bool, typer.Option("--text", help="It may be answered in words.")]
-Default = Annotated[str | None, typer.Option("--default", metavar="ID", help="The option that counts at the deadline.")]
-Within = Annotated[str | None, typer.Option("--within", metavar="2h", help="Its deadline, from now.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its deadline, as a time.")]
-Context = Annotated[
-    str | None,
-    typer.Option("--context", metavar="TEXT", help="What whoever answers should know; @FILE reads a file."),
-]
-About = Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="What it is about.")]
-Urgency = Annotated[str, typer.Option("--urgency", metavar="P", help="critical, high, normal, low, fyi; or 0 to 4.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for the answer, and print it.")]
+Words = Annotated[bool, flag("--text", "It may be answered in words.")]
+Default = Annotated[str | None, option("--default", "ID", "The option that counts at the deadline.")]
+Within = Annotated[str | None, option("--within", "2h", "Its deadline, from now.")]
+Until = Annotated[str | None, option("--until", "TIME", "Its deadline, as a time.")]
+Context = Annotated[str | None, option("--context", "TEXT", "What whoever answers should know; @FILE reads a file.")]
+About = Annotated[str | None, option("--ref", "TYPE:ID", "What it is about.")]
+Urgency = Annotated[str, option("--urgency", "P", "critical, high, normal, low, fyi; or 0 to 4.")]
+Wait = Annotated[bool, flag("--wait", "Wait for the answer, and print it.")]
 
 
 def ask(
@@ -38,8 +34,7 @@ def ask(
     option: Options = None,
     free_text: Words = False,
     of: Annotated[
-        list[str] | None,
-        typer.Option("--of", metavar="ADDRESS", help="Who is asked: names or teams; else the owner of who asks."),
+        list[str] | None, option("--of", "ADDRESS", "Who is asked: names or teams; else the owner of who asks.")
     ] = None,
     default: Default = None,
     within: Within = None,
@@ -49,8 +44,7 @@ def ask(
     urgency: Urgency = "normal",
     session: Session = None,
     who: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="Who asks; else whose session it is, or the current agent."),
+        str | None, option("--as", "NAME", "Who asks; else whose session it is, or the current agent.")
     ] = None,
     wait: Wait = False,
     most: For = None,
@@ -62,14 +56,13 @@ def ask(
     With --wait the answer is printed: the option, and then what was said. Ends with 0 when it was answered, and with 1
     when it was rejected, withdrawn, sent back, or not answered in time.
 
-    \b
     Examples:
       gatepost decision ask "Ship version 2?" --option ship="Ship it" --option wait=Wait --as analyst --of husam
       gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
     """
     configuration = settings.load()
     asker = words.given(who, "--as") or (None if session else here.current(configuration))
-    if asker is None and words.given(session, "--session") is None:
+    if asker is None and words.given(session, "--session", "which") is None:
         raise Invalid("who asks?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     length = _length(most, wait=wait)
     question = Question(
@@ -78,7 +71,7 @@ def ask(
         free_text=free_text,
         of=tuple(of or ()),
         urgency=Priority.parse(urgency),
-        default=words.given(default, "--default"),
+        default=words.given(default, "--default", "which"),
         deadline=instants.instant(until) if until is not None else None,
         within=instants.duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
@@ -86,7 +79,8 @@ def ask(
         session=session or (here.session() if who is None else None),
     )
     with here.opened(configuration) as place:
-        made = place.verbs.ask(question, by=asker or place.verbs.session(session or "").agent)
+        by = asker or place.session(session or "").agent
+        made = place.call(verbs.ask, lambda far: far.ask, question, by=by)
         _asked(place, made, wait=wait, most=length, json=json)
 
 
@@ -109,41 +103,34 @@ def revise(
     """
     Ask anew, in another round: what was asked before is replaced as a whole, and whoever was asked is told again.
 
-    \b
     Example:
       gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
     """
-    configuration = settings.load()
     length = _length(most, wait=wait)
     question = Question(
         question=words.content(text, LARGEST),
         options=tuple(map(_option, option or ())),
         free_text=free_text,
         urgency=Priority.parse(urgency),
-        default=words.given(default, "--default"),
+        default=words.given(default, "--default", "which"),
         deadline=instants.instant(until) if until is not None else None,
         within=instants.duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
     )
-    with here.opened(configuration) as place:
-        made = place.verbs.revise(decision, question, by=place.myself(who))
+    with here.opened() as place:
+        made = place.call(verbs.revise, lambda far: far.revise, decision, question, by=place.myself(who))
         _asked(place, made, wait=wait, most=length, json=json)
 
 
 def answer(
     decision: DecisionId,
-    option: Annotated[
-        str | None, typer.Argument(metavar="OPTION", help="The id of an option.", show_default=False)
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="What to say with it, or instead; - reads stdin.")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Send the question back, with --text.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Refuse to decide.")] = False,
+    option: Annotated[str | None, argument("OPTION", "The id of an option.")] = None,
+    text: Annotated[str | None, option("--text", "TEXT", "What to say with it, or instead; - reads stdin.")] = None,
+    again: Annotated[bool, flag("--again", "Send the question back, with --text.")] = False,
+    reject: Annotated[bool, flag("--reject", "Refuse to decide.")] = False,
     hash: Annotated[
-        str | None,
-        typer.Option("--context-hash", metavar="HASH", help="Answer only if the question is still this one."),
+        str | None, option("--context-hash", "HASH", "Answer only if the question is still this one.")
     ] = None,
     who: As = None,
     json: Json = False,
@@ -151,26 +138,21 @@ def answer(
     """
     Answer a decision. The first answer counts, whichever way it comes; whoever is later is told who answered what.
 
-    \b
     Examples:
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
     """
     reply = Reply(
-        option=words.given(option, "OPTION"),
+        option=words.given(option, "OPTION", "which"),
         text=words.content(text, LARGEST) if text is not None else None,
         again=again,
         reject=reject,
-        context_hash=words.given(hash, "--context-hash"),
+        context_hash=words.given(hash, "--context-hash", "which"),
     )
     with here.opened() as place:
-        answered = place.verbs.answer(decision, reply, by=place.myself(who))
-        now = place.verbs.now()
-    if json:
-        output.document(wire.decision(answered, now))
-    else:
-        output.line_out(answered.id)
-        output.talk(f"{outcome(answered)}; {answered.asker} is told")
+        answered = place.call(verbs.answer, lambda far: far.answer, decision, reply, by=place.myself(who))
+        now = place.now()
+    output.done(wire.decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json)
 
 
 def _option(text: str) -> Option:
@@ -190,11 +172,8 @@ def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | Non
     if wait:
         output.talk(f"{made.id}: {_names(made.asked)} asked, waiting")
         awaited(place, made.id, most, json=json)
-    elif json:
-        output.document(wire.decision(made, place.verbs.now()))
     else:
-        output.line_out(made.id)
-        output.talk(f"{_names(made.asked)} asked")
+        output.done(wire.decision(made, place.now()), made.id, f"{_names(made.asked)} asked", json=json)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from gatepost.cli import output
+from gatepost.cli.plain import argument
 from gatepost.errors import Invalid
 
 _SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -20,12 +21,11 @@ def complete(app: typer.Typer) -> NoReturn:
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="|".join(_SHELLS), help="Your shell.", show_default=False)],
+    shell: Annotated[str, argument("|".join(_SHELLS), "Your shell.")],
 ) -> None:
     """
     Print what makes the Tab key complete commands and options in your shell.
 
-    \b
     Example:
       gatepost completion bash >> ~/.bashrc
     """

@@ -13,7 +13,6 @@ def show(json: Json = False) -> None:
     """
     Show every setting, its value, and where that came from. Passwords are left out.
 
-    \b
     Example:
       gatepost config show
     """

@@ -15,8 +15,9 @@ import typer
 
 from gatepost import app, settings, telemetry
 from gatepost.actions import directory, inbox
-from gatepost.cli import output, words
+from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
+from gatepost.cli.plain import flag, option
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Entity, Kind
@@ -28,10 +29,10 @@ from gatepost.hooks.session import FOLDER
 from gatepost.ports.nudge import Guest
 from gatepost.ports.parcels import Parcels
 from gatepost.ports.store import Store
-from gatepost.runtime import keyring, notice, rewake
+from gatepost.runtime import keyring, rewake
 from gatepost.runtime.courier import Courier
 from gatepost.runtime.following import StoreParcels
-from gatepost.settings import Configuration, masked
+from gatepost.settings import Configuration
 
 #: seconds in which a gateway that is just restarting is back; after that the store is asked
 _PATIENCE: Final = 3.0
@@ -40,17 +41,13 @@ _MOST: Final = 1_000
 
 
 def courier(
-    who: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Whose courier; else the current agent's.")
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="For this session; else for all that live here.")
-    ] = None,
+    who: Annotated[str | None, option("--as", "NAME", "Whose courier; else the current agent's.")] = None,
+    session: Annotated[str | None, option("--session", "ID", "For this session; else for all that live here.")] = None,
     nudge: Annotated[
-        str | None, typer.Option("--nudge", metavar="CMD|URL|rewake", help="How to tell an idle agent that mail waits.")
+        str | None, option("--nudge", "CMD|URL|rewake", "How to tell an idle agent that mail waits.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--rewake", help="As an asyncRewake hook: wait until the session is nudged, and end with 2.")
+        bool, flag("--rewake", "As an asyncRewake hook: wait until the session is nudged, and end with 2.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -61,14 +58,13 @@ def courier(
     the text as $1 and on stdin, and the session as $2; a URL is sent JSON; rewake wakes whoever waits with --rewake.
     Nothing is marked as delivered by it. It stops at Ctrl-C.
 
-    \b
     Examples:
       gatepost courier --as analyst
       gatepost courier --as analyst --nudge 'tmux send-keys -t analyst "$1" Enter'
       gatepost courier --rewake < hook.json
     """
     configuration = settings.load()
-    words.given(session, "--session")
+    words.given(session, "--session", "which")
     if wait:
         raise typer.Exit(_wait(configuration, session))
     name = words.given(who, "--as") or _noted(configuration, session) or configuration.settings.agent
@@ -79,7 +75,9 @@ def courier(
         )
     telemetry.configure("json" if json else configuration.settings.gateway.log)
     with ExitStack() as stack:
-        asyncio.run(_carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge")))
+        asyncio.run(
+            _carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge", "what"))
+        )
 
 
 async def _carry(
@@ -132,12 +130,12 @@ class _House:
         carried = app.configured_parcels(self._configuration, agent)
         if carried is not None:
             return carried
-        if self._noticed() is not None:
+        if here.gateway(self._configuration) is not None:
             return GatewayParcels(self._client, agent)
         return StoreParcels(self.store, agent)
 
     async def pending(self, agent: str) -> Sequence[Item]:
-        if self._noticed() is not None:
+        if here.gateway(self._configuration) is not None:
             try:
                 async with self._client() as client:
                     return await client.peek(agent, limit=_MOST)
@@ -148,7 +146,7 @@ class _House:
     async def entity(self, name: str) -> Entity | None:
         """Who is meant; None if nobody can be asked now."""
         try:
-            if self._noticed() is not None:
+            if here.gateway(self._configuration) is not None:
                 async with self._client() as client:
                     entity = await client.entity(name)
             else:
@@ -160,12 +158,8 @@ class _House:
             raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
         return entity
 
-    def _noticed(self) -> str | None:
-        found = notice.read(self._configuration.home)
-        return found.url if found and found.store == masked(self._configuration.settings.store) else None
-
     def _client(self) -> Client:
-        url = self._noticed()
+        url = here.gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
         return Client(url, key=keyring.administrator(self._configuration.home), patience=_PATIENCE)

@@ -1,22 +1,29 @@
 """What became of a decision: waiting for it, and telling it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 
+from gatepost.actions import decisions as verbs
 from gatepost.cli import output, waiting
 from gatepost.cli.here import Here
+from gatepost.cli.plain import argument, option
 from gatepost.core import line, wire
 from gatepost.core.decision import Answer, Decision, DecisionStatus
 from gatepost.core.instants import SECOND, Duration, Instant, rfc3339
 
-DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id of a decision.", show_default=False)]
-For = Annotated[str | None, typer.Option("--for", metavar="10m", help="How long to wait at most.")]
-Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="The guest session that asks.")]
+DecisionId = Annotated[str, argument("DECISION", "The id of a decision.")]
+For = Annotated[str | None, option("--for", "10m", "How long to wait at most.")]
+Session = Annotated[str | None, option("--session", "ID", "The guest session that asks.")]
 
 #: bytes of what is read from stdin or a file
 LARGEST: Final = 256 * 1024
+
+
+def shown(place: Here, id: str) -> Decision:
+    return place.look(verbs.show, lambda far: far.decision, id)
 
 
 def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
@@ -24,12 +31,10 @@ def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
 
     def over(found: Decision) -> bool:
         # What has a default is answered with it in a moment; nothing else can be answered any more.
-        return found.status is not DecisionStatus.PENDING or (
-            found.default is None and found.overdue(place.verbs.now())
-        )
+        return found.status is not DecisionStatus.PENDING or (found.default is None and found.overdue(place.now()))
 
-    seen = waiting.until(place, lambda: place.verbs.decision(id), over, most)
-    now = place.verbs.now()
+    seen = waiting.until(place, lambda: shown(place, id), over, most)
+    now = place.now()
     if json:
         output.document(wire.decision(seen, now))
     elif seen.status is DecisionStatus.ANSWERED and seen.last is not None:
@@ -46,14 +51,10 @@ def _print(given: Answer) -> None:
         output.line_out("\n".join(line.escaped(each) for each in given.text.splitlines()))
 
 
-def listed(found: Sequence[Decision], now: Instant, *, json: bool) -> bool:
-    """Print decisions, if there are any or JSON is wanted; say whether there were."""
-    if json:
-        output.document([wire.decision(each, now) for each in found])
-    elif found:
-        rows = [_row(each, now) for each in found]
-        output.table(["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"], rows)
-    return bool(found)
+def listing(found: Sequence[Decision], most: int, now: Instant, *, otherwise: str, json: bool) -> None:
+    headings = ["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"]
+    row, written = partial(_row, now=now), partial(wire.decision, now=now)
+    output.listing(found, most, headings, row, written, otherwise=otherwise, json=json)
 
 
 def _row(decision: Decision, now: Instant) -> list[str]:

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from gatepost import settings
+from gatepost.actions import decisions as verbs
 from gatepost.cli import decided, here, output, words
 from gatepost.cli.asking import answer, ask, revise
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, flag, option
 from gatepost.core import instants, line, wire
 from gatepost.core.instants import rfc3339
 
@@ -21,37 +22,34 @@ app.verb("revise")(revise)
 
 @app.verb("list")
 def list_(
-    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Only those that this one may answer.")] = None,
-    who: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Only those that this one asked.")] = None,
+    of: Annotated[str | None, option("--of", "NAME", "Only those that this one may answer.")] = None,
+    who: Annotated[str | None, option("--by", "NAME", "Only those that this one asked.")] = None,
     session: Session = None,
-    every: Annotated[bool, typer.Option("--all", help="Those too that have ended.")] = False,
+    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
     """
     List the decisions that have not ended, in the order in which they were asked.
 
-    \b
     Examples:
       gatepost decision list --of husam
       gatepost decision list --by analyst --all --json
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.decisions(
+        found = place.all(
+            verbs.page,
+            lambda far: far.decisions,
             asker=words.given(who, "--by"),
             asked=words.given(of, "--of"),
-            session=words.given(session, "--session"),
+            session=words.given(session, "--session", "which"),
             pending=None if every else True,
-            since=None,
             limit=most + 1,
         )
-        now = place.verbs.now()
-    shown = found[:most]
-    if not decided.listed(shown, now, json=json):
-        output.talk("there is no decision" if every else "there is no decision that has not ended")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        now = place.now()
+    none = "there is no decision" if every else "there is no decision that has not ended"
+    decided.listing(found, most, now, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -59,33 +57,30 @@ def show(decision: DecisionId, json: Json = False) -> None:
     """
     Show a decision: the question, its options, and what was answered.
 
-    \b
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.decision(decision)
-        now = place.verbs.now()
+        found = decided.shown(place, decision)
+        now = place.now()
     if json:
         output.document(wire.decision(found, now))
         return
     output.facts(
-        [
-            ("decision", found.id),
-            ("gate", found.gate),
-            ("state", decided.state(found, now)),
-            ("asked by", found.asker),
-            ("asked", ", ".join(found.asked)),
-            ("since", rfc3339(found.created_at)),
-            ("urgency", found.urgency.name.lower()),
-            ("deadline", rfc3339(found.deadline) if found.deadline is not None else None),
-            ("default", found.default),
-            ("round", found.iteration),
-            ("guidance", found.guidance),
-            ("about", str(found.ref) if found.ref else None),
-            ("session", found.session),
-            ("hash", found.context_hash),
-        ]
+        ("decision", found.id),
+        ("gate", found.gate),
+        ("state", decided.state(found, now)),
+        ("asked by", found.asker),
+        ("asked", ", ".join(found.asked)),
+        ("since", rfc3339(found.created_at)),
+        ("urgency", found.urgency.name.lower()),
+        ("deadline", rfc3339(found.deadline) if found.deadline is not None else None),
+        ("default", found.default),
+        ("round", found.iteration),
+        ("guidance", found.guidance),
+        ("about", str(found.ref) if found.ref else None),
+        ("session", found.session),
+        ("hash", found.context_hash),
     )
     output.line_out("")
     output.line_out(output.prose(found.question))
@@ -103,25 +98,21 @@ def show(decision: DecisionId, json: Json = False) -> None:
 @app.verb("withdraw")
 def withdraw(
     decision: DecisionId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    reason: Annotated[str, option("--reason", "TEXT", "Why.")] = "",
     who: As = None,
     json: Json = False,
 ) -> None:
     """
     Withdraw a question: it need not be answered any more, and whoever asked may stop.
 
-    \b
     Example:
       gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
     """
     with here.opened() as place:
-        ended = place.verbs.withdraw_decision(decision, by=place.myself(who), reason=words.content(reason, LARGEST))
-        now = place.verbs.now()
-    if json:
-        output.document(wire.decision(ended, now))
-    else:
-        output.line_out(ended.id)
-        output.talk("withdrawn")
+        by, said = place.myself(who), words.content(reason, LARGEST)
+        ended = place.call(verbs.withdraw, lambda far: far.withdraw_decision, decision, by=by, reason=said)
+        now = place.now()
+    output.done(wire.decision(ended, now), ended.id, "withdrawn", json=json)
 
 
 @app.verb("wait")
@@ -131,7 +122,6 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
 
     Ends with 0 when it was answered, and with 1 when it was rejected, withdrawn, sent back, or not answered in time.
 
-    \b
     Example:
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
@@ -142,31 +132,29 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
 
 @app.verb("check")
 def check(
-    since: Annotated[
-        str, typer.Option("--since", metavar="5m", help="What was answered since: how long ago, or a time.")
-    ] = "5m",
-    who: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asked; else the current agent.")] = None,
+    since: Annotated[str, option("--since", "5m", "What was answered since: how long ago, or a time.")] = "5m",
+    who: Annotated[str | None, option("--as", "NAME", "Who asked; else the current agent.")] = None,
     session: Session = None,
     json: Json = False,
 ) -> None:
     """
     Look whether decisions were answered, or ended otherwise, of late. Ends with 0 if there are some, with 1 if not.
 
-    \b
     Example:
       gatepost decision check --since 5m --as analyst
     """
     configuration = settings.load()
     with here.opened(configuration) as place:
-        now = place.verbs.now()
-        found = place.verbs.decisions(
+        now = place.now()
+        found = place.all(
+            verbs.page,
+            lambda far: far.decisions,
             asker=words.given(who, "--as") or (None if session else here.current(configuration)),
-            asked=None,
-            session=words.given(session, "--session"),
-            pending=None,
+            session=words.given(session, "--session", "which"),
             since=words.moment(since, "--since", now),
             limit=1_000,
         )
-    if not decided.listed(found, now, json=json):
-        output.talk(f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}")
+    none = f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}"
+    decided.listing(found, len(found), now, otherwise=none, json=json)
+    if not found:
         raise typer.Exit(1)

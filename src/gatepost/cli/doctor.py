@@ -28,7 +28,6 @@ def doctor(json: Json = False) -> None:
 
     Prints a line for each, and exits with 1 if something is wrong.
 
-    \b
     Example:
       gatepost doctor
     """

@@ -1,29 +1,32 @@
 """`gatepost inbox drain`: an agent reads what waits for it, in its inbox, in the spool of its session, or in both."""
 
 import os
-import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit, To
+from gatepost.cli.plain import flag, option
 from gatepost.core import wire
 from gatepost.core.batch import GUEST_BUDGET
 from gatepost.core.claim import Taken
 from gatepost.core.event import Item, State
 from gatepost.core.instants import SECOND
-from gatepost.errors import Invalid, NotFound, Unavailable
+from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.drain import Drained
 from gatepost.hooks.drain import drain as drained
 from gatepost.ports.store import Store
+from gatepost.runtime.drain import drain as drain_store
 from gatepost.runtime.drain import sweep
 from gatepost.settings import Configuration
+
+if TYPE_CHECKING:
+    from gatepost.cli.far import Far
 
 #: characters of a batch for a program: it reads JSON, and no host cuts that short
 _PROGRAM_BUDGET = 1_000_000
@@ -34,14 +37,11 @@ _BUSY = 2 * SECOND
 def drain(
     to: To = None,
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="The session whose spool to read; with --to, only who reads."),
+        str | None, option("--session", "ID", "The session whose spool to read; with --to, only who reads.")
     ] = None,
-    reconcile: Annotated[
-        bool, typer.Option("--reconcile", help="With --session: its spool, and the inbox too.")
-    ] = False,
+    reconcile: Annotated[bool, flag("--reconcile", "With --session: its spool, and the inbox too.")] = False,
     limit: Limit = "20",
-    form: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+    form: Annotated[str, option("--format", "text|json", "How to print it.")] = "text",
     json: Json = False,
 ) -> None:
     """
@@ -52,7 +52,6 @@ def drain(
 
     A session's spool is read also when the store is out of reach. What is in both is printed once.
 
-    \b
     Examples:
       gatepost inbox drain --to analyst
       GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json
@@ -62,7 +61,7 @@ def drain(
         raise Invalid(f"{form!r} is not a format", hint="use text or json")
     program = json or form == "json"
     most = words.number(limit, "--limit", most=1_000)
-    reader = words.given(session, "--session")
+    reader = words.given(session, "--session", "which")
     if reconcile and reader is None:
         raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
     if reader is not None and (reconcile or to is None):
@@ -74,19 +73,37 @@ def drain(
 def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
     with here.opened() as place:
         whose = place.whose(to)
-        taken = place.verbs.drain(
-            whose,
-            owner=reader,
-            write=_write_document if program else _write_text,
-            cap=most,
-            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
-        )
+        budget = _PROGRAM_BUDGET if program else GUEST_BUDGET
+        write = _write_document if program else _write_text
+        if place.far is not None:
+            taken = _by_gateway(place.far, whose, reader, write, limit=most, budget=budget)
+        else:
+            batch = drain_store(
+                place.near, whose, owner=reader, write=lambda read: write(Taken.of(read)), cap=most, budget=budget
+            )
+            sweep(place.near)
+            taken = Taken.of(batch)
     if taken.claim is None:
         if program:
             output.document([])
         output.talk(f"nothing waits for {whose!r}")
     elif program and taken.held:
         output.talk(f"{taken.held} more waiting")
+
+
+def _by_gateway(far: "Far", name: str, owner: str, write: Callable[[Taken], None], *, limit: int, budget: int) -> Taken:
+    """What `runtime/drain.py` does on the store: it is acked when it has been written."""
+    taken = far.ask(lambda client: client.claim(name, owner=owner, limit=limit, budget=budget))
+    if (claim := taken.claim) is None:
+        return taken
+    try:
+        write(taken)
+    except BaseException:
+        with suppress(GatepostError):
+            far.ask(lambda client: client.release(claim))
+        raise
+    far.ask(lambda client: client.ack(claim))
+    return taken
 
 
 def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool, most: int) -> None:
@@ -149,7 +166,6 @@ def _print(found: Drained, whose: str, *, program: bool) -> None:
             output.document([wire.item(item) for item in items])
         elif found.text:
             output.line_out(found.text)
-        sys.stdout.flush()
     except BaseException:
         found.release()
         raise
@@ -158,9 +174,7 @@ def _print(found: Drained, whose: str, *, program: bool) -> None:
 
 def _write_text(taken: Taken) -> None:
     output.line_out(taken.text)
-    sys.stdout.flush()
 
 
 def _write_document(taken: Taken) -> None:
     output.document([wire.item(item) for item in taken.items])
-    sys.stdout.flush()

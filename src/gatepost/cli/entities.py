@@ -1,67 +1,47 @@
 """What agents and people have in common on the command line."""
 
+from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
+from gatepost.actions import directory as verbs
+from gatepost.actions import upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.cli import here, output, words
+from gatepost.cli.here import Here
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import wire
 from gatepost.core.account import Account
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
 from gatepost.errors import Refused
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
-NewName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME", help="Up to 63 lower-case letters, digits, dots, dashes and underscores.", show_default=False
-    ),
-]
-Display = Annotated[str | None, typer.Option("--display", metavar="TEXT", help="The name to show; else the name.")]
-Team = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="The team.")]
-Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="The role in the team.")]
-Owner = Annotated[
-    str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
-]
-Alias = Annotated[
-    list[str] | None, typer.Option("--alias", metavar="ID", help="Another name, such as a bead id; may be repeated.")
-]
-Retired = Annotated[bool, typer.Option("--retired", help="Those who are retired, too.")]
+Name = Annotated[str, argument("NAME", "A name, or an alias.")]
+NewName = Annotated[str, argument("NAME", "Up to 63 lower-case letters, digits, dots, dashes and underscores.")]
+Display = Annotated[str | None, option("--display", "TEXT", "The name to show; else the name.")]
+Team = Annotated[str | None, option("--team", "TEAM", "The team.")]
+Role = Annotated[str | None, option("--role", "ROLE", "The role in the team.")]
+Owner = Annotated[str | None, option("--owner", "NAME", "Who is told when something is wrong; else admin.")]
+Alias = Annotated[list[str] | None, option("--alias", "ID", "Another name, such as a bead id; may be repeated.")]
+Retired = Annotated[bool, flag("--retired", "Those who are retired, too.")]
 
 _WORDS = {Kind.AGENT: "an agent", Kind.HUMAN: "a person", Kind.SERVICE: "a service"}
 
 
-def add(newcomer: Newcomer, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = place.verbs.register(newcomer)
-    _done(entity, f"registered {entity.name!r}", json=json)
+def register(place: Here, newcomer: Newcomer) -> Entity:
+    return place.do(lambda near: near.call(verbs.register, newcomer), lambda far: far.register(**asdict(newcomer)))
+
+
+def account_of(place: Here, entity: Entity) -> Account:
+    return place.do(lambda near: near.look(upkeep.accounts, entity.name)[0], lambda far: far.account(entity.name))
 
 
 def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
     most = words.number(limit, "--limit", most=1_000_000)
     with here.opened() as place:
-        found = place.verbs.entities(kind, team=team, retired=retired, limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.entity(entity) for entity in shown])
-    elif shown:
-        output.table(["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"], [_row(each) for each in shown])
-    else:
-        output.talk("there is nobody" + (f" in the team {team!r}" if team else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
-
-
-def show(name: str, kind: Kind, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = expect(place.verbs.entity(name), kind)
-        account = place.verbs.account(entity.name)
-    if json:
-        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
-        return
-    output.facts(facts(entity, account))
+        found = place.all(verbs.page, lambda far: far.entities, kind=kind, team=team, retired=retired, limit=most + 1)
+    headings = ["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"]
+    nobody = "there is nobody" + (f" in the team {team!r}" if team else "")
+    output.listing(found, most, headings, _row, wire.entity, otherwise=nobody, json=json)
 
 
 def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
@@ -87,34 +67,20 @@ def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
 
 def retire(name: str, kind: Kind, *, json: bool) -> None:
     with here.opened() as place:
-        expect(place.verbs.entity(name), kind)
-        entity = place.verbs.retire(name)
-    _done(entity, f"retired {entity.name!r}: it keeps what it has and receives nothing more", json=json)
-
-
-def wake(name: str, *, json: bool) -> None:
-    with here.opened() as place:
-        entity = expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.wake(entity.name)
-    if json:
-        output.document({"name": entity.name, "woken": True})
-    else:
-        output.line_out(entity.name)
-        output.talk(f"rung for {entity.name!r}: whoever thinks for it looks at its inbox")
+        expect(place.entity(name), kind)
+        entity = place.call(verbs.retire, lambda far: far.retire, name)
+    output.done(
+        wire.entity(entity),
+        entity.name,
+        f"retired {entity.name!r}: it keeps what it has and receives nothing more",
+        json=json,
+    )
 
 
 def expect(entity: Entity, kind: Kind) -> Entity:
     if entity.kind is not kind:
         raise Refused(f"{entity.name!r} is {_WORDS[entity.kind]}, not {_WORDS[kind]}")
     return entity
-
-
-def _done(entity: Entity, words: str, *, json: bool) -> None:
-    if json:
-        output.document(wire.entity(entity))
-    else:
-        output.line_out(entity.name)
-        output.talk(words)
 
 
 def _row(entity: Entity) -> list[str]:

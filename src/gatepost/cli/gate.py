@@ -5,13 +5,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from gatepost import settings
+from gatepost.actions import gates as verbs
 from gatepost.cli import gates, here, output, waiting, words
 from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import instants, line, wire
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish
 from gatepost.core.instants import Instant
-from gatepost.errors import Invalid
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
 
@@ -20,36 +20,29 @@ app = Noun(help="Gates: what keeps an agent from stopping.")
 #: as a kind: those of sessions, beside those in the store
 _SESSION: Final = "session"
 
-GateId = Annotated[str, typer.Argument(metavar="GATE", help="The id of a gate.", show_default=False)]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; everybody concerned is told.")]
+GateId = Annotated[str, argument("GATE", "The id of a gate.")]
+Reason = Annotated[str, option("--reason", "TEXT", "Why; everybody concerned is told.")]
 
 
 @app.verb("add")
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
-    kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="human, timer, event, mail, command or ci.")
-    ] = GateKind.HUMAN,
+    name: Annotated[str, argument("NAME", "What it is called.")],
+    kind: Annotated[str, option("--kind", "KIND", "human, timer, event, mail, command or ci.")] = GateKind.HUMAN,
     owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Whom it keeps from stopping; else the current agent.")
+        str | None, option("--owner", "NAME", "Whom it keeps from stopping; else the current agent.")
     ] = None,
-    awaits: Annotated[
-        str | None, typer.Option("--awaits", metavar="WHAT", help="What it waits for; see above.")
-    ] = None,
-    instruction: Annotated[
-        str, typer.Option("--instruction", metavar="TEXT", help="What its owner is told who wants to stop.")
-    ] = "",
+    awaits: Annotated[str | None, option("--awaits", "WHAT", "What it waits for; see above.")] = None,
+    instruction: Annotated[str, option("--instruction", "TEXT", "What its owner is told who wants to stop.")] = "",
     waiter: Annotated[
-        list[str] | None, typer.Option("--waiter", metavar="NAME", help="Who else is told when it ends; repeatable.")
+        list[str] | None, option("--waiter", "NAME", "Who else is told when it ends; repeatable.")
     ] = None,
-    within: Annotated[str | None, typer.Option("--within", metavar="2h", help="Its deadline, from now.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its deadline, as a time.")] = None,
+    within: Annotated[str | None, option("--within", "2h", "Its deadline, from now.")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "Its deadline, as a time.")] = None,
     at_deadline: Annotated[
-        str,
-        typer.Option("--at-deadline", metavar="open|escalate", help="Let go, or alert the owner's owner and hold on."),
+        str, option("--at-deadline", "open|escalate", "Let go, or alert the owner's owner and hold on.")
     ] = AtDeadline.OPEN,
     fail: Annotated[
-        str, typer.Option("--fail", metavar="open|closed", help="Whether it holds when it cannot be looked at: closed.")
+        str, option("--fail", "open|closed", "Whether it holds when it cannot be looked at: closed.")
     ] = Fail.OPEN,
     who: As = None,
     json: Json = False,
@@ -57,7 +50,6 @@ def add(
     """
     Make a gate, and print its id. Until it has ended, its owner may not stop.
 
-    \b
     What it waits for depends on its kind:
       human     that somebody resolves it: --awaits NAME, by default the owner of the one it holds
       timer     its deadline
@@ -66,7 +58,6 @@ def add(
       command   a command that ends with 0: --awaits COMMAND (gates.commands must be set)
       ci        a run or pull request on GitHub: --awaits run:ID or pr:NUMBER, with @OWNER/NAME if need be
 
-    \b
     Examples:
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
@@ -75,8 +66,8 @@ def add(
     wish = GateWish(
         name=name,
         kind=GateKind.parse(kind),
-        owner=words.given(owner, "--owner") or here.current(configuration),
-        awaits=words.given(awaits, "--awaits"),
+        owner=here.named(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
+        awaits=words.given(awaits, "--awaits", "what"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),
         deadline=instants.instant(until) if until is not None else None,
@@ -84,32 +75,19 @@ def add(
         at_deadline=AtDeadline.parse(at_deadline),
         fail=Fail.parse(fail),
     )
-    if wish.owner is None:
-        raise Invalid(
-            "whom does it keep from stopping?",
-            hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
-        )
     with here.opened(configuration) as place:
-        made = place.verbs.add_gate(wish, by=place.myself(who))
-        now = place.verbs.now()
-    if json:
-        output.document(wire.gate(made, now))
-    else:
-        output.line_out(made.id)
-        output.talk(f"{made.owner} may not stop until it has ended")
+        made = place.call(verbs.add, lambda far: far.add_gate, wish, by=place.myself(who))
+        now = place.now()
+    output.done(wire.gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
 
 
 @app.verb("list")
 def list_(
-    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Only those that hold this one.")] = None,
-    waiter: Annotated[
-        str | None, typer.Option("--waiter", metavar="NAME", help="Only those that this one waits for.")
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help=f"One of {', '.join(GateKind)}; or session.")
-    ] = None,
-    durable: Annotated[bool, typer.Option("--durable", help="Without the gates of sessions.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Those too that have ended.")] = False,
+    owner: Annotated[str | None, option("--owner", "NAME", "Only those that hold this one.")] = None,
+    waiter: Annotated[str | None, option("--waiter", "NAME", "Only those that this one waits for.")] = None,
+    kind: Annotated[str | None, option("--kind", "KIND", f"One of {', '.join(GateKind)}; or session.")] = None,
+    durable: Annotated[bool, flag("--durable", "Without the gates of sessions.")] = False,
+    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -118,7 +96,6 @@ def list_(
 
     Those in the store are in the order in which they were made; those that every session of a guest has follow.
 
-    \b
     Examples:
       gatepost gate list
       gatepost gate list --owner analyst
@@ -133,14 +110,16 @@ def list_(
     now: Instant = 0
     if kind != _SESSION:
         with here.opened(configuration) as place:
-            found = place.verbs.gates(
+            found = place.all(
+                verbs.page,
+                lambda far: far.gates,
                 owner=words.given(owner, "--owner"),
                 waiter=words.given(waiter, "--waiter"),
                 kind=wanted,
                 pending=None if every else True,
                 limit=most + 1,
             )
-            now = place.verbs.now()
+            now = place.now()
     shown = found[:most]
     if json:
         output.document([*(wire.gate(each, now) for each in shown), *(_session_document(each, asks) for each in ours)])
@@ -158,38 +137,35 @@ def show(gate: GateId, json: Json = False) -> None:
     """
     Show a gate: what it waits for, whom it holds, and how it ended.
 
-    \b
     Example:
       gatepost gate show gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.gate(gate)
-        now = place.verbs.now()
+        found = _shown(place, gate)
+        now = place.now()
     if json:
         output.document(wire.gate(found, now))
         return
     ended = found.resolution
     output.facts(
-        [
-            ("gate", found.id),
-            ("name", found.name),
-            ("kind", found.kind.value),
-            ("state", _state(found, now)),
-            ("owner", found.owner),
-            ("awaits", found.awaits),
-            ("instruction", found.instruction),
-            ("waiters", ", ".join(found.waiters)),
-            ("made by", found.made_by),
-            ("since", instants.rfc3339(found.created_at)),
-            ("deadline", instants.rfc3339(found.deadline) if found.deadline is not None else None),
-            ("then", found.at_deadline.value if found.deadline is not None else None),
-            ("escalated", instants.rfc3339(found.escalated_at) if found.escalated_at is not None else None),
-            ("fail", found.fail.value),
-            ("trouble", found.trouble),
-            ("ended", instants.rfc3339(ended.at) if ended else None),
-            ("by", ended.by if ended else None),
-            ("reason", ended.reason if ended else None),
-        ]
+        ("gate", found.id),
+        ("name", found.name),
+        ("kind", found.kind.value),
+        ("state", _state(found, now)),
+        ("owner", found.owner),
+        ("awaits", found.awaits),
+        ("instruction", found.instruction),
+        ("waiters", ", ".join(found.waiters)),
+        ("made by", found.made_by),
+        ("since", instants.rfc3339(found.created_at)),
+        ("deadline", instants.rfc3339(found.deadline) if found.deadline is not None else None),
+        ("then", found.at_deadline.value if found.deadline is not None else None),
+        ("escalated", instants.rfc3339(found.escalated_at) if found.escalated_at is not None else None),
+        ("fail", found.fail.value),
+        ("trouble", found.trouble),
+        ("ended", instants.rfc3339(ended.at) if ended else None),
+        ("by", ended.by if ended else None),
+        ("reason", ended.reason if ended else None),
     )
 
 
@@ -198,13 +174,13 @@ def resolve(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fals
     """
     Say that what a gate waits for has come: it holds its owner no more, and everybody concerned is told.
 
-    \b
     Example:
       gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
     """
     with here.opened() as place:
-        ended = place.verbs.resolve_gate(gate, by=place.myself(who), reason=_said(reason, place))
-        _tell(ended, place.verbs.now(), json=json)
+        by, said = place.myself(who), _said(reason, place)
+        ended = place.call(verbs.resolve, lambda far: far.resolve_gate, gate, by=by, reason=said)
+        _tell(ended, place.now(), json=json)
 
 
 @app.verb("withdraw")
@@ -212,34 +188,31 @@ def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = Fal
     """
     Say that a gate is not needed any more.
 
-    \b
     Example:
       gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
     """
     with here.opened() as place:
-        ended = place.verbs.withdraw_gate(gate, by=place.myself(who), reason=_said(reason, place))
-        _tell(ended, place.verbs.now(), json=json)
+        by, said = place.myself(who), _said(reason, place)
+        ended = place.call(verbs.withdraw, lambda far: far.withdraw_gate, gate, by=by, reason=said)
+        _tell(ended, place.now(), json=json)
 
 
 @app.verb("wait")
 def wait(
     gate: GateId,
-    most: Annotated[
-        str | None, typer.Option("--for", metavar="10m", help="How long at most; else until it ends.")
-    ] = None,
+    most: Annotated[str | None, option("--for", "10m", "How long at most; else until it ends.")] = None,
     json: Json = False,
 ) -> None:
     """
     Wait until a gate has ended. Ends with 0 when it was resolved, and with 1 when it ended otherwise or not in time.
 
-    \b
     Example:
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
     length = instants.duration(most) if most is not None else None
     with here.opened() as place:
-        seen = waiting.until(place, lambda: place.verbs.gate(gate), lambda found: _over(found, place), length)
-        _tell(seen, place.verbs.now(), json=json)
+        seen = waiting.until(place, lambda: _shown(place, gate), lambda found: _over(found, place), length)
+        _tell(seen, place.now(), json=json)
     if seen.resolution is None or seen.resolution.ending is not Ending.RESOLVED:
         raise typer.Exit(1)
 
@@ -247,34 +220,43 @@ def wait(
 @app.verb("waiter")
 def waiter(
     gate: GateId,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who is told when it ends.", show_default=False)],
+    name: Annotated[str, argument("NAME", "Who is told when it ends.")],
     who: As = None,
     json: Json = False,
 ) -> None:
     """
     Let somebody be told when a gate ends.
 
-    \b
     Example:
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """
     with here.opened() as place:
-        found = place.verbs.add_waiter(gate, name, by=place.myself(who))
-        now = place.verbs.now()
-    if json:
-        output.document(wire.gate(found, now))
-    else:
-        output.line_out(found.id)
-        output.talk(f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends")
+        found = place.call(verbs.add_waiter, lambda far: far.add_waiter, gate, name, by=place.myself(who))
+        now = place.now()
+    output.done(
+        wire.gate(found, now),
+        found.id,
+        f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends",
+        json=json,
+    )
 
 
-gates.add_to(app)
+app.verb("mark")(gates.mark)
+app.verb("clear")(gates.clear)
+app.verb("status")(gates.status)
+app.verb("check")(gates.check)
+app.verb("register")(gates.register)
+app.verb("unregister")(gates.unregister)
+
+
+def _shown(place: here.Here, id: str) -> Gate:
+    return place.look(verbs.show, lambda far: far.gate, id)
 
 
 def _over(gate: Gate, place: here.Here) -> bool:
     """Whether it has ended, or can only expire any more; a timer is resolved in a moment."""
     expires = gate.at_deadline is AtDeadline.OPEN and gate.kind is not GateKind.TIMER
-    return not gate.pending or (expires and gate.overdue(place.verbs.now()))
+    return not gate.pending or (expires and gate.overdue(place.now()))
 
 
 def _said(reason: str, place: here.Here) -> str:
@@ -316,12 +298,4 @@ def _session_row(gate: SessionGate, asks: bool) -> list[str]:
 
 
 def _session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
-    return {
-        "name": gate.name,
-        "kind": _SESSION,
-        "hook": gate.hook,
-        "mode": "soft" if gate.soft else "strict",
-        "active": gate.name != "decision" or asks,
-        "fail": Fail.CLOSED.value if gate.closed else Fail.OPEN.value,
-        "hint": gate.hint,
-    }
+    return gates.document(gate) | {"active": gate.name != "decision" or asks}

@@ -10,7 +10,7 @@ import typer
 from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import line
 from gatepost.errors import Invalid, NotFound
 from gatepost.hooks import gates
@@ -20,33 +20,17 @@ from gatepost.hooks.session import Session
 from gatepost.porch import Porch
 from gatepost.settings import Configuration
 
-SessionId = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Whose session; else the one this is run in.")
-]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a session gate.", show_default=False)]
+SessionId = Annotated[str | None, option("--session", "ID", "Whose session; else the one this is run in.")]
+Name = Annotated[str, argument("NAME", "The name of a session gate.")]
 #: events that hooks are installed for only if a gate stands there
 _UNUSUAL: Final = ("SubagentStop", "PreToolUse", "PreCompact")
-Hook = Annotated[str, typer.Option("--hook", metavar="EVENT", help=f"Where it stands: {', '.join(HOOKS)}.")]
-
-
-def add_to(noun: Noun) -> None:
-    """Add these verbs to the noun `gate`."""
-    for name, verb in (
-        ("mark", mark),
-        ("clear", clear),
-        ("status", status),
-        ("check", check),
-        ("register", register),
-        ("unregister", unregister),
-    ):
-        noun.verb(name)(verb)
+Hook = Annotated[str, option("--hook", "EVENT", f"Where it stands: {', '.join(HOOKS)}.")]
 
 
 def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
     """
     Open a gate for one session.
 
-    \b
     Example:
       gatepost gate mark work-update --session 4f1c
     """
@@ -61,17 +45,14 @@ def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
 
 
 def clear(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The name of a session gate.", show_default=False)
-    ] = None,
-    hook: Annotated[str | None, typer.Option("--hook", metavar="EVENT", help="All that stand at this event.")] = None,
+    name: Annotated[str | None, argument("[NAME]", "The name of a session gate.")] = None,
+    hook: Annotated[str | None, option("--hook", "EVENT", "All that stand at this event.")] = None,
     session: SessionId = None,
     json: Json = False,
 ) -> None:
     """
     Take back what `gate mark` said. A soft gate that was warned of warns again.
 
-    \b
     Examples:
       gatepost gate clear work-update --session 4f1c
       gatepost gate clear --hook Stop --session 4f1c
@@ -91,14 +72,13 @@ def status(session: SessionId = None, json: Json = False) -> None:
     """
     Show how the gates of a session stand.
 
-    \b
     Example:
       gatepost gate status --session 4f1c
     """
     configuration = settings.load()
-    found = _session(configuration, session)
+    found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, os.getcwd()) for gate in gates.known(configuration.home)]  # noqa: PTH109
+        stand = [gates.look(desk, gate, folder) for gate in gates.known(configuration.home)]
         marked = {each.gate.name: found.marked(each.gate.name) for each in stand}
     if json:
         output.document([_standing(each) | {"marked": marked[each.gate.name]} for each in stand])
@@ -118,7 +98,7 @@ def status(session: SessionId = None, json: Json = False) -> None:
 
 def check(
     hook: Hook = "Stop",
-    soft: Annotated[bool, typer.Option("--soft", help="Count soft gates too.")] = False,
+    soft: Annotated[bool, flag("--soft", "Count soft gates too.")] = False,
     session: SessionId = None,
     json: Json = False,
 ) -> None:
@@ -127,14 +107,13 @@ def check(
 
     At Stop the gates of its agent in the store count too.
 
-    \b
     Example:
       gatepost gate check --hook Stop --session 4f1c
     """
     configuration = settings.load()
-    found = _session(configuration, session)
+    found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, os.getcwd()) for gate in _at(configuration, hook)]  # noqa: PTH109
+        stand = [gates.look(desk, gate, folder) for gate in _at(configuration, hook)]
         holding = gates.holding(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
     shut = [each for each in stand if each.shut and (soft or not each.gate.soft)]
     if json:
@@ -152,15 +131,14 @@ def check(
 def register(
     name: Name,
     hook: Hook = "Stop",
-    soft: Annotated[bool, typer.Option("--soft", help="Warn once instead of blocking.")] = False,
-    closed: Annotated[bool, typer.Option("--closed", help="Hold also when it cannot be looked at.")] = False,
-    hint: Annotated[str, typer.Option("--hint", metavar="TEXT", help="What to do about it.")] = "",
+    soft: Annotated[bool, flag("--soft", "Warn once instead of blocking.")] = False,
+    closed: Annotated[bool, flag("--closed", "Hold also when it cannot be looked at.")] = False,
+    hint: Annotated[str, option("--hint", "TEXT", "What to do about it.")] = "",
     json: Json = False,
 ) -> None:
     """
     Add a gate to every session in this home, or change the one of that name. It is opened with `gate mark`.
 
-    \b
     Examples:
       gatepost gate register changelog --hook Stop --soft --hint "say in CHANGELOG.md what changed"
       gatepost gate register sign-off --hook Stop --closed
@@ -172,7 +150,7 @@ def register(
     gate = SessionGate(name=name, hook=hook, soft=soft, closed=closed, hint=hint)
     gates.register(configuration.home, gate)
     if json:
-        output.document(_document(gate))
+        output.document(document(gate))
     output.talk(f"{name} stands at {hook} now, {'soft' if soft else 'strict'}")
     if hook in _UNUSUAL:
         output.talk(f"`gatepost hooks install` has programs call us at {hook} too")
@@ -182,18 +160,17 @@ def unregister(name: Name, json: Json = False) -> None:
     """
     Remove a gate that was registered.
 
-    \b
     Example:
       gatepost gate unregister changelog
     """
     gone = gates.unregister(settings.load().home, gates.named(name))
     if json:
-        output.document(_document(gone))
+        output.document(document(gone))
     output.talk(f"{name} is gone")
 
 
 def _session(configuration: Configuration, session: str | None) -> Session:
-    id = words.given(session, "--session") or here.session()
+    id = words.given(session, "--session", "which") or here.session()
     if id is None:
         raise Invalid("no session is named", hint="give --session ID, as the program calls its session")
     return Session(configuration.home, id)
@@ -225,10 +202,10 @@ def _desk(configuration: Configuration, session: str) -> Iterator[Desk]:
 
 
 def _standing(standing: Standing) -> dict[str, Any]:
-    return _document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
+    return document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
 
 
-def _document(gate: SessionGate) -> dict[str, Any]:
+def document(gate: SessionGate) -> dict[str, Any]:
     return {
         "name": gate.name,
         "kind": "session",

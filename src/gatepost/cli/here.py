@@ -1,39 +1,106 @@
-"""What a command stands on: what is set here, the verbs, and who I am."""
+"""
+What a command stands on: what is set here, who I am, and where verbs are done. With a gateway in this home they are
+done by it, far away, through its client; without one near, on the store. Commands say both, side by side, and what is
+said to them once: they mean the same and return the same.
+
+    ended = place.call(gates.resolve, lambda far: far.resolve_gate, id, by="husam")
+"""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeVar
 
 import typer
 
 from gatepost import app, settings
+from gatepost.actions import directory, sessions
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.cli import near, output, words
-from gatepost.cli.verbs import Verbs
-from gatepost.errors import Invalid
+from gatepost.cli import output, words
+from gatepost.cli.plain import argument, flag, option
+from gatepost.core.entity import Entity
+from gatepost.core.guest import GuestSession
+from gatepost.core.instants import Instant
+from gatepost.core.ring import Ring
+from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks.session import Session
-from gatepost.ports.store import Store
+from gatepost.ports.bell import Bell, silent
+from gatepost.ports.store import Query, Store, Verb
 from gatepost.runtime import notice
 from gatepost.settings import Configuration, masked
 
-To = Annotated[str | None, typer.Option("--to", metavar="NAME", help="Whose inbox; else the current agent's.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-EventId = Annotated[str, typer.Argument(metavar="EVENT", help="The id of an event.", show_default=False)]
-As = Annotated[
-    str | None,
-    typer.Option("--as", metavar="NAME", help="Who I am; else the current agent, else the administrator."),
-]
+if TYPE_CHECKING:  # most commands do without
+    from gatepost.cli.far import Far
+    from gatepost.client import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: what the client has for a verb, and for a list
+Told = Callable[..., Coroutine[Any, Any, T]]
+Listed = Callable[..., AsyncIterator[T]]
+
+#: seconds between two looks of whoever watches the store
+PAUSE: Final = 1.0
+
+To = Annotated[str | None, option("--to", "NAME", "Whose inbox; else the current agent's.")]
+Json = Annotated[bool, flag("--json", "Print JSON.")]
+EventId = Annotated[str, argument("EVENT", "The id of an event.")]
+As = Annotated[str | None, option("--as", "NAME", "Who I am; else the current agent, else the administrator.")]
 Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many at most.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Here:
     configuration: Configuration
-    verbs: Verbs
+    #: one of these two
+    store: Store | None = None
+    far: "Far | None" = None
+    #: how others are rung for, without a gateway
+    bell: Bell = silent
+
+    @property
+    def near(self) -> Store:
+        """The store, for who knows that there is no gateway."""
+        assert self.store is not None
+        return self.store
+
+    def do(self, near: Callable[[Store], T], far: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
+        """Do it on the store, or have the gateway do it."""
+        return near(self.near) if self.far is None else self.far.ask(far)
+
+    def call(self, verb: Verb[P, T], far: "Callable[[Client], Told[T]]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a verb on the store, or what the client has for it, with the same words."""
+        return self.do(lambda store: store.call(verb, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
+
+    def look(self, query: Query[P, T], far: "Callable[[Client], Told[T]]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the store, or the gateway, with the same words."""
+        return self.do(lambda store: store.look(query, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
+
+    def all(
+        self, query: Query[P, list[T]], far: "Callable[[Client], Listed[T]]", *args: P.args, **kwargs: P.kwargs
+    ) -> list[T]:
+        """The same with what a gateway tells page by page."""
+
+        async def every(client: "Client") -> list[T]:
+            return [each async for each in far(client)(*args, **kwargs)]
+
+        return self.do(lambda store: store.look(query, *args, **kwargs), every)
+
+    def now(self) -> Instant:
+        return self.near.look(lambda reader: reader.now) if self.far is None else time.time_ns() // 1_000
+
+    def entity(self, name: str) -> Entity:
+        return self.look(directory.show, lambda far: far.entity, name)
+
+    def session(self, id: str) -> GuestSession:
+        return self.look(sessions.find, lambda far: far.session, id)
 
     def whose(self, to: str | None) -> str:
+        """Whose inbox is meant: the one named, else the current agent's."""
         return whose(to, self.configuration)
 
     def myself(self, who: str | None) -> str:
@@ -42,25 +109,21 @@ class Here:
 
 
 def whose(to: str | None, configuration: Configuration) -> str:
-    """Whose inbox is meant: the one named, else the current agent's."""
-    name = words.given(to, "--to") or current(configuration)
-    if name is None:
-        raise Invalid(
-            "no address is given, and no current agent is set",
-            hint="give --to NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
-        )
-    return name
+    return named(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
+
+
+def named(name: str | None, option: str, configuration: Configuration, *, otherwise: str) -> str:
+    """The one who is named, else the current agent."""
+    found = words.given(name, option) or current(configuration)
+    if found is None:
+        raise Invalid(otherwise, hint=f"give {option} NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    return found
 
 
 def current(configuration: Configuration) -> str | None:
-    """The current agent: the one in whose session this is, else the one that is set."""
-    return guest(configuration) or configuration.settings.agent
-
-
-def guest(configuration: Configuration) -> str | None:
-    """The agent in whose session this command was given, if its hooks have said who that is."""
+    """The current agent: the one in whose session this is, if its hooks have said who that is, else the one set."""
     inside = session()
-    return Session(configuration.home, inside).read().agent if inside else None
+    return (Session(configuration.home, inside).read().agent if inside else None) or configuration.settings.agent
 
 
 def pusher(configuration: Configuration) -> str | None:
@@ -70,6 +133,14 @@ def pusher(configuration: Configuration) -> str | None:
     return state.agent if state is not None and state.registered else None
 
 
+def folder() -> Path:
+    """The working directory."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Unavailable("the working directory is gone", hint="go to a folder that is there") from None
+
+
 def session() -> str | None:
     """The session in which this command was given; hosts tell that to what they run."""
     return os.environ.get("CLAUDE_CODE_SESSION_ID")
@@ -77,25 +148,45 @@ def session() -> str | None:
 
 @contextmanager
 def opened(configuration: Configuration | None = None) -> Iterator[Here]:
-    """The verbs, done by the gateway that runs in this home, or else here on the store."""
+    """The gateway that runs in this home; else the store that is set, made if there is none."""
     configuration = configuration or settings.load()
     with ExitStack() as stack:
-        verbs = _reached(configuration, stack) or stack.enter_context(near.opened(configuration))
-        yield Here(configuration, verbs)
+        if (far := _reached(configuration, stack)) is not None:
+            yield Here(configuration, far=far)
+        else:
+            bell = _bell(configuration)
+            store = stack.enter_context(app.opened(configuration, bell=bell, tell=output.talk))
+            yield Here(configuration, store=store, bell=bell)
 
 
-@contextmanager
-def store(configuration: Configuration | None = None) -> Iterator[Store]:
-    """The store that is set here, made if there is none, whether a gateway runs or not."""
-    with app.opened(configuration or settings.load(), tell=output.talk) as store:
-        yield store
+def _bell(configuration: Configuration) -> Bell:
+    """
+    Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
+    this machine find what is for them in their spools, but for the one in whose session this command was given.
+    """
+    carrier = app.configured_carrier(configuration, own=session())
+    if not configuration.settings.transport.startswith("socket:"):
+        return carrier
+    transport = app.configured_transport(configuration)
+
+    def ring(rings: Sequence[Ring]) -> None:
+        transport.send(rings)
+        carrier(rings)
+
+    return ring
 
 
-def _reached(configuration: Configuration, stack: ExitStack) -> Verbs | None:
+def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
     """The gateway of this home, if it runs, is on the store that is set, and answers."""
-    found = notice.read(configuration.home)
-    if found is None or found.store != masked(configuration.settings.store):
+    url = gateway(configuration)
+    if url is None:
         return None
     from gatepost.cli import far
 
-    return stack.enter_context(far.reached(found.url, configuration.home))
+    return stack.enter_context(far.reached(url, configuration.home))
+
+
+def gateway(configuration: Configuration) -> str | None:
+    """Where the gateway of this home says that it is, if it is on the store that is set."""
+    found = notice.read(configuration.home)
+    return found.url if found and found.store == masked(configuration.settings.store) else None

@@ -51,7 +51,11 @@ def answer(arguments: "Sequence[str]") -> int:
             home, _ = houses.find(os.environ)
         except FileNotFoundError:  # where we are is gone; the host may know better
             told = _told()
-            home, _ = houses.find(os.environ, _told_cwd(told))
+            cwd = _told_cwd(told)
+            if cwd is None:
+                _complain("the working directory is gone, and the host has named no other")
+                return 0
+            home, _ = houses.find(os.environ, cwd)
         if not os.path.isdir(home):  # nobody lives here
             return 0
         told = _told() if told is None else told

@@ -5,15 +5,12 @@ from typing import Annotated
 import typer
 
 from gatepost.cli.hook import answer
+from gatepost.cli.plain import argument, option
 
 
 def hook(
-    event: Annotated[
-        str, typer.Argument(metavar="EVENT", help="What happened, by the host's name.", show_default=False)
-    ],
-    host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Whose words: claude, codex, gemini or cursor.")
-    ] = "claude",
+    event: Annotated[str, argument("EVENT", "What happened, by the host's name.")],
+    host: Annotated[str, option("--host", "HOST", "Whose words: claude, codex, gemini or cursor.")] = "claude",
 ) -> None:
     """
     Answer a hook of the program in which a guest lives.
@@ -22,7 +19,6 @@ def hook(
     not stop yet. `gatepost hooks install` has the program call this. It fails open: whatever is wrong here, the program
     goes on, and stderr says why.
 
-    \b
     Example:
       echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
     """

@@ -3,15 +3,16 @@
 import os
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gatepost import settings
-from gatepost.cli import output
+from gatepost.cli import here, output
 from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import entries, gates
 from gatepost.hooks import install as files
@@ -20,12 +21,9 @@ from gatepost.hooks.wire import HOSTS
 
 app = Noun(help="Hooks: have Claude Code, Codex, Gemini CLI or Cursor call Gatepost.")
 
-Host = Annotated[str, typer.Option("--host", metavar="|".join(HOSTS), help="Whose settings.")]
-Scope = Annotated[
-    str,
-    typer.Option("--scope", metavar="|".join(SCOPES), help="Yours everywhere, or those of the project in this folder."),
-]
-File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="This settings file instead.")]
+Host = Annotated[str, option("--host", "|".join(HOSTS), "Whose settings.")]
+Scope = Annotated[str, option("--scope", "|".join(SCOPES), "Yours everywhere, or those of the project in this folder.")]
+File = Annotated[str | None, option("--file", "PATH", "This settings file instead.")]
 
 _TRUST = "Codex runs no hook before you trust it: type /hooks in it, and look them over"
 
@@ -39,7 +37,6 @@ def install(host: Host = "claude", scope: Scope = "user", file: File = None, jso
     run again: entries of an older release are replaced, and what is as it should be is left alone. Do so after
     `gatepost gate register` with another event than Stop.
 
-    \b
     Examples:
       gatepost hooks install
       gatepost hooks install --host codex --scope project
@@ -72,7 +69,6 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     If nobody has changed the file since they were put in, it is again what it was before, byte for byte. Else only our
     entries are taken out.
 
-    \b
     Example:
       gatepost hooks uninstall
     """
@@ -93,14 +89,13 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
 
 @app.verb("status")
 def status(
-    host: Annotated[str | None, typer.Option("--host", metavar="|".join(HOSTS), help="Only this host.")] = None,
+    host: Annotated[str | None, option("--host", "|".join(HOSTS), "Only this host.")] = None,
     file: File = None,
     json: Json = False,
 ) -> None:
     """
     Look where our entries are. Ends with 1 if they are nowhere as they should be.
 
-    \b
     Example:
       gatepost hooks status --host claude
     """
@@ -109,17 +104,7 @@ def status(
     found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
     if json:
         output.document(
-            [
-                {
-                    "host": each,
-                    "scope": scope,
-                    "file": str(state.file),
-                    "state": state.state,
-                    "events": list(state.events),
-                    "why": state.why,
-                }
-                for each, scope, state in found
-            ]
+            [{"host": each, "scope": scope, **asdict(state), "file": str(state.file)} for each, scope, state in found]
         )
     else:
         output.table(["HOST", "SCOPE", "STATE", "FILE"], [_row(*each) for each in found])
@@ -138,19 +123,15 @@ def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
 
 
 def _row(host: str, scope: str | None, state: State) -> list[str]:
-    return [
-        host,
-        scope or "",
-        {"missing": "no file", "none": "not installed"}.get(state.state, state.state),
-        str(state.file),
-    ]
+    stands = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
+    return [host, scope or "", stands, str(state.file)]
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
-    found = files.place(host, scope, environ=os.environ, here=Path.cwd())
+    found = files.place(host, scope, environ=os.environ, here=here.folder())
     if file is None:
         return found
-    given = Path.cwd() / Path(file).expanduser()
+    given = here.folder() / Path(file).expanduser()
     if given.suffix == ".toml" and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
     return given
@@ -168,4 +149,4 @@ def _program() -> str:
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    return str(Path.cwd() / found)
+    return str(here.folder() / found)

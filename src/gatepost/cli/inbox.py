@@ -1,16 +1,17 @@
-"""`gatepost inbox`: what waits, what has become of it, and what to do about it."""
+"""`gatepost inbox`: what waits, what comes, what has become of it, and what to do about it."""
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
-import typer
-
+from gatepost.actions import directory, feed
+from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
-from gatepost.cli.mend import discard, done, replay
-from gatepost.cli.plain import Noun
+from gatepost.cli.mend import discard, done, replay, shown
+from gatepost.cli.plain import Noun, flag, option
 from gatepost.cli.push import push
-from gatepost.cli.watch import watch
 from gatepost.core import line, wire
 from gatepost.core.event import Item, Priority, Ref, State, Type
 from gatepost.core.instants import Instant, rfc3339
@@ -19,24 +20,25 @@ from gatepost.errors import Invalid
 app = Noun(help="Push, read and mend what is in inboxes.")
 app.verb("push")(push)
 
+#: the most that a page of HTTP has
+_PAGE = 1_000
+#: items that are looked for at once
+_ARRIVALS = 200
+
 
 @app.verb("list")
 def list_(
     to: To = None,
-    every: Annotated[bool, typer.Option("--all", help="Whatever its state.")] = False,
-    delivered: Annotated[bool, typer.Option("--delivered", help="Only what was delivered.")] = False,
-    expired: Annotated[bool, typer.Option("--expired", help="Only what ran out of time.")] = False,
-    dead: Annotated[bool, typer.Option("--dead", help="Only what failed too often.")] = False,
-    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help=f"One of {', '.join(State)}.")] = None,
-    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only events of this type.")] = None,
-    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Only what this one sent.")] = None,
-    ref: Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="Only what is about this.")] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="2h", help="Only what came since: how long ago, or a time.")
-    ] = None,
-    older: Annotated[
-        str | None, typer.Option("--older", metavar="1d", help="Only what came before: how long ago, or a time.")
-    ] = None,
+    every: Annotated[bool, flag("--all", "Whatever its state.")] = False,
+    delivered: Annotated[bool, flag("--delivered", "Only what was delivered.")] = False,
+    expired: Annotated[bool, flag("--expired", "Only what ran out of time.")] = False,
+    dead: Annotated[bool, flag("--dead", "Only what failed too often.")] = False,
+    state: Annotated[str | None, option("--state", "STATE", f"One of {', '.join(State)}.")] = None,
+    type: Annotated[str | None, option("--type", "TYPE", "Only events of this type.")] = None,
+    sender: Annotated[str | None, option("--from", "NAME", "Only what this one sent.")] = None,
+    ref: Annotated[str | None, option("--ref", "TYPE:ID", "Only what is about this.")] = None,
+    since: Annotated[str | None, option("--since", "2h", "Only what came since: how long ago, or a time.")] = None,
+    older: Annotated[str | None, option("--older", "1d", "Only what came before: how long ago, or a time.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -45,7 +47,6 @@ def list_(
 
     What is pending is listed, unless another state is asked for. --to '*' lists all inboxes.
 
-    \b
     Examples:
       gatepost inbox list --to analyst
       gatepost inbox list --to '*' --dead --json
@@ -57,8 +58,10 @@ def list_(
     about = Ref.parse(ref) if ref is not None else None
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
-        now = place.verbs.now()
-        found = place.verbs.page(
+        now = place.now()
+        found = place.all(
+            verbs.page,
+            lambda far: far.page,
             whose,
             state=wanted,
             type=kind,
@@ -84,14 +87,17 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
     """
     Show what waits, as a drain would; nothing changes.
 
-    \b
     Example:
       gatepost inbox peek --to analyst -n 3
     """
     most = words.number(limit, "--limit", most=1_000)
     with here.opened() as place:
         whose = place.whose(to)
-        now, found = place.verbs.now(), place.verbs.peek(whose, limit=most + 1)
+        now = place.now()
+        found = place.do(
+            lambda near: near.look(verbs.peek, whose, limit=most + 1),
+            lambda far: far.peek(whose, limit=min(most + 1, _PAGE)),
+        )
     shown = found[:most]
     if json:
         output.document([wire.item(item) for item in shown])
@@ -108,12 +114,11 @@ def show(event: EventId, json: Json = False) -> None:
     """
     Show all of an event, and where it stands with each recipient.
 
-    \b
     Example:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        found = place.verbs.show(event)
+        found = shown(place, event)
     if json:
         output.document(wire.items(found))
     else:
@@ -121,10 +126,45 @@ def show(event: EventId, json: Json = False) -> None:
 
 
 app.verb("drain")(drain)
-app.verb("watch")(watch)
+
+
+@app.verb("watch")
+def watch(to: To = None, json: Json = False) -> None:
+    """
+    Print what comes into an inbox as it comes, one line an event, until Ctrl-C. Nothing is marked as delivered.
+
+    With --json each line is a JSON document.
+
+    Examples:
+      gatepost inbox watch --to analyst
+      gatepost inbox watch --to husam --json | jq .content
+    """
+    with here.opened() as place:
+        whose = place.whose(to)
+        ready = f"watching the inbox of {whose!r}; Ctrl-C stops it"
+        for item in _arriving(place, whose, lambda: output.talk(ready)):
+            output.live(wire.item(item) if json else line.line(item.event))
+
+
 app.verb("replay")(replay)
 app.verb("discard")(discard)
 app.verb("done")(done)
+
+
+def _arriving(place: here.Here, name: str, ready: Callable[[], None]) -> Iterator[Item]:
+    """New items as they come, for ever; `ready` is called once nothing more can be missed."""
+    if place.far is not None:
+        yield from place.far.each(lambda far, once: far.watch_inbox(name, ready=once), ready)
+        return
+    position = place.near.look(feed.here)
+    place.near.look(directory.find, name)
+    ready()
+    while True:
+        page = place.near.look(feed.of_inbox, name, after=position, limit=_ARRIVALS)
+        position = page.position
+        yield from (item for item, _ in page.entries)
+        if len(page.entries) < _ARRIVALS:
+            time.sleep(here.PAUSE)
 
 
 def _state(state: str | None, **flags: bool) -> State | None:
@@ -159,21 +199,19 @@ def _details(items: list[Item]) -> None:
     event = items[0].event
     sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
     output.facts(
-        [
-            ("event", event.id),
-            ("type", event.type),
-            ("priority", event.priority.name.lower()),
-            ("from", sender),
-            ("source", event.source),
-            ("subject", event.subject),
-            ("about", event.ref),
-            ("created", rfc3339(event.created_at)),
-            ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
-            ("dedup key", event.key),
-            ("trust", event.trust),
-            ("hops", event.hops or None),
-            *((f"for {item.recipient}", _standing(item)) for item in items),
-        ]
+        ("event", event.id),
+        ("type", event.type),
+        ("priority", event.priority.name.lower()),
+        ("from", sender),
+        ("source", event.source),
+        ("subject", event.subject),
+        ("about", event.ref),
+        ("created", rfc3339(event.created_at)),
+        ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
+        ("dedup key", event.key),
+        ("trust", event.trust),
+        ("hops", event.hops or None),
+        *((f"for {item.recipient}", _standing(item)) for item in items),
     )
     if event.content:
         output.line_out("\ncontent:\n" + output.prose(event.content))

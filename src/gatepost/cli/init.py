@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gatepost import app, settings
-from gatepost.cli import output
+from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
 from gatepost.runtime import keyring
@@ -20,12 +20,11 @@ def init(json: Json = False) -> None:
 
     With GATEPOST_HOME set, that folder is the home. What is there already is left as it is, so it can be run again.
 
-    \b
     Example:
       gatepost init
     """
-    named = os.environ.get("GATEPOST_HOME")
-    home = Path.cwd() / (Path(named).expanduser() if named else HOME)
+    home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
+    home = home if home.is_absolute() else here.folder() / home
     steps = [("home", str(home), app.make_home(home)), *_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     made: list[str] = []

@@ -2,29 +2,25 @@
 
 from typing import Annotated
 
-import typer
-
+from gatepost.actions import keys as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import wire
 from gatepost.core.instants import rfc3339
-from gatepost.core.key import Key
+from gatepost.core.key import Key, Kind
 from gatepost.errors import Invalid
+from gatepost.runtime import keyring
 
 app = Noun(help="Keys: who may come in by HTTP, and as whom.")
 
 
 @app.verb("create")
 def create(
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="To act as this one only.")] = None,
-    trigger: Annotated[
-        str | None, typer.Option("--trigger", metavar="NAME", help="To trigger this agent, and nothing else.")
-    ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="To go with bearer tokens; it lets nobody in by itself.")
-    ] = False,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What it is for, for the list.")] = "",
+    agent: Annotated[str | None, option("--agent", "NAME", "To act as this one only.")] = None,
+    trigger: Annotated[str | None, option("--trigger", "NAME", "To trigger this agent, and nothing else.")] = None,
+    public: Annotated[bool, flag("--public", "To go with bearer tokens; it lets nobody in by itself.")] = False,
+    name: Annotated[str, option("--name", "TEXT", "What it is for, for the list.")] = "",
     json: Json = False,
 ) -> None:
     """
@@ -32,21 +28,22 @@ def create(
 
     It is the administrator's, unless it is for one agent, for triggering one agent, or public.
 
-    \b
     Examples:
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
     """
-    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger")
+    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger", "which")
     if sum((one is not None, other is not None, public)) > 1:
         raise Invalid("give only one of --agent, --trigger and --public")
     with here.opened() as place:
-        key, secret = place.verbs.create_key(agent=one, trigger=other, public=public, name=name)
-    if json:
-        output.document(wire.key(key) | {"key": secret})
-    else:
-        output.line_out(secret)
-        output.talk(f"{_scope(key)}; it is not shown again")
+        if place.far is not None:
+            made = place.far.ask(lambda far: far.create_key(agent=one, trigger=other, public=public, name=name))
+            key, secret = made.key, made.secret
+        else:
+            kind: Kind = "agent" if one else "trigger" if other else "public" if public else "admin"
+            secret = keyring.new_secret(public=public)
+            key = place.near.call(verbs.create, kind=kind, secret=secret, entity=one or other, name=name)
+    output.done(wire.key(key) | {"key": secret}, secret, f"{_scope(key)}; it is not shown again", json=json)
 
 
 @app.verb("list")
@@ -54,43 +51,30 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     List the keys there are and were, by their prefixes.
 
-    \b
     Example:
       gatepost key list
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.keys(limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.key(each) for each in shown])
-    elif shown:
-        output.table(["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"], [_row(each) for each in shown])
-    else:
-        output.talk("there is no key")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        found = place.all(verbs.page, lambda far: far.keys, limit=most + 1)
+    headings = ["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"]
+    output.listing(found, most, headings, _row, wire.key, otherwise="there is no key", json=json)
 
 
 @app.verb("revoke")
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its prefix.", show_default=False)],
+    key: Annotated[str, argument("KEY", "Its id or its prefix.")],
     json: Json = False,
 ) -> None:
     """
     Let a key be good for nothing from now on, and for good.
 
-    \b
     Example:
       gatepost key revoke sk_Zm9vYmFy
     """
     with here.opened() as place:
-        gone = place.verbs.revoke_key(key)
-    if json:
-        output.document(wire.key(gone))
-    else:
-        output.line_out(gone.prefix)
-        output.talk("revoked")
+        gone = place.call(verbs.revoke, lambda far: far.revoke_key, key)
+    output.done(wire.key(gone), gone.prefix, "revoked", json=json)
 
 
 def _scope(key: Key) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-import typer
-
+from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json
+from gatepost.cli.plain import option
 from gatepost.core import wire
 from gatepost.core.event import Item
 from gatepost.errors import Invalid
@@ -13,7 +13,7 @@ from gatepost.errors import Invalid
 
 def replay(
     event: EventId,
-    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    to: Annotated[str | None, option("--to", "NAME", "Only for this recipient.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -22,18 +22,17 @@ def replay(
     What is dead, expired or discarded becomes pending, without an expiry and with no failures counted. What was
     delivered stays delivered, and a new event with the same content is made.
 
-    \b
     Example:
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        again = place.verbs.replay(event, words.given(to, "--to"))
+        again = place.call(verbs.replay, lambda far: far.replay, event, words.given(to, "--to"))
     _moved(again, "pending again for", json=json)
 
 
 def discard(
     event: EventId,
-    to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="Only for this recipient.")] = None,
+    to: Annotated[str | None, option("--to", "NAME", "Only for this recipient.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -41,20 +40,17 @@ def discard(
 
     It must be pending or dead. `gatepost inbox replay` brings it back.
 
-    \b
     Example:
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
     with here.opened() as place:
-        gone = place.verbs.discard(event, words.given(to, "--to"))
+        gone = place.call(verbs.discard, lambda far: far.discard, event, words.given(to, "--to"))
     _moved(gone, "discarded for", json=json)
 
 
 def done(
     event: EventId,
-    me: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who is done with it; else the person who has it.")
-    ] = None,
+    me: Annotated[str | None, option("--as", "NAME", "Who is done with it; else the person who has it.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -62,14 +58,17 @@ def done(
 
     Agents drain their inbox; what a person has waits until it is done.
 
-    \b
     Example:
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """
     with here.opened() as place:
-        person = words.given(me, "--as") or _whoever(place.verbs.show(event), place.configuration.settings.agent)
-        item = place.verbs.done(event, person)
+        person = words.given(me, "--as") or _whoever(shown(place, event), place.configuration.settings.agent)
+        item = place.do(lambda near: near.call(verbs.done, person, event), lambda far: far.done(event, person))
     _moved([item], "done for", json=json)
+
+
+def shown(place: here.Here, event: str) -> list[Item]:
+    return place.look(verbs.show, lambda far: far.show, event)
 
 
 def _moved(items: list[Item], said: str, *, json: bool) -> None:

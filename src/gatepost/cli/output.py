@@ -8,8 +8,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 from gatepost.core import line
 from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Instant
@@ -17,6 +17,8 @@ from gatepost.settings import masked
 
 #: characters of the last column of a table that a narrow terminal must bear
 _LEAST: Final = 24
+
+T = TypeVar("T")
 
 
 def talk(text: str) -> None:
@@ -57,6 +59,37 @@ def pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=_ascii_only(), indent=2)
 
 
+def done(value: Any, line: str, said: str, *, json: bool) -> None:
+    """What came of a command: as JSON, or in a line of data and a word about it."""
+    if json:
+        document(value)
+    else:
+        line_out(line)
+        talk(said)
+
+
+def listing(
+    found: Sequence[T],
+    most: int,
+    headings: Sequence[str],
+    row: Callable[[T], Sequence[str]],
+    written: Callable[[T], Any],
+    *,
+    otherwise: str,
+    json: bool,
+) -> None:
+    """A list, as a table or `written` as JSON; if there are more than are to be shown at most, that is said."""
+    shown = found[:most]
+    if json:
+        document([written(each) for each in shown])
+    elif shown:
+        table(headings, [row(each) for each in shown])
+    else:
+        talk(otherwise)
+    if len(found) > most:
+        talk(f"there are more than {most}: raise --limit")
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Rows under headings. On a terminal the last column is cut to fit, and only that; elsewhere nothing is cut."""
     from rich.cells import cell_len
@@ -81,7 +114,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print(each.rstrip())
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
+def facts(*pairs: tuple[str, object]) -> None:
     """Names and values, one a line; what has no value is left out."""
     known = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in known), default=0)

@@ -1,10 +1,11 @@
 """`gatepost person`."""
 
 from gatepost.actions.directory import Newcomer
-from gatepost.cli import entities
+from gatepost.cli import entities, here, output
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
+from gatepost.core import wire
 from gatepost.core.entity import Kind
 
 app = Noun(help="People: what they get waits until they say it is done.")
@@ -23,14 +24,15 @@ def add(
     """
     Register a person: from now on they have an inbox.
 
-    \b
     Example:
       gatepost person add husam --display "Husam"
     """
     newcomer = Newcomer(
         name=name, kind=Kind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
     )
-    entities.add(newcomer, json=json)
+    with here.opened() as place:
+        entity = entities.register(place, newcomer)
+    output.done(wire.entity(entity), entity.name, f"registered {entity.name!r}", json=json)
 
 
 @app.verb("list")
@@ -38,7 +40,6 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
     """
     List the people, in order of registration.
 
-    \b
     Example:
       gatepost person list
     """
@@ -50,11 +51,16 @@ def show(name: Name, json: Json = False) -> None:
     """
     Show a person and the accounts of their inbox.
 
-    \b
     Example:
       gatepost person show husam
     """
-    entities.show(name, Kind.HUMAN, json=json)
+    with here.opened() as place:
+        entity = entities.expect(place.entity(name), Kind.HUMAN)
+        account = entities.account_of(place, entity)
+    if json:
+        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
+        return
+    output.facts(*entities.facts(entity, account))
 
 
 @app.verb("retire")
@@ -62,7 +68,6 @@ def retire(name: Name, json: Json = False) -> None:
     """
     Let a person receive nothing from now on. What they have stays.
 
-    \b
     Example:
       gatepost person retire husam
     """

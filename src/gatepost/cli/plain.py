@@ -5,12 +5,28 @@ word that is typed counts.
 
 import re
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
 from gatepost.errors import Invalid
+
+Function = Callable[..., None]
+
+
+def option(name: str, metavar: str, help: str) -> Any:
+    """`--name METAVAR`, with one value or, where it is a list, several."""
+    return typer.Option(name, metavar=metavar, help=help)
+
+
+def flag(name: str, help: str) -> Any:
+    return typer.Option(name, help=help)
+
+
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
 class Plain(TyperCommand):
@@ -34,5 +50,11 @@ class Plain(TyperCommand):
 class Noun(typer.Typer):
     """What verbs are about: `inbox` in `gatepost inbox push`."""
 
-    def verb(self, name: str, *, short_help: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        return self.command(name, cls=Plain, short_help=short_help)
+    def verb(self, name: str, *, short_help: str | None = None) -> Callable[[Function], Function]:
+        """A command, whose help is its docstring; examples, and whatever else is indented there, stay as they are."""
+
+        def add(function: Function) -> Function:
+            text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(function.__doc__ or ""))
+            return self.command(name, cls=Plain, help=text, short_help=short_help)(function)
+
+        return add

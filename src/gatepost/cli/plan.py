@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
+from gatepost.actions import plans as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import ids, line, wire
+from gatepost.core import plan as rules
 from gatepost.core.instants import rfc3339
 from gatepost.core.plan import CatchUp, Plan, Status
 from gatepost.errors import Invalid
@@ -20,29 +20,18 @@ _WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --o
 
 @app.verb("set")
 def set_(
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT|-", help="What to do then; - reads stdin.", show_default=False)
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Who is told; else the current agent.")
-    ] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the plan is called.")] = None,
-    after: Annotated[str | None, typer.Option("--after", metavar="5h", help="Due once, so long from now.")] = None,
-    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Due once, at this time.")] = None,
-    cron: Annotated[
-        str | None, typer.Option("--cron", metavar="EXPR", help="Due again and again: five fields, or @daily.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron; else UTC.")
-    ] = None,
-    on_gate: Annotated[
-        str | None, typer.Option("--on-gate", metavar="GATE", help="Due once, when this gate is resolved.")
-    ] = None,
+    text: Annotated[str | None, argument("TEXT|-", "What to do then; - reads stdin.")] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Who is told; else the current agent.")] = None,
+    name: Annotated[str | None, option("--name", "NAME", "What the plan is called.")] = None,
+    after: Annotated[str | None, option("--after", "5h", "Due once, so long from now.")] = None,
+    at: Annotated[str | None, option("--at", "TIME", "Due once, at this time.")] = None,
+    cron: Annotated[str | None, option("--cron", "EXPR", "Due again and again: five fields, or @daily.")] = None,
+    zone: Annotated[str | None, option("--zone", "ZONE", "The time zone of --cron; else UTC.")] = None,
+    on_gate: Annotated[str | None, option("--on-gate", "GATE", "Due once, when this gate is resolved.")] = None,
     catch_up: Annotated[
-        str | None,
-        typer.Option("--catch-up", metavar="once|skip|all", help="What of --cron fires late that was missed."),
+        str | None, option("--catch-up", "once|skip|all", "What of --cron fires late that was missed.")
     ] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="PLAN", help="Change this plan instead.")] = None,
+    id: Annotated[str | None, option("--id", "PLAN", "Change this plan instead.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -50,7 +39,6 @@ def set_(
 
     When it is due, its owner has an event in the inbox: once, however many gateways run, and late if none did.
 
-    \b
     Examples:
       gatepost plan set --owner analyst --name "Check the build" --after 30m "See whether the build is green"
       gatepost plan set --owner analyst --name "Daily report" --cron "0 9 * * 1-5" --zone Europe/Berlin "Post it"
@@ -72,80 +60,65 @@ def set_(
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
-    whose = None if id is not None else _new(given, words.given(owner, "--owner") or here.current(configuration))
+    whose = None
+    if id is None:
+        _check_new(given)
+        whose = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:
-        plan = ids.check("plan", id) if id is not None else None
-        made = place.verbs.set_plan(given, id=plan, owner=whose, by=here.pusher(configuration))
-    if json:
-        output.document(wire.plan(made))
-    else:
-        output.line_out(made.id)
-        output.talk(f"{made.owner} is told {_when(made)}")
+        plan, by = ids.check("plan", id) if id is not None else None, here.pusher(configuration)
+        made = place.do(
+            lambda near: near.call(verbs.set, whose, rules.read({**given, "id": plan}), by=by),
+            lambda far: far.set_plan(id=plan, owner=whose, by=by, **given),
+        )
+    output.done(wire.plan(made), made.id, f"{made.owner} is told {_when(made)}", json=json)
 
 
 @app.verb("list")
 def list_(
-    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Only this one's.")] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help=f"Only those that are {', '.join(Status)}.")
-    ] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Only this one's.")] = None,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
     """
     List the plans, in the order in which they were made.
 
-    \b
     Example:
       gatepost plan list --owner analyst --status pending
     """
     most = words.number(limit, "--limit", most=100_000)
     wanted = Status.parse(status) if status is not None else None
     with here.opened() as place:
-        found = place.verbs.plans(owner=words.given(owner, "--owner"), status=wanted, limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.plan(each) for each in shown])
-    elif shown:
-        output.table(["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"], [_row(each) for each in shown])
-    else:
-        output.talk("there is no plan" + (f" of {owner!r}" if owner else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        whose = words.given(owner, "--owner")
+        found = place.all(verbs.page, lambda far: far.plans, owner=whose, status=wanted, limit=most + 1)
+    headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
+    none = "there is no plan" + (f" of {owner!r}" if owner else "")
+    output.listing(found, most, headings, _row, wire.plan, otherwise=none, json=json)
 
 
 @app.verb("delete")
 def delete(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The id of a plan.", show_default=False)],
+    plan: Annotated[str, argument("PLAN", "The id of a plan.")],
     json: Json = False,
 ) -> None:
     """
     Delete a plan: it fires no more.
 
-    \b
     Example:
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        place.verbs.delete_plan(plan)
-    if json:
-        output.document({"id": plan, "deleted": True})
-    else:
-        output.line_out(plan)
-        output.talk("deleted")
+        place.call(verbs.delete, lambda far: far.delete_plan, plan)
+    output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 
-def _new(given: dict[str, str], owner: str | None) -> str:
-    """Whose a new plan is, if all is given that it needs."""
+def _check_new(given: dict[str, str]) -> None:
     if "name" not in given:
         raise Invalid("a plan needs a name", hint="give --name NAME")
     if not given.keys() & {"runAfter", "scheduledAt", "cron", "onGate"}:
         raise Invalid("a plan must say when it is due", hint=_WHEN)
-    if owner is None:
-        raise Invalid("whose plan is it?", hint="give --owner NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
-    return owner
 
 
 def _when(plan: Plan) -> str:

@@ -4,12 +4,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
 from gatepost.actions import intake
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
+from gatepost.cli.plain import argument, flag, option
 from gatepost.core import instants, wire
 from gatepost.core.event import Priority, Push, Pushed, Ref, Type
 from gatepost.errors import GatepostError, Invalid, UnknownAddress
@@ -17,42 +16,27 @@ from gatepost.settings import Configuration
 
 
 def push(
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT|-", help="What to say; - reads it from stdin.", show_default=False)
-    ] = None,
+    text: Annotated[str | None, argument("TEXT|-", "What to say; - reads it from stdin.")] = None,
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="Who it is for: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent.",
+        option(
+            "--to", "ADDRESS", "Who it is for: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent."
         ),
     ] = None,
-    broadcast: Annotated[bool, typer.Option("--broadcast", help="For every agent, as --to '*'.")] = False,
-    bead: Annotated[str | None, typer.Option("--bead", metavar="ID", help="For whoever has this alias.")] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="For the guest whose session this is.")
-    ] = None,
-    sender: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who it is from; in a session, its agent.")
-    ] = None,
-    type: Annotated[str, typer.Option("--type", metavar="TYPE", help=f"One of {', '.join(Type)}.")] = Type.EVENT,
-    source: Annotated[str, typer.Option("--source", metavar="NAME", help="What it comes through.")] = "cli",
-    subject: Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="A short title.")] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="JSON", help="A payload; @FILE reads a file, - reads stdin.")
-    ] = None,
-    priority: Annotated[
-        str, typer.Option("--priority", metavar="P", help="critical, high, normal, low, fyi; or 0 to 4.")
-    ] = "normal",
-    ttl: Annotated[
-        str | None, typer.Option("--ttl", metavar="10m", help="How long it is worth reading; then it expires.")
-    ] = None,
+    broadcast: Annotated[bool, flag("--broadcast", "For every agent, as --to '*'.")] = False,
+    bead: Annotated[str | None, option("--bead", "ID", "For whoever has this alias.")] = None,
+    session: Annotated[str | None, option("--session", "ID", "For the guest whose session this is.")] = None,
+    sender: Annotated[str | None, option("--as", "NAME", "Who it is from; in a session, its agent.")] = None,
+    type: Annotated[str, option("--type", "TYPE", f"One of {', '.join(Type)}.")] = Type.EVENT,
+    source: Annotated[str, option("--source", "NAME", "What it comes through.")] = "cli",
+    subject: Annotated[str | None, option("--subject", "TEXT", "A short title.")] = None,
+    data: Annotated[str | None, option("--data", "JSON", "A payload; @FILE reads a file, - reads stdin.")] = None,
+    priority: Annotated[str, option("--priority", "P", "critical, high, normal, low, fyi; or 0 to 4.")] = "normal",
+    ttl: Annotated[str | None, option("--ttl", "10m", "How long it is worth reading; then it expires.")] = None,
     dedup_key: Annotated[
-        str | None,
-        typer.Option("--dedup-key", metavar="KEY", help="A second push with this key is recognised as a repeat."),
+        str | None, option("--dedup-key", "KEY", "A second push with this key is recognised as a repeat.")
     ] = None,
-    ref: Annotated[str | None, typer.Option("--ref", metavar="TYPE:ID", help="What it is about.")] = None,
+    ref: Annotated[str | None, option("--ref", "TYPE:ID", "What it is about.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -60,7 +44,6 @@ def push(
 
     When this returns, the event is on disk. Without an address it goes to the current agent.
 
-    \b
     Examples:
       gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
       gatepost inbox push --to team:web --type alert --source ci --priority high "The build is red"
@@ -94,11 +77,11 @@ def push(
         if bead is not None:
             _check_alias(place, bead)
         if session is not None:
-            wish = replace(wish, to=place.verbs.session(session).agent)
+            wish = replace(wish, to=place.session(session).agent)
         if wish.sender is None and (inside := here.session()) is not None:
             with suppress(GatepostError):  # its hooks have not made it known
-                wish = replace(wish, hops=place.verbs.session(inside).hops)
-        pushed = place.verbs.push(wish)
+                wish = replace(wish, hops=place.session(inside).hops)
+        pushed = place.call(intake.push, lambda far: far.push, wish)
     if json:
         output.document(wire.pushed(pushed))
     else:
@@ -107,14 +90,14 @@ def push(
 
 def _address(to: str | None, bead: str | None, session: str | None, configuration: Configuration) -> str:
     """Whom it is for, as it is written; whose a session is can be told when the store is open."""
-    if words.given(session, "--session"):
+    if words.given(session, "--session", "which"):
         return "*"
-    return words.given(bead, "--bead") or here.whose(to, configuration)
+    return words.given(bead, "--bead", "which") or here.whose(to, configuration)
 
 
 def _check_alias(place: here.Here, bead: str) -> None:
     try:
-        found = place.verbs.entity(bead)
+        found = place.entity(bead)
     except UnknownAddress:
         found = None
     if found is None or found.name == bead:

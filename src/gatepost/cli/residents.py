@@ -1,157 +1,94 @@
-"""What residents are told to be, what they did and what they have in mind, on the command line."""
+"""`gatepost agent runs`, `mind` and `replay`: what residents did, and what they have in mind."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Annotated, Any, Final
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Final
 
 from gatepost import app
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import journal
 from gatepost.cli import entities, here, output, words
+from gatepost.cli.entities import Name
+from gatepost.cli.here import Json, Limit
+from gatepost.cli.plain import argument, option
 from gatepost.core import config as rules
 from gatepost.core import ids, line, unwire, wire
-from gatepost.core.agent import ModelChoice, Resident
-from gatepost.core.entity import Entity, Kind
+from gatepost.core.entity import Kind
 from gatepost.core.instants import SECOND, rfc3339
-from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
 from gatepost.core.run import Run, Status
+from gatepost.core.wire import Document
 from gatepost.errors import Invalid
+from gatepost.ports.store import Reader, Store
 
-_LARGEST: Final = 512 * 1024
+if TYPE_CHECKING:
+    from gatepost.client import Client
+
 #: characters of what was said then that stand beside what is said now
 _BESIDE: Final = 60
 
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="M", help="openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key."),
-]
-Description = Annotated[str | None, typer.Option("--description", metavar="TEXT", help="What it is for.")]
-Instructions = Annotated[
-    str | None,
-    typer.Option("--instructions", metavar="TEXT|@FILE|-", help="What it is told; @FILE reads a file, - stdin."),
-]
-ConfigFile = Annotated[
-    str | None,
-    typer.Option("--config", metavar="FILE", help="A configuration in JSON, or TOML if the name ends so; - is stdin."),
-]
 
+def runs(
+    name: Name,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
+    limit: Limit = "20",
+    json: Json = False,
+) -> None:
+    """
+    List what an agent did, the newest run first.
 
-def told(model: str | None, description: str | None, instructions: str | None, file: str | None) -> dict[str, Any]:
-    """What is said of a configuration: by the file, and over it by the options."""
-    if file == instructions == "-":
-        raise Invalid("stdin can be read only once", hint="name a file for --config or --instructions")
-    document = words.document(file, _LARGEST) if file is not None else {}
-    if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
-        document = document["config"]
-    given = {
-        "model": words.given(model, "--model"),
-        "description": description,
-        "instructions": words.told(instructions, _LARGEST) if instructions is not None else None,
-    }
-    config = document | {field: value for field, value in given.items() if value is not None}
-    rules.parse(config, masked=True)  # the same words for what is wrong with it, whoever would find it
-    return config
-
-
-def add(newcomer: Newcomer, config: dict[str, Any], *, json: bool) -> None:
-    with here.opened() as place:
-        if config:
-            place.verbs.settle(newcomer, config)
-        else:
-            place.verbs.register(newcomer)
-        entity, resident = place.verbs.agent(newcomer.name)
-    said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
-    _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
-    if resident:
-        _look_for_key(resident.config.model)
-
-
-def change(name: str, fields: dict[str, Any], *, json: bool) -> None:
-    if not fields:
-        raise Invalid(
-            "nothing is to be changed", hint="give --model, --instructions, --config or --display, --team ..."
-        )
-    with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.change_agent(name, fields)
-        entity, resident = place.verbs.agent(name)
-    said = f"; its configuration is number {resident.version}" if resident else ""
-    _done(entity, resident, f"changed {entity.name!r}{said}", json=json)
-    if resident and "model" in fields:
-        _look_for_key(resident.config.model)
-
-
-def pause(name: str, *, json: bool) -> None:
-    with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.pause(name)
-        entity, resident = place.verbs.agent(name)
-    _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
-
-
-def resume(name: str, *, json: bool) -> None:
-    with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        place.verbs.resume(name)
-        entity, resident = place.verbs.agent(name)
-    _done(entity, resident, f"{entity.name!r} goes on", json=json)
-
-
-def show(name: str, *, json: bool) -> None:
-    with here.opened() as place:
-        entities.expect(place.verbs.entity(name), Kind.AGENT)
-        entity, resident = place.verbs.agent(name)
-        account = place.verbs.account(entity.name)
-        now = place.verbs.now()
-    if json:
-        output.document(wire.agent(entity, resident) | {"inbox": wire.account(account)})
-        return
-    output.facts([*entities.facts(entity, account), *(_facts(resident, now) if resident else ())])
-    if resident and resident.config.instructions:
-        output.line_out("instructions")
-        output.line_out(output.prose(resident.config.instructions))
-
-
-def runs(name: str, *, status: str | None, limit: str, json: bool) -> None:
+    Example:
+      gatepost agent runs analyst --status failed
+    """
     most = words.number(limit, "--limit", most=100_000)
     wanted = _status(status) if status is not None else None
     with here.opened() as place:
-        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
-        found = place.verbs.runs(agent=agent, status=wanted, limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.run(each) for each in shown])
-    elif shown:
-        headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
-        output.table(headings, [_row(each) for each in shown])
-    else:
-        output.talk(f"{agent!r} has no run" + (f" that is {wanted}" if wanted else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        agent = entities.expect(place.entity(name), Kind.AGENT).name
+        found = place.all(journal.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
+    headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
+    none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
+    output.listing(found, most, headings, _row, wire.run, otherwise=none, json=json)
 
 
-def mind(name: str, *, json: bool) -> None:
+def mind(name: Name, json: Json = False) -> None:
+    """
+    Show what an agent has in mind: its summaries of old cycles, and the later ones turn by turn.
+
+    Example:
+      gatepost agent mind analyst
+    """
     with here.opened() as place:
-        agent = entities.expect(place.verbs.entity(name), Kind.AGENT).name
-        found = place.verbs.mind(agent)
+        agent = entities.expect(place.entity(name), Kind.AGENT).name
+        carried, turns, tokens = place.do(lambda near: near.look(_mind, agent), lambda far: _mind_far(far, agent))
     if json:
-        output.document(found)
+        output.document(wire.mind(agent, carried, turns, tokens))
         return
-    if found["dropped"]:
-        output.line_out(f"({output.count(found['dropped'], 'older summary')} only in the runs)")
-    for summary in found["summaries"]:
+    if carried.dropped:
+        output.line_out(f"({output.count(carried.dropped, 'older summary')} only in the runs)")
+    for summary in carried.summaries:
         output.line_out(f"- {line.escaped(summary)}")
-    for turn in found["turns"]:
-        for said in _told(unwire.turn(turn)):
+    for turn in turns:
+        for said in _told(turn):
             output.line_out(said)
-    turns = output.count(len(found["turns"]), "turn")
-    output.talk(f"{turns}, about {output.count(found['tokens'], 'token')}")
+    output.talk(f"{output.count(len(turns), 'turn')}, about {output.count(tokens, 'token')}")
 
 
-def replay(run: str, model: str, *, json: bool) -> None:
+def replay(
+    run: Annotated[str, argument("RUN", "The id of a run.")],
+    model: Annotated[str, option("--model", "M", "The model to hold it against.")] = "demo",
+    json: Json = False,
+) -> None:
+    """
+    Show a past run to another model, and what it would have said and done beside what was. Nothing is done.
+
+    Example:
+      gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
+    """
     with here.opened() as place:
-        found = place.verbs.replay_run(ids.check("run", run), model)
+        id = ids.check("run", run)
+        found = place.do(
+            lambda near: asyncio.run(_replayed(near, id, model)), lambda far: _replayed_far(far, id, model)
+        )
     if json:
         output.document(found)
         return
@@ -162,39 +99,29 @@ def replay(run: str, model: str, *, json: bool) -> None:
     output.talk(f"{found['model']} was shown the run again; nothing was done")
 
 
-def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:
-    if json:
-        output.document(wire.agent(entity, resident))
-    else:
-        output.line_out(entity.name)
-        output.talk(said)
+def _mind(reader: Reader, name: str) -> tuple[Carried, Sequence[Turn], int]:
+    found = journal.mind(reader, name)
+    return found.carried, found.turns, found.tokens
 
 
-def _look_for_key(model: ModelChoice) -> None:
-    """Say at once what would else be seen when the agent thinks; a gateway may have an environment of its own."""
-    if (variable := app.missing_key(model)) is not None:
-        output.talk(f"{variable} is not set: set it where the gateway runs, or the demo stands in for {model.name}")
+async def _mind_far(far: "Client", name: str) -> tuple[Carried, Sequence[Turn], int]:
+    found = await far.mind(name)
+    return found.carried, found.turns, found.tokens
 
 
-def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:
-    config = resident.config
-    paused = f"paused since {rfc3339(resident.paused_at)}" if resident.paused_at is not None else None
-    resting = resident.rest_until is not None and resident.rest_until > now
-    rests = f"rests until {rfc3339(resident.rest_until)}" if resident.rest_until is not None and resting else None
-    return [
-        ("lives here", paused or rests or "and thinks when there is something to think about"),
-        ("model", config.model.name),
-        ("fallback", config.model.fallback),
-        ("about", config.description),
-        ("tools", ", ".join(f"{tool.name} ({tool.execution})" for tool in config.tools)),
-        ("servers", ", ".join(server.name for server in config.servers)),
-        ("skills", ", ".join(config.skills)),
-        ("steps", f"at most {config.loop.max_steps} a cycle, and {config.loop.max_tokens} tokens"),
-        ("mind", f"{resident.tokens} of {config.mind.max_tokens} tokens"),
-        ("cycles", resident.cycles),
-        ("failures", resident.failures or None),
-        ("version", resident.version),
-    ]
+async def _replayed(store: Store, id: str, name: str) -> Document:
+    from gatepost.runtime.replay import replay
+
+    choice = rules.parse({"model": name}).model
+    async with app.means(store, lambda _: None) as means:
+        model = await means.model(choice)
+        told = await replay(store, id, model)
+    return wire.replayed(id, model.name, original=told.original, replayed=told.replayed, same=told.same)
+
+
+async def _replayed_far(far: "Client", id: str, model: str) -> Document:
+    told = await far.replay_run(id, model)
+    return wire.replayed(id, told.model, original=told.original, replayed=told.replayed, same=told.same)
 
 
 def _row(run: Run) -> list[str]:

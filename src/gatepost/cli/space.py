@@ -1,82 +1,72 @@
 """`gatepost space`."""
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
+from gatepost.actions import spaces as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import line, wire
+from gatepost.core import space as rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
-from gatepost.errors import Invalid
+from gatepost.ports.store import Reader
 
 app = Noun(help="Spaces: where people and agents talk.")
 
-Space = Annotated[str, typer.Argument(metavar="SPACE", help="The id of a space.", show_default=False)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, or an alias.", show_default=False)]
-Member = Annotated[
-    str | None, typer.Option("--as", metavar="NAME", help="Read as this member, and note how far they have read.")
-]
+Space = Annotated[str, argument("SPACE", "The id of a space.")]
+Name = Annotated[str, argument("NAME", "A name, or an alias.")]
+Member = Annotated[str | None, option("--as", "NAME", "Read as this member, and note how far they have read.")]
+
+_PAGE = 200
 
 
 @app.verb("create")
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
-    member: Annotated[
-        list[str] | None, typer.Option("--member", metavar="NAME", help="Who is in it; may be repeated.")
-    ] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id; else made from the name.")] = None,
+    name: Annotated[str, argument("NAME", "What it is called.")],
+    member: Annotated[list[str] | None, option("--member", "NAME", "Who is in it; may be repeated.")] = None,
+    id: Annotated[str | None, option("--id", "ID", "Its id; else made from the name.")] = None,
     json: Json = False,
 ) -> None:
     """
     Make a space, and print its id.
 
-    \b
     Example:
       gatepost space create "Q4 report" --member husam --member analyst
     """
     with here.opened() as place:
-        made = place.verbs.create_space(name, id=words.given(id, "--id"), members=member or ())
-        members = place.verbs.members(made.id)
-    if json:
-        output.document(wire.space(made) | {"members": [wire.member(each) for each in members]})
-    else:
-        output.line_out(made.id)
-        output.talk(f"made {made.name!r} with {output.count(len(members), 'member')}")
+        own = words.given(id, "--id", "which")
+        made = place.call(verbs.create, lambda far: far.create_space, name=name, id=own, members=member or ())
+        members = _members(place, made.id)
+    output.done(
+        wire.space(made) | {"members": [wire.member(each) for each in members]},
+        made.id,
+        f"made {made.name!r} with {output.count(len(members), 'member')}",
+        json=json,
+    )
 
 
 @app.verb("list")
 def list_(
-    member: Annotated[str | None, typer.Option("--member", metavar="NAME", help="Only those this one is in.")] = None,
+    member: Annotated[str | None, option("--member", "NAME", "Only those this one is in.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
     """
     List the spaces, in the order in which they were made.
 
-    \b
     Example:
       gatepost space list --member analyst
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.spaces(member=words.given(member, "--member"), limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.space(each) for each in shown])
-    elif shown:
-        rows = [
-            [each.id, str(each.last_seq), rfc3339(each.created_at)[:10], _title(each.name, each.archived_at)]
-            for each in shown
-        ]
-        output.table(["SPACE", "MESSAGES", "SINCE", "NAME"], rows)
-    else:
-        output.talk("there is no space" + (f" with {member!r} in it" if member else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        whose = words.given(member, "--member")
+        found = place.all(_page, lambda far: far.spaces, member=whose, limit=most + 1)
+    none = "there is no space" + (f" with {member!r} in it" if member else "")
+    output.listing(found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.space, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -84,24 +74,21 @@ def show(space: Space, json: Json = False) -> None:
     """
     Show a space, who is in it, and how far each has read.
 
-    \b
     Example:
       gatepost space show q4-report
     """
     with here.opened() as place:
-        found = place.verbs.space(space)
-        members = place.verbs.members(space)
+        found = place.look(verbs.show, lambda far: far.space, space)
+        members = _members(place, space)
     if json:
         output.document(wire.space(found) | {"members": [wire.member(each) for each in members]})
         return
     output.facts(
-        [
-            ("space", found.id),
-            ("name", found.name),
-            ("messages", found.last_seq),
-            ("since", rfc3339(found.created_at)),
-            ("archived", rfc3339(found.archived_at) if found.archived_at is not None else None),
-        ]
+        ("space", found.id),
+        ("name", found.name),
+        ("messages", found.last_seq),
+        ("since", rfc3339(found.created_at)),
+        ("archived", rfc3339(found.archived_at) if found.archived_at is not None else None),
     )
     if members:
         output.line_out("")
@@ -119,17 +106,12 @@ def join(space: Space, name: Name, json: Json = False) -> None:
     """
     Let somebody into a space: they read all of it, and an agent hears what is said from now on.
 
-    \b
     Example:
       gatepost space join q4-report designer
     """
     with here.opened() as place:
-        member = place.verbs.join(space, name)
-    if json:
-        output.document(wire.member(member))
-    else:
-        output.line_out(member.name)
-        output.talk(f"{member.name!r} is in {space!r}")
+        member = place.call(verbs.join, lambda far: far.join, space, name)
+    output.done(wire.member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
 @app.verb("leave")
@@ -137,26 +119,19 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
     """
     Let somebody read and hear nothing more of a space.
 
-    \b
     Example:
       gatepost space leave q4-report designer
     """
     with here.opened() as place:
-        place.verbs.leave(space, name)
-    if json:
-        output.document({"space": space, "name": name})
-    else:
-        output.line_out(name)
-        output.talk(f"{name!r} is not in {space!r} any more")
+        place.call(verbs.leave, lambda far: far.leave, space, name)
+    output.done({"space": space, "name": name}, name, f"{name!r} is not in {space!r} any more", json=json)
 
 
 @app.verb("post")
 def post(
     space: Space,
-    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="What to say; - reads stdin.", show_default=False)],
-    sender: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who says it; else the current agent.")
-    ] = None,
+    text: Annotated[str, argument("TEXT|-", "What to say; - reads stdin.")],
+    sender: Annotated[str | None, option("--as", "NAME", "Who says it; else the current agent.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -164,18 +139,15 @@ def post(
 
     When this returns, it is in the inbox of every other agent in the space.
 
-    \b
     Examples:
       gatepost space post q4-report --as husam "Who has the numbers?"
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    who = words.given(sender, "--as") or here.current(configuration)
-    if who is None:
-        raise Invalid("who says it?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    who = here.named(sender, "--as", configuration, otherwise="who says it?")
     content = words.content(text, configuration.settings.limits.content)
     with here.opened(configuration) as place:
-        message = place.verbs.post(space, sender=who, content=content)
+        message = place.call(verbs.post, lambda far: far.post, space, sender=who, content=content)
     if json:
         output.document(wire.message(message))
     else:
@@ -186,16 +158,13 @@ def post(
 def read(
     space: Space,
     member: Member = None,
-    after: Annotated[
-        str | None, typer.Option("--after", metavar="NUMBER", help="The first after this one; else the last.")
-    ] = None,
+    after: Annotated[str | None, option("--after", "NUMBER", "The first after this one; else the last.")] = None,
     limit: Limit = "50",
     json: Json = False,
 ) -> None:
     """
     Print messages of a space, oldest first, one a line.
 
-    \b
     Examples:
       gatepost space read q4-report -n 10
       gatepost space read q4-report --as husam --after 41
@@ -204,7 +173,10 @@ def read(
     first = words.number(after, "--after", least=0, most=999_999_999) if after is not None else None
     me = words.given(member, "--as")
     with here.opened() as place:
-        found = place.verbs.read(space, member=me, after=first, limit=most)
+        found = place.do(
+            lambda near: near.look(verbs.read, space, as_=me, after_seq=first, limit=most),
+            lambda far: far.read(space, member=me, after_seq=first, limit=most),
+        )
         if json:
             output.document([wire.message(each) for each in found])
         elif found:
@@ -213,7 +185,7 @@ def read(
         else:
             output.talk(f"nothing there in {space!r}")
         if me is not None and found:
-            place.verbs.mark_read(space, member=me, seq=found[-1].seq)
+            _mark_read(place, space, me, found[-1].seq)
 
 
 @app.verb("watch")
@@ -223,21 +195,51 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
 
     With --json each line is a JSON document.
 
-    \b
     Example:
       gatepost space watch q4-report --as husam
     """
     me = words.given(member, "--as")
     ready = f"watching {space!r}; Ctrl-C stops it"
     with here.opened() as place:
-        for message in place.verbs.watch_space(space, member=me, ready=lambda: output.talk(ready)):
+        for message in _posted(place, space, me, lambda: output.talk(ready)):
             output.live(wire.message(message) if json else _line(message))
             if me is not None:
-                place.verbs.mark_read(space, member=me, seq=message.seq)
+                _mark_read(place, space, me, message.seq)
 
 
-def _title(name: str, archived: int | None) -> str:
-    return name if archived is None else f"{name} (archived)"
+def _page(reader: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
+    return verbs.page(reader, as_=member, limit=limit)
+
+
+def _members(place: here.Here, space: str) -> list[rules.Member]:
+    return place.look(verbs.members, lambda far: far.members, space)
+
+
+def _mark_read(place: here.Here, space: str, member: str, seq: int) -> None:
+    place.do(
+        lambda near: near.call(verbs.mark_read, space, member, seq),
+        lambda far: far.mark_read(space, seq, member=member),
+    )
+
+
+def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[], None]) -> Iterator[Message]:
+    """Messages as they are posted, for ever, and as long as the member is one; `ready` is called before the first."""
+    if place.far is not None:
+        yield from place.far.each(lambda far, once: far.watch_space(space, member=member, ready=once), ready)
+        return
+    last = place.near.look(verbs.show, space, as_=member).last_seq
+    ready()
+    while True:
+        found = place.near.look(verbs.read, space, as_=member, after_seq=last, limit=_PAGE)
+        yield from found
+        if len(found) < _PAGE:
+            time.sleep(here.PAUSE)
+        last = found[-1].seq if found else last
+
+
+def _row(space: rules.Space) -> list[str]:
+    archived = " (archived)" if space.archived_at is not None else ""
+    return [space.id, str(space.last_seq), rfc3339(space.created_at)[:10], space.name + archived]
 
 
 def _line(message: Message) -> str:

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Annotated, Final
 
-import typer
-
+from gatepost import app, settings
 from gatepost.actions import merge, transfer
 from gatepost.actions.transfer import Line
-from gatepost.cli import here, output
+from gatepost.cli import output
 from gatepost.cli.here import Json
+from gatepost.cli.plain import argument, flag
 from gatepost.core import record
 from gatepost.core.entity import Entity
 from gatepost.core.gate import Gate
@@ -44,12 +44,12 @@ _NOUNS: Final[Mapping[type, str]] = {
 
 
 def export(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.", show_default=False)] = "-",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    file: Annotated[str, argument("FILE|-", "Where to; - is stdout.")] = "-",
+    force: Annotated[bool, flag("--force", "Replace the file if there is one.")] = False,
     secrets: Annotated[
-        bool, typer.Option("--secrets", help="With the secrets of triggers and tools, and the administrator's keys.")
+        bool, flag("--secrets", "With the secrets of triggers and tools, and the administrator's keys.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print what was exported, as JSON; with a FILE.")] = False,
+    json: Annotated[bool, flag("--json", "Print what was exported, as JSON; with a FILE.")] = False,
 ) -> None:
     """
     Write everything there is, as of one moment, as lines of JSON. Of residents it holds what they are told to be, their
@@ -59,12 +59,11 @@ def export(
     --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
     imported, and keys are there as hashes, the administrator's not at all.
 
-    \b
     Examples:
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
     """
-    with here.store() as store, _target(file, force=force) as stream:
+    with app.opened(settings.load(), tell=output.talk) as store, _target(file, force=force) as stream:
         counts = dict.fromkeys(_NOUNS.values(), 0)
 
         def write(reader: Reader) -> None:
@@ -83,7 +82,7 @@ def export(
 
 
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="An export; - is stdin.", show_default=False)],
+    file: Annotated[str, argument("FILE|-", "An export; - is stdin.")],
     json: Json = False,
 ) -> None:
     """
@@ -92,13 +91,16 @@ def import_(
     Entities are merged by name and events by id, so importing twice is importing once, and an import that was cut off
     is simply run again. It is stored a few hundred lines at a time; of a chunk with a bad line nothing is stored.
 
-    \b
     Examples:
       gatepost import backup.jsonl
       zcat backup.jsonl.gz | gatepost import -
     """
     taken = merge.Taken()
-    with here.store() as store, _source(file) as (stream, size), _progress("importing", size) as step:
+    with (
+        app.opened(settings.load(), tell=output.talk) as store,
+        _source(file) as (stream, size),
+        _progress("importing", size) as step,
+    ):
         try:
             for chunk in transfer.chunks(_lines(stream, step)):
                 taken += store.call(merge.take, chunk)

@@ -2,14 +2,16 @@
 
 import secrets
 from base64 import b64encode
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from gatepost.actions import triggers as verbs
 from gatepost.actions.triggers import NewTrigger
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import line, webhook, wire
 from gatepost.core.instants import rfc3339
 from gatepost.core.trigger import Trigger
@@ -18,7 +20,7 @@ from gatepost.errors import Invalid
 
 app = Noun(help="Triggers: webhooks, by which other services tell agents something.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a trigger.", show_default=False)]
+Name = Annotated[str, argument("NAME", "The name of a trigger.")]
 
 #: bytes of a secret
 _STRENGTH = 24
@@ -29,18 +31,13 @@ def add(
     name: Name,
     to: Annotated[str, typer.Option("--to", metavar="ADDRESS", help="Who is told what comes.", show_default=False)],
     scheme: Annotated[
-        str, typer.Option("--scheme", metavar="SCHEME", help=f"How callers prove themselves: {', '.join(Scheme)}.")
+        str, option("--scheme", "SCHEME", f"How callers prove themselves: {', '.join(Scheme)}.")
     ] = Scheme.HEADER,
     secret: Annotated[
-        str | None,
-        typer.Option("--secret", metavar="TEXT|-|@FILE", help="What callers must have; else one is made and printed."),
+        str | None, option("--secret", "TEXT|-|@FILE", "What callers must have; else one is made and printed.")
     ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", metavar="TEXT", help="Added to everything that comes, as context.")
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Who is told when something is wrong; else admin.")
-    ] = None,
+    prompt: Annotated[str | None, option("--prompt", "TEXT", "Added to everything that comes, as context.")] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "Who is told when something is wrong; else admin.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -49,7 +46,6 @@ def add(
     The secret is never shown again. Slack and Stripe give you theirs; for the others one is made if none is given.
     Callers send it in the header X-Secret-Key, unless the scheme is another one.
 
-    \b
     Examples:
       gatepost trigger add jira --to analyst --prompt "Triage this"
       gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
@@ -66,7 +62,7 @@ def add(
     )
     webhook.kept(wish.scheme, wish.secret)
     with here.opened() as place:
-        added = place.verbs.add_trigger(wish)
+        added = place.do(lambda near: near.call(verbs.add, wish), lambda far: far.add_trigger(**asdict(wish)))
     if json:
         output.document(wire.trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
         return
@@ -82,26 +78,14 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     """
     List the webhooks there are.
 
-    \b
     Example:
       gatepost trigger list
     """
     most = words.number(limit, "--limit", most=100_000)
     with here.opened() as place:
-        found = place.verbs.triggers(limit=most + 1)
-    shown = found[:most]
-    if json:
-        output.document([wire.trigger(each) for each in shown])
-    elif shown:
-        rows = [
-            [each.name, _state(each), each.scheme.value, each.target, line.quote(each.prompt) if each.prompt else ""]
-            for each in shown
-        ]
-        output.table(["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"], rows)
-    else:
-        output.talk("there is no trigger")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        found = place.all(verbs.page, lambda far: far.triggers, limit=most + 1)
+    headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
+    output.listing(found, most, headings, _row, wire.trigger, otherwise="there is no trigger", json=json)
 
 
 @app.verb("show")
@@ -109,27 +93,24 @@ def show(name: Name, json: Json = False) -> None:
     """
     Show a webhook, without its secret.
 
-    \b
     Example:
       gatepost trigger show github-main
     """
     with here.opened() as place:
-        found = place.verbs.trigger(name)
+        found = place.look(verbs.show, lambda far: far.show_trigger, name)
     if json:
         output.document(wire.trigger(found))
         return
     output.facts(
-        [
-            ("trigger", found.name),
-            ("state", _state(found)),
-            ("path", _path(found)),
-            ("scheme", found.scheme),
-            ("proof", found.scheme.proof),
-            ("to", found.target),
-            ("prompt", found.prompt),
-            ("owner", found.owner),
-            ("since", rfc3339(found.created_at)),
-        ]
+        ("trigger", found.name),
+        ("state", _state(found)),
+        ("path", _path(found)),
+        ("scheme", found.scheme),
+        ("proof", found.scheme.proof),
+        ("to", found.target),
+        ("prompt", found.prompt),
+        ("owner", found.owner),
+        ("since", rfc3339(found.created_at)),
     )
 
 
@@ -138,7 +119,6 @@ def enable(name: Name, json: Json = False) -> None:
     """
     Open a webhook that was closed.
 
-    \b
     Example:
       gatepost trigger enable github-main
     """
@@ -150,7 +130,6 @@ def disable(name: Name, json: Json = False) -> None:
     """
     Close a webhook: it answers as if it were not there.
 
-    \b
     Example:
       gatepost trigger disable github-main
     """
@@ -162,27 +141,18 @@ def delete(name: Name, json: Json = False) -> None:
     """
     Delete a webhook; what came by it stays.
 
-    \b
     Example:
       gatepost trigger delete github-main
     """
     with here.opened() as place:
-        place.verbs.delete_trigger(name)
-    if json:
-        output.document({"name": name, "deleted": True})
-    else:
-        output.line_out(name)
-        output.talk("deleted")
+        place.call(verbs.delete, lambda far: far.delete_trigger, name)
+    output.done({"name": name, "deleted": True}, name, "deleted", json=json)
 
 
 def _activate(name: str, *, active: bool, json: bool) -> None:
     with here.opened() as place:
-        changed = place.verbs.activate_trigger(name, active=active)
-    if json:
-        output.document(wire.trigger(changed))
-    else:
-        output.line_out(changed.name)
-        output.talk(_state(changed))
+        changed = place.call(verbs.set_active, lambda far: far.activate_trigger, name, active)
+    output.done(wire.trigger(changed), changed.name, _state(changed), json=json)
 
 
 def _made(scheme: Scheme) -> str:
@@ -191,6 +161,11 @@ def _made(scheme: Scheme) -> str:
     if scheme is Scheme.STANDARD:
         return "whsec_" + b64encode(secrets.token_bytes(_STRENGTH)).decode()
     return secrets.token_urlsafe(_STRENGTH)
+
+
+def _row(trigger: Trigger) -> list[str]:
+    prompt = line.quote(trigger.prompt) if trigger.prompt else ""
+    return [trigger.name, _state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
 def _state(trigger: Trigger) -> str:

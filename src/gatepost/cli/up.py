@@ -2,19 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
 from gatepost import settings
 from gatepost.cli import output, words
 from gatepost.cli.here import Json
+from gatepost.cli.plain import option
 from gatepost.runtime.keyring import ADMIN_KEY
 
 
 def up(
-    host: Annotated[str | None, typer.Option("--host", metavar="H", help="Where to listen.")] = None,
-    port: Annotated[
-        str | None, typer.Option("--port", metavar="P", help="The port to listen on; 0 finds a free one.")
-    ] = None,
+    host: Annotated[str | None, option("--host", "H", "Where to listen.")] = None,
+    port: Annotated[str | None, option("--port", "P", "The port to listen on; 0 finds a free one.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -22,7 +19,6 @@ def up(
 
     It listens on 127.0.0.1 unless told otherwise, and stops at Ctrl-C when it has finished what it accepted.
 
-    \b
     Examples:
       gatepost up
       gatepost up --port 8080
@@ -32,7 +28,7 @@ def up(
 
     configuration = settings.load()
     chosen = configuration.settings.gateway
-    where = host or chosen.host
+    where = words.given(host, "--host", "where") or chosen.host
     number = words.number(port, "--port", least=0, most=65_535) if port is not None else chosen.port
     telemetry.configure("json" if json else chosen.log)
 

@@ -10,12 +10,16 @@ from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
 
 _LONGEST_SECRET: Final = 10_000
+_LINE_END: Final = "\r\n"
 
 
-def given(text: str | None, option: str) -> str | None:
-    """A word that may be left out but not be empty: an unset variable of a script must not pass for no word at all."""
+def given(text: str | None, option: str, asked: str = "who") -> str | None:
+    """
+    A word that may be left out but not be empty: an unset variable of a script must not pass for no word at all. What
+    is `asked` for is who, which, what or where.
+    """
     if text is not None and not text.strip():
-        raise Invalid(f"{option} is empty", hint="leave it out, or say who")
+        raise Invalid(f"{option} is empty", hint=f"leave it out, or say {asked}")
     return text
 
 
@@ -43,7 +47,7 @@ def content(text: str, limit: int) -> str:
     """The text itself, or with `-` what stdin has, without the line end that `echo` adds."""
     if text != "-":
         return _decoded(text.encode(errors="surrogatepass"), "TEXT")
-    read = _decoded(_read(_stdin(), "stdin", limit, slack=2), "stdin")
+    read = _decoded(_read(_stdin(), "stdin", limit), "stdin")
     return read.removesuffix("\n").removesuffix("\r")
 
 
@@ -57,7 +61,7 @@ def told(text: str, limit: int) -> str:
 def document(name: str, limit: int) -> dict[str, Any]:
     """An object from a file, TOML if its name says so and JSON else, or with `-` JSON from stdin."""
     what = "stdin" if name == "-" else repr(name)
-    raw = _read(_stdin(), what, limit, slack=2) if name == "-" else _read_file(name, limit)
+    raw = _read(_stdin(), what, limit) if name == "-" else _read_file(name, limit)
     if name.endswith(".toml"):
         try:
             return tomllib.loads(_decoded(raw, what))
@@ -74,15 +78,13 @@ def document(name: str, limit: int) -> dict[str, Any]:
 
 def secret(text: str) -> str:
     """A secret as it stands, from a file with `@FILE`, or from stdin with `-`, where nobody else can see it."""
-    if text.startswith("@"):
-        text = _decoded(_read_file(text[1:], _LONGEST_SECRET), repr(text[1:]))
-    return content(text, _LONGEST_SECRET).strip()
+    return told(text, _LONGEST_SECRET).strip()
 
 
 def data(text: str, limit: int) -> Any:
     """JSON as it stands, from a file with `@FILE`, or from stdin with `-`."""
     if text == "-":
-        raw, what = _read(_stdin(), "stdin", limit, slack=2), "stdin"
+        raw, what = _read(_stdin(), "stdin", limit), "stdin"
     elif text.startswith("@"):
         raw, what = _read_file(text[1:], limit), repr(text[1:])
     else:
@@ -96,15 +98,15 @@ def data(text: str, limit: int) -> Any:
 def _read_file(name: str, limit: int) -> bytes:
     try:
         with Path(name).open("rb") as file:
-            return _read(file, repr(name), limit, slack=2)
+            return _read(file, repr(name), limit)
     except OSError as error:
         raise Unavailable(f"{name!r} cannot be read: {error.strerror}") from None
 
 
-def _read(stream: IO[bytes], what: str, limit: int, slack: int) -> bytes:
-    """All of it, but never much more than may be stored, however much there is."""
-    raw = stream.read(limit + slack + 1)
-    if len(raw) > limit + slack:
+def _read(stream: IO[bytes], what: str, limit: int) -> bytes:
+    """All of it, but never much more than may be stored, however much there is; a line end comes on top."""
+    raw = stream.read(limit + len(_LINE_END) + 1)
+    if len(raw) > limit + len(_LINE_END):
         raise TooLarge(f"{what} has over {limit} bytes, which is the limit", hint="send a reference to it instead")
     return raw
 

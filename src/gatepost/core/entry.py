@@ -25,6 +25,7 @@ from typing import Final
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Json, Priority, Ref, Route, Sender, Trust, Type, body
 from gatepost.core.instants import LAST, LONGEST, SECOND, Instant
+from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import GatepostError
 
 _MILLISECOND: Final = 1_000
@@ -201,8 +202,14 @@ def _completed(plain: Event, more: Mapping[str, Json]) -> Event:
         data=more["data"],
         ref=Ref(_str(ref[0]), _str(ref[1])) if ref else None,
         route=Route(_str(route[0]), _str(route[1])) if route else None,
-        hops=int(more["hops"]),
+        hops=_hops(more["hops"]),
     )
+
+
+def _hops(value: Json) -> int:
+    if not 0 <= value <= LONGEST_CHAIN:
+        raise ValueError(f"{value!r:.60} links are not a chain")
+    return int(value)
 
 
 def _str(value: Json) -> str:

@@ -169,6 +169,8 @@ class Push:
     ref: Ref | None = None
     route: Route | None = None
     hops: int = 0
+    #: whether the sender says so itself: then its chain may be longer than is known of it, and not shorter
+    own_hops: bool = False
     trust: Trust = Trust.MEMBER
 
 

@@ -106,6 +106,9 @@ class Gate:
     escalated_at: Instant | None
     created_at: Instant
     resolution: Resolution | None
+    #: links of the chain of events that it goes on with when it ends by itself, and since when it is so long
+    hops: int = 0
+    hops_at: Instant = 0
     number: int = 0
 
     @property

@@ -10,6 +10,7 @@ from gatepost.core import ids, wire
 from gatepost.core.decision import Decision
 from gatepost.core.fields import Fields
 from gatepost.core.gate import Gate, GateKind
+from gatepost.core.instants import rfc3339
 from gatepost.errors import Invalid
 
 
@@ -20,7 +21,12 @@ class DecisionRecord:
 
 
 def document(record: DecisionRecord) -> dict[str, Any]:
-    return wire.DECISION.write(record.decision) | {"gate": wire.GATE.write(record.gate)}
+    return wire.DECISION.write(record.decision) | {"gate": gate_document(record.gate)}
+
+
+def gate_document(gate: Gate) -> dict[str, Any]:
+    """A gate, and the chain of events that it is part of, which nobody is shown."""
+    return wire.GATE.write(gate) | {"hops": gate.hops, "hopsAt": rfc3339(gate.hops_at)}
 
 
 def gate(fields: Fields) -> Gate:
@@ -45,6 +51,8 @@ def decision(fields: Fields) -> DecisionRecord:
 
 
 def _gate(fields: Fields) -> Gate:
-    gate = wire.GATE.of(fields)
+    older = {"hops": 0, "hopsAt": fields.value("createdAt")}  # what exports did not have at first
+    told = Fields(older | dict(fields.document))
+    gate = wire.GATE.of(told, hops=told.whole("hops"), hops_at=told.time("hopsAt"))
     ids.check("gate", gate.id)
     return gate

@@ -258,7 +258,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "key": _Kind(KeyRecord, lambda one: wire.key(one.key) | {"hash": one.hash}, _key),
     "event": _Kind(EventRecord, lambda one: _EVENT.write(one) | _WISH.write(one.wish), _event),
     "item": _Kind(ItemRecord, _ITEM.write, _item),
-    "gate": _Kind(Gate, wire.GATE.write, kept.gate),
+    "gate": _Kind(Gate, kept.gate_document, kept.gate),
     "decision": _Kind(DecisionRecord, kept.document, kept.decision),
     "plan": _Kind(Plan, wire.plan, _plan),
     "resident": _Kind(ResidentRecord, settled.document, settled.read),

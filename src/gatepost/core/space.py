@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gatepost.core import address
 from gatepost.core.entity import Kind
@@ -49,6 +49,17 @@ class Message:
     sender_kind: Kind
     content: str
     data: Json = None
+    created_at: Instant
+
+
+class Said(NamedTuple):
+    """A message as an agent is told it."""
+
+    id: str
+    sender_display: str
+    #: a `Kind`
+    sender_kind: str
+    content: str
     created_at: Instant
 
 

@@ -59,7 +59,14 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     ttl: str | None = None
     ref: RefBody | None = None
     route: RouteBody | None = None
-    hops: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
+    hops: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=10_000,
+            description="how many events led to this one; an agent's own credential cannot say fewer than are known",
+        ),
+    ] = 0
 
 
 class BatchBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -189,6 +196,7 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
         ref=Ref(body.ref.type, body.ref.id) if body.ref else None,
         route=core_event.Route(body.route.channel, body.route.session_id) if body.route else None,
         hops=body.hops,
+        own_hops=isinstance(who, Acting),
         trust=Trust.MEMBER,
     )
 

@@ -11,7 +11,7 @@ from gatepost.core.event import Item, Ref, State, Type
 from gatepost.core.instants import duration, instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import Principal, administrator
+from gatepost.gateway.auth import Acting, Principal, administrator
 from gatepost.gateway.drained import Drained
 from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
@@ -153,8 +153,8 @@ async def show(id: str, who: Who, house: House) -> Any:
 @router.post("/api/events/{id}/replay", tags=["events"], responses=shaped(shapes.Items) | documented(409))
 async def replay(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
-    name = who.as_(body.name if body else None)
-    return await write(lambda work: _items(inbox.replay(work, id, name)))
+    name, anew = who.as_(body.name if body else None), not isinstance(who, Acting)
+    return await write(lambda work: _items(inbox.replay(work, id, name, anew=anew)))
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))

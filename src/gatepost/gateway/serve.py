@@ -119,6 +119,7 @@ def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Run a gateway until it is told to stop; `ready` is told its URL once it listens."""
+    _look_for(host)
     async with opened(configuration) as gateway:
         store, hub = gateway.office.store, gateway.office.hub
         house.make_home(configuration.home)
@@ -186,12 +187,23 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def _look_for(host: str) -> None:
+    """Refuse an address at which nobody here can listen, whichever the port, before anything is opened."""
+    try:
+        with socket.socket(_family(host), socket.SOCK_STREAM) as ears:
+            ears.bind((host, 0))
+    except (OSError, UnicodeError) as error:
+        unknown = isinstance(error, socket.gaierror | UnicodeError)
+        wrong = "cannot be resolved to an address" if unknown else "is no address of this machine"
+        raise Unavailable(
+            f"{host!r} {wrong}", hint="listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine"
+        ) from None
+
+
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
-        found = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048
-        )
+        found = socket.create_server((host, port), family=_family(host), backlog=2048)
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0]  # Python adds the address to what the system says
         raise Unavailable(
@@ -199,6 +211,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         ) from None
     with found:
         yield found
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _refuse_without_keys(store: Store, host: str) -> None:

@@ -21,13 +21,8 @@ _TIMES: Final[Mapping[str, Mapping[str, int]]] = {
         "Notification": 10,
         "SessionEnd": 5,
     },
-    "codex": {
-        "SessionStart": 60,
-        "UserPromptSubmit": 30,
-        "PostToolUse": 30,
-        "Stop": 600,
-        "SessionEnd": 3,  # the most it allows
-    },
+    # at its end Codex allows no more
+    "codex": {"SessionStart": 60, "UserPromptSubmit": 30, "PostToolUse": 30, "Stop": 600, "SessionEnd": 3},
     "gemini": {
         "SessionStart": 60_000,
         "BeforeAgent": 30_000,
@@ -35,13 +30,7 @@ _TIMES: Final[Mapping[str, Mapping[str, int]]] = {
         "AfterAgent": 600_000,
         "SessionEnd": 5_000,
     },
-    "cursor": {
-        "sessionStart": 60,
-        "beforeSubmitPrompt": 30,
-        "postToolUse": 30,
-        "stop": 600,
-        "sessionEnd": 5,
-    },
+    "cursor": {"sessionStart": 60, "beforeSubmitPrompt": 30, "postToolUse": 30, "stop": 600, "sessionEnd": 5},
 }
 #: what gates may stand at, beside those: our name of an event, and the host's
 _GATED: Final[Mapping[str, Mapping[str, str]]] = {

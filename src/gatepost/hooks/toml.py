@@ -9,8 +9,8 @@ Our entries in Codex's config.toml: added at its end, and taken out from whereve
     timeout = 600
 
 A table may always begin at the end of a file, so adding needs no more. To take out, the file is cut at its headers. A
-line that looks like one may lie within a string or an array of several lines, so those are passed over. The file is
-known to be whole by then, and strings, comments and brackets are all that has to be told apart.
+line that looks like one may lie within a string or an array of several lines: then what stands between the header
+before it and the line is not whole by itself.
 """
 
 import json
@@ -18,19 +18,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any
 
 from gatepost.errors import Invalid, Malformed
 from gatepost.hooks import entries
 from gatepost.hooks.jsonc import BOM
 
-_TOKEN: Final = re.compile(
-    r'''"""(?:[^"\\]|\\.|"{1,2}(?!"))*"{3,5}'''
-    r"""|'{3}(?:[^']|'{1,2}(?!'))*'{3,5}"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\#[^\n]*|[][{}]""",
-    re.DOTALL,
-)
 _BY_HAND = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out by hand what is ours"
 
 
@@ -126,16 +120,19 @@ def _tables(lines: list[str]) -> list[_Table]:
 
 def _headers(lines: list[str]) -> Iterator[int]:
     """The lines that begin a table."""
-    begins = {begin: at for at, begin in enumerate(accumulate(map(len, lines), initial=0))}
-    text, depth = "".join(lines), 0
-    for token in _TOKEN.finditer(text):
-        if token[0] in {"[", "{"}:
-            begin = text.rfind("\n", 0, token.start()) + 1
-            if depth == 0 and not text[begin : token.start()].strip():
-                yield begins[begin]
-            depth += 1
-        elif token[0] in {"]", "}"}:
-            depth -= 1
+    last = 0
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("[") and _is_whole("".join(lines[last:at])):
+            yield at
+            last = at
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        parse(text)
+    except Malformed:
+        return False
+    return True
 
 
 def _path(header: str) -> tuple[str, ...]:

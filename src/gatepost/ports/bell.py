@@ -12,7 +12,6 @@ class Bell(Protocol):
         Pass the rings on. Called after the commit, on the thread that committed, so it must not block. Whatever it
         raises is counted and forgotten: the truth is in the store, and the janitor rings again.
         """
-        ...
 
 
 def silent(rings: Sequence[Ring]) -> None:

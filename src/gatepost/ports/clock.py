@@ -8,8 +8,6 @@ from gatepost.core.instants import Instant
 class Clock(Protocol):
     def now(self) -> Instant:
         """The present, in microseconds UTC; never earlier than the answer before."""
-        ...
 
     def entropy(self) -> int:
         """At least 74 random bits."""
-        ...

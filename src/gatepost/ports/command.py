@@ -32,4 +32,3 @@ class Ran:
 class Commands(Protocol):
     async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
         """Run a command to its end, or for `limit` seconds; one that is not there has ended with 127."""
-        ...

@@ -24,16 +24,12 @@ class Letterbox(Protocol):
         Set aside some of what lies there for each of these agents, and return it, oldest first. Nothing is returned
         for an agent whose box somebody else is emptying at the moment. Unavailable if it cannot be reached.
         """
-        ...
 
     async def settle(self, entries: Sequence[tuple[Entry, str | None]]) -> None:
         """Remove entries; those with a reason are put where somebody can look at them."""
-        ...
 
     async def close(self) -> None:
         """Let go of the connection."""
-        ...
 
     async def agents(self) -> list[str]:
         """Everybody for whom something lies there or was set aside."""
-        ...

@@ -83,7 +83,6 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """As it is written in the configuration, such as `openai:gpt-5`."""
-        ...
 
     def respond(self, ask: Ask) -> AsyncGenerator[Heard]: ...
 

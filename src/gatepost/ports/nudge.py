@@ -23,4 +23,3 @@ Guests = Callable[[], Sequence[Guest]]
 class Nudge(Protocol):
     async def __call__(self, guest: Guest, text: str) -> None:
         """Tell a guest that something waits. Unavailable if it cannot be told."""
-        ...

@@ -35,7 +35,6 @@ class Parcels(Protocol):
     @property
     def name(self) -> str:
         """What they come from: `nats`, `redis`, `gateway` or `store`."""
-        ...
 
     async def follow(self, take: Take, look: Look) -> None:
         """
@@ -44,7 +43,6 @@ class Parcels(Protocol):
 
         Whoever cancels this while `take` runs cancels that too.
         """
-        ...
 
 
 def fleeting(event: Event | None, look: Look, *, trouble: str = "", broadcast: bool = False) -> Parcel:

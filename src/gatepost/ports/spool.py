@@ -22,56 +22,45 @@ class Draining(Protocol):
     @property
     def entries(self) -> Sequence[Entry]:
         """All there was, in the order in which it was written; what a drain that died has left comes first."""
-        ...
 
     @property
     def notes(self) -> Sequence[str]:
         """What went wrong, a sentence each: text that could not be read, and where it was put."""
-        ...
 
     def keep(self, entry: Entry) -> str:
         """Keep a copy of an entry that is too long to be shown whole; return where it can be read."""
-        ...
 
     def done(self, left: Iterable[Entry] = ()) -> None:
         """Say that all has been shown but for what is `left`, which waits in the spool again."""
-        ...
 
 
 class Spool(Protocol):
     def append(self, session: str, entries: Sequence[Entry]) -> None:
         """Add entries to a session's spool, each whole or not at all. Unavailable if they cannot be written."""
-        ...
 
     def waiting(self, session: str) -> Sequence[Entry]:
         """What is in a session's spool, what was taken out and is not `done` with included; nothing changes."""
-        ...
 
     def empty(self, session: str) -> bool:
         """Whether there is nothing in a session's spool, found out at little cost."""
-        ...
 
     def draining(self, session: str) -> AbstractContextManager[Draining]:
         """
         Take everything out of a session's spool, and let nobody else drain it meanwhile; without `done` it is given to
         the next drain. Conflict if another drain of the session takes too long, Unavailable if the files are no use.
         """
-        ...
 
     def clear(self, session: str, *, before: Instant) -> bool:
         """
         Remove what belongs to a session of which nothing was heard since then, as far as no line is in it that is still
         to be read; say whether that is all. Else somebody may be about to write: call again after as long a time.
         """
-        ...
 
     def shown(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
         """
         The keys that were shown in this session since then, oldest first, and whether the store knows it of each; those
         of which it does not, however long ago it was.
         """
-        ...
 
     def remember(self, session: str, keys: Iterable[str], *, known: bool, at: Instant) -> None:
         """Note keys that were shown, and whether the store knows it. Of very many that it does, the newest are kept."""
-        ...

@@ -43,18 +43,15 @@ class Reader(Protocol):
     @property
     def now(self) -> Instant:
         """The time of this transaction: the database's on PostgreSQL, the process's on SQLite, the clock's in tests."""
-        ...
 
     @property
     def limits(self) -> Limits: ...
 
     def one(self, statement: str, /, **parameters: Any) -> Row | None:
         """Run a statement and return its first row."""
-        ...
 
     def all(self, statement: str, /, **parameters: Any) -> list[Row]:
         """Run a statement and return its rows. A parameter may be a list where the statement expects one."""
-        ...
 
 
 class Work(Reader, Protocol):
@@ -62,15 +59,12 @@ class Work(Reader, Protocol):
 
     def run(self, statement: str, /, **parameters: Any) -> int:
         """Run a statement and return how many rows it changed."""
-        ...
 
     def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """Run a statement for every row of these columns at once and return how many rows it changed."""
-        ...
 
     def after_commit(self, ring: Ring) -> None:
         """Ring when, and only if, this is committed."""
-        ...
 
     def count(self, recipient: int, what: str, by: int) -> None:
         """
@@ -78,11 +72,9 @@ class Work(Reader, Protocol):
         and is now reaped. Written once a group, last and in order of recipients, because many verbs touch the same
         row and must neither wait for each other nor deadlock.
         """
-        ...
 
     def id(self, prefix: str) -> str:
         """A new id."""
-        ...
 
 
 Verb = Callable[Concatenate[Work, P], T]
@@ -92,34 +84,27 @@ Query = Callable[Concatenate[Reader, P], T]
 class Store(Protocol):
     def call(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in a transaction of its own on this thread."""
-        ...
 
     def look(self, query: Query[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a query on this thread."""
-        ...
 
     async def run(self, verb: Callable[..., T], /, *args: Any, lane: str = "", **kwargs: Any) -> T:
         """
         Run a verb together with others that wait, in one commit. Verbs of one lane (an agent, a space) go through the
         same writer, in order of their calls.
         """
-        ...
 
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Run a query on a connection of its own."""
-        ...
 
     def migrate(self) -> tuple[int, int]:
         """Bring the schema up to this code; return the version it had and the one it has."""
-        ...
 
     def check(self) -> list[str]:
         """Ask the database whether it is whole; return what is wrong, a sentence each."""
-        ...
 
     def close(self) -> None:
         """Finish what was taken on, then let go of everything."""
-        ...
 
 
 def batched(verb: Callable[[Work, Sequence[W]], list[T]]) -> Callable[[Work, Sequence[W]], list[T]]:

@@ -36,7 +36,6 @@ class Answered:
 class Web(Protocol):
     async def call(self, tool: Tool, id: str, arguments: Mapping[str, Json]) -> Answered:
         """Make the HTTP request that a tool is."""
-        ...
 
 
 class Visit(Protocol):
@@ -44,7 +43,6 @@ class Visit(Protocol):
 
     async def tools(self, server: ToolServer) -> Sequence[ToolSpec]:
         """What a server offers, under its own names; raises Unavailable."""
-        ...
 
     async def call(self, server: ToolServer, tool: str, arguments: Mapping[str, Json]) -> Answered: ...
 
@@ -52,4 +50,3 @@ class Visit(Protocol):
 class Servers(Protocol):
     def visit(self) -> AbstractAsyncContextManager[Visit]:
         """Connections are closed, and commands ended, when this is left."""
-        ...

@@ -31,14 +31,12 @@ class Transport(Protocol):
     @property
     def name(self) -> str:
         """Its kind, as in the settings: `memory`, `socket`, `postgres`, `redis` or `nats`."""
-        ...
 
     @property
     def condition(self) -> Condition: ...
 
     def send(self, signals: Sequence[Signal]) -> None:
         """Pass signals on to every other process that listens. From any thread; returns at once; never raises."""
-        ...
 
     def listening(self, heard: Heard) -> AbstractAsyncContextManager[None]:
         """
@@ -46,4 +44,3 @@ class Transport(Protocol):
         for signals of one's own. Entered once the subscription stands, so that no later signal is missed for lack
         of it; if the server cannot be reached then, it is entered all the same, degraded.
         """
-        ...

@@ -3,7 +3,7 @@ The keeper: ends gates and decisions that have run out of time, or for which wha
 
 It looks when the next deadline is and says so, at most a few seconds ahead. Any number keep side by side on one store,
 without a leader (`actions/endings.py`), so that no deadline depends on one process: if one is stopped, another one ends
-what is due. It writes only when something is due.
+what is due. It writes only when something is due. What came before its last look it does not go through again.
 """
 
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from gatepost.actions import endings
+from gatepost.actions.endings import Looked
 from gatepost.core.event import Type
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
@@ -33,11 +34,13 @@ class Keeper:
         self._store = store
         #: in whose inbox an event of which type is waited for, as of the last look
         self._watched: frozenset[tuple[str, str]] = frozenset()
+        #: how far it has looked for events
+        self._looked: Looked | None = None
 
     async def look(self) -> float:
         """End what is over; return in how many seconds to look again."""
         while True:
-            wait, watched = await self._store.read(_seen)
+            wait, watched, self._looked = await self._store.read(_seen, self._looked)
             if not watched <= self._watched:
                 # What came to one of these since that look rang in vain: look once more, now that it would not.
                 self._watched = watched
@@ -55,14 +58,14 @@ class Keeper:
         Return how many have ended, and whether any could not be.
         """
         try:
-            return await self._store.run(endings.settle, lane="gates"), False
+            return await self._store.run(endings.settle, last=self._looked, lane="gates"), False
         except Unavailable:
             raise
         except GatepostError:
             settled = 0
-        for id in await self._store.run(endings.over, lane="gates"):
+        for id in await self._store.run(endings.over, self._looked, lane="gates"):
             try:
-                settled += await self._store.run(endings.settle, only=id, lane="gates")
+                settled += await self._store.run(endings.settle, only=id, last=self._looked, lane="gates")
             except Unavailable:
                 raise
             except GatepostError as error:
@@ -71,8 +74,8 @@ class Keeper:
 
     def wakes(self, signal: Signal) -> bool:
         """
-        Whether a signal says that there may be something to end before the next look. A look goes through all that came
-        to those who wait, so that mail for a busy agent must not cause one where a tool's result is waited for.
+        Whether a signal says that there may be something to end before the next look. Mail for a busy agent must not
+        cause one where a tool's result is waited for.
         """
         if not isinstance(signal, Ring):
             return False
@@ -82,9 +85,10 @@ class Keeper:
         )
 
 
-def _seen(reader: Reader) -> tuple[float, frozenset[tuple[str, str]]]:
+def _seen(reader: Reader, last: Looked | None) -> tuple[float, frozenset[tuple[str, str]], Looked | None]:
     due = endings.next_due(reader)
     watched = endings.watching(reader)
-    if watched and endings.came(reader):
-        return 0.0, watched
-    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND), watched
+    looked = endings.came(reader, last) if watched else None
+    if looked is not None and looked.met:
+        return 0.0, watched, looked
+    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND), watched, looked

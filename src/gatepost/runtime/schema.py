@@ -6,14 +6,15 @@ for what a name cannot say; its docstring is the description. A parameter that i
 fill in, and no model hears of it. Built-in tools, which are over a desk, are spoken to in camel case (`spaceId`);
 other functions by the names that their parameters have.
 
-Reading is strict about names and shapes, and friendly about how a value is written: "5" is a number, and 5 a text.
-Whatever is wrong comes back as one sentence, from which a model can mend its call.
+Reading is strict about names and shapes, and friendly about how a value is written: "5" is a number, and 5 a text. A
+whole number has 64 bits at the most, as in a database. Whatever is wrong comes back as one sentence, from which a model
+can mend its call.
 """
 
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 #: bytes of the arguments of a call, as the model wrote them
 LARGEST: Final = 256 * 1024
 
+_MOST: Final = 2**63
 _OURS: Final = (Desk, Caller)
 _QUOTED: Final = 60
 _AS_OBJECT: Final = 'write them as one JSON object, {"name": value}'
@@ -54,12 +56,16 @@ def arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
     from pydantic import ValidationError
 
     form = _form(function)
-    document(text)
+    written = document(text)
     try:
         read = form.adapter.validate_json(text if text.strip() else "{}")
     except ValidationError as error:
         raise _explained(error.errors(include_url=False), form.names) from None
-    return {each.name: getattr(read, each.name) for each in fields(read)}
+    found = {each.name: getattr(read, each.name) for each in fields(read)}
+    for name, value in zip(form.names, found.values(), strict=True):
+        if name in written:
+            _measure(value, (name,))
+    return found
 
 
 def document(text: str) -> dict[str, Any]:
@@ -75,7 +81,8 @@ def document(text: str) -> dict[str, Any]:
     except Malformed as error:
         raise Malformed(error.message, hint=_AS_OBJECT) from None
     try:
-        json.dumps(found, ensure_ascii=False).encode()
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT) from None
     if not isinstance(found, dict):
@@ -172,11 +179,32 @@ def _explained(errors: Sequence[Any], known: Iterable[str]) -> Invalid:
             return Invalid(f"the argument {where!r} is missing", hint=f"the arguments are {has}" if has else None)
         case "extra_forbidden" | "unexpected_keyword_argument":
             return Invalid(f"there is no argument {where!r:.100}", hint=f"the arguments are {has}" if has else None)
+        case "int_parsing_size":
+            return _large(where, error["input"])
         case "json_invalid":
             return Malformed("the text of the arguments is not JSON", hint=str(error["msg"])[:200])
         case _:
             what = str(error["msg"]).removeprefix("Value error, ")
             return Invalid(f"the argument {where!r:.100} is {_quoted(error['input'])}: {what[:1].lower()}{what[1:300]}")
+
+
+def _measure(value: Any, place: tuple[str | int, ...]) -> None:
+    """Refuse a whole number that has more than 64 bits, wherever it is."""
+    if isinstance(value, int) and not -_MOST <= value < _MOST:
+        raise _large(_path(place), value)
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list | tuple):
+        inner = enumerate(value)
+    elif is_dataclass(value):
+        inner = ((each.name, getattr(value, each.name)) for each in fields(value))
+    for name, one in inner:
+        _measure(one, (*place, name))
+
+
+def _large(where: str, value: Any) -> Invalid:
+    return Invalid(f"the argument {where!r:.100} is {_quoted(value)}: it has more than 64 bits")
 
 
 def _path(place: Iterable[str | int]) -> str:

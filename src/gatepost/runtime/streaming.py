@@ -4,10 +4,11 @@ What readers of a space see while a resident is still writing: its message, word
 A stream has an id, and the message that is stored in the end carries the same one; so a reader replaces what it has
 shown by what is stored. A stream that comes to nothing says so. Frames are live only, and may be lost.
 
-Nothing is shown in a space before it is certain that the message will be said there. If the agent is about to enter it,
-that call must be whole, and nothing can be wrong with it but that the agent may not speak there. Whether it may is
-asked when it begins to write, while the model goes on, and again from time to time: who is no longer a member is no
-longer heard.
+A message that comes in one piece with nothing behind it is not shown: it is stored before anybody could read it. Of
+the others nothing is shown in a space before it is certain that the message will be said there. If the agent is about
+to enter it, that call must be whole, and nothing can be wrong with it but that the agent may not speak there. Whether
+it may is asked when it begins to write, while the model goes on, and again from time to time: who is no longer a member
+is no longer heard.
 """
 
 import asyncio
@@ -41,6 +42,8 @@ class Streams:
         self._send = send
         self._order: list[str] = []
         self._entering: dict[str, str] = {}
+        #: the last call, if it came in one piece
+        self._whole: str | None = None
         #: by call: what is written so far, who asks whether it may be shown, and when it was asked last
         self._texts: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -52,6 +55,9 @@ class Streams:
         """Show what is new."""
         if delta.call not in self._order:
             self._order.append(delta.call)
+        if self._whole is not None:
+            self._ask(self._whole)
+            self._whole = None
         if delta.tool == "enter_space":
             self._entering[delta.call] = delta.arguments
         if delta.tool == "send_message":
@@ -62,14 +68,20 @@ class Streams:
         if not isinstance(text, str) or not text:
             return
         call, now = delta.call, asyncio.get_running_loop().time()
-        self._texts[call] = text
+        new, self._texts[call] = call not in self._texts, text
         if call in self._shown:
             self._show(call)
             if now - self._asked[call] >= _AGAIN and self._asking[call].done():
                 self._asked[call] = now
                 self._asking[call] = asyncio.create_task(self._stay(call))
-        elif call not in self._asking and (space := self._place(call)) is not None:
-            self._asked[call] = now
+        elif new and _is_whole(delta.arguments):
+            self._whole = call
+        elif call not in self._asking:
+            self._ask(call)
+
+    def _ask(self, call: str) -> None:
+        if (space := self._place(call)) is not None:
+            self._asked[call] = asyncio.get_running_loop().time()
             self._asking[call] = asyncio.create_task(self._begin(call, space))
 
     async def _begin(self, call: str, space: str) -> None:
@@ -149,6 +161,14 @@ def _entered(arguments: str) -> str | None:
         return None
     space, limit = given.get("spaceId"), given.get("limit", 1)
     return space if isinstance(space, str) and type(limit) is int and limit >= 1 else None
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        from_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _partial(text: str) -> dict[str, Any]:

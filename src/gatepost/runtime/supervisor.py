@@ -19,10 +19,10 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import agents, cycle, upkeep
+from gatepost.actions import cycle, upkeep
 from gatepost.actions import journal as runs
 from gatepost.actions.cycle import Held, Taken
-from gatepost.core.agent import CODE, Resident
+from gatepost.core.agent import CODE
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
@@ -164,7 +164,7 @@ class Supervisor:
 
     async def _ready(self, name: str, *, looking: bool) -> bool:
         try:
-            resident, stirs = await self._store.read(_looked_at, name, looking)
+            resident, stirs = await self._store.read(cycle.looked_at, name, looking=looking)
         except (NotFound, Invalid):
             return False
         if resident is None or (resident.config.model.name == CODE and not self._codes(name)):
@@ -245,11 +245,6 @@ class Supervisor:
                 await self._store.run(cycle.let_go, held, lane=name)
 
 
-def _looked_at(reader: Reader, name: str, looking: bool) -> tuple[Resident | None, bool]:
-    resident = agents.show(reader, name)
-    return resident, resident is not None and cycle.stirring(reader, name, looking=looking)
-
-
 def _everybody_stirring(reader: Reader) -> list[str]:
     found: list[str] = []
     for query in (upkeep.awaiting, upkeep.behind, runs.abandoned):
@@ -257,4 +252,4 @@ def _everybody_stirring(reader: Reader) -> list[str]:
         while after is not None:
             names, after = query(reader, after=after)
             found += names
-    return [name for name in dict.fromkeys(found) if cycle.stirring(reader, name)]
+    return [name for name in dict.fromkeys(found) if cycle.looked_at(reader, name)[1]]

@@ -1,21 +1,26 @@
 """Gates, who waits for them, and how they ended."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from gatepost.core.event import Json
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
 from gatepost.core.limits import PAUSE
+from gatepost.core.position import Position
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.rows import Columns, columns, grouped
 
 _GATE: Final = Columns(
     Gate,
-    "number id name kind owner made_by awaits instruction deadline at_deadline fail trouble escalated_at created_at",
+    "number id name kind owner made_by awaits instruction deadline at_deadline fail trouble escalated_at created_at"
+    " hops hops_at",
 )
 _RESOLUTION: Final = Columns(Resolution, "ending reason by at")
+
+#: the id of a gate, the event that it has waited for, and how long the chain is that this ends
+Match = tuple[str, str, int]
 
 
 def insert(
@@ -29,11 +34,10 @@ def insert(
     event_source: str | None = None,
     since: int | None = None,
     look_at: Instant | None = None,
-    hops: int = 0,
 ) -> int:
     row = work.one(
         "gates/insert",
-        **columns(gate, "id name kind awaits instruction deadline at_deadline fail"),
+        **columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
         owner=owner,
         made_by=made_by,
         awaited=awaited,
@@ -41,7 +45,6 @@ def insert(
         event_source=event_source,
         since=since,
         look_at=look_at,
-        hops=hops,
         now=gate.created_at,
     )
     assert row is not None
@@ -125,14 +128,21 @@ def next_due(reader: Reader) -> Instant | None:
     return row[0] if row else None
 
 
-def matched(reader: Reader, most: int) -> list[tuple[str, str, int]]:
-    """Gates for which the event has come that they wait for, that event, and how long the chain is that it ends."""
-    return [(row[0], row[1], row[2]) for row in reader.all("gates/matched", most=most)]
+def matched(reader: Reader, gates: Collection[int]) -> dict[int, Match]:
+    """Of these gates those for which has come what they wait for, whenever that was."""
+    rows = reader.all("gates/matched", gates=sorted(gates)) if gates else []
+    return {number: (id, event, hops) for number, id, event, hops in rows}
 
 
-def watching(reader: Reader) -> list[tuple[str, str]]:
-    """Who has a gate that waits for something to come to them, and of which type."""
-    return [(row[0], row[1]) for row in reader.all("gates/watching")]
+def reached(reader: Reader, after: Position) -> dict[int, Match]:
+    """Of all gates those for which it has come after a place."""
+    rows = reader.all("gates/reached", transaction=after.transaction, arrival=after.arrival)
+    return {number: (id, event, hops) for number, id, event, hops in rows}
+
+
+def watching(reader: Reader) -> list[tuple[int, str, str]]:
+    """Gates that wait for something to come to their owner, who that is, and of which type it is."""
+    return [(number, name, type) for number, name, type in reader.all("gates/watching")]
 
 
 def left_behind(reader: Reader, entity: int) -> list[str]:
@@ -175,5 +185,5 @@ def _gates(reader: Reader, rows: Sequence[Row]) -> list[Gate]:
 
 
 def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
-    gate, ended = row[:14], row[14:]
-    return _GATE.read(gate, waiters=waiters, resolution=_RESOLUTION.read(ended) if ended[0] else None)
+    gate, ended, chain = row[:14], row[14:18], row[18:]
+    return _GATE.read((*gate, *chain), waiters=waiters, resolution=_RESOLUTION.read(ended) if ended[0] else None)

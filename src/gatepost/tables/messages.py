@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from gatepost.core.entity import Kind
-from gatepost.core.space import Message, Space
+from gatepost.core.space import Message, Said, Space
 from gatepost.ports.store import Reader, Row, Work
 
 #: by its name; to ask the class takes as long as everything else about a message
@@ -31,13 +31,19 @@ def after(reader: Reader, space: Space, *, after: int, before: int, most: int) -
     return [_message(row, space.id) for row in rows]
 
 
-def before(reader: Reader, space: Space, *, before: int, most: int, data: bool = True) -> list[Message]:
-    """The last messages before a number, oldest first; without their data where nobody looks at it."""
+def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Message]:
+    """The last messages before a number, oldest first."""
     rows = reader.all("messages/before", space=space.number, before=before, most=most)
-    return [_message(row, space.id, data) for row in reversed(rows)]
+    return [_message(row, space.id) for row in reversed(rows)]
 
 
-def _message(row: Row, space: str, with_data: bool = True) -> Message:
+def said(reader: Reader, space: Space, *, before: int, most: int) -> list[Said]:
+    """The same, as agents are told them."""
+    rows = reader.all("messages/said", space=space.number, before=before, most=most)
+    return [Said._make(row) for row in reversed(rows)]
+
+
+def _message(row: Row, space: str) -> Message:
     id, seq, sender, display, kind, content, data, created_at = row
     return Message(
         id=id,
@@ -47,6 +53,6 @@ def _message(row: Row, space: str, with_data: bool = True) -> Message:
         sender_display=display,
         sender_kind=_KINDS[kind],
         content=content,
-        data=json.loads(data) if with_data and data is not None else None,
+        data=json.loads(data) if data is not None else None,
         created_at=created_at,
     )

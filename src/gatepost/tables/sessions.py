@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
+from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.ports.store import Reader, Work
 
 
@@ -26,8 +27,9 @@ def chain(work: Work, id: str, hops: int) -> None:
 
 
 def hops(reader: Reader, entities: Sequence[int]) -> dict[int, int]:
-    """For those of these entities that have a session which has not ended: the longest chain that goes on there."""
-    return dict(reader.all("sessions/hops", entities=sorted(set(entities))))
+    """For those of these entities that are in a session, or in a run: the longest chain that goes on there."""
+    found = reader.all("sessions/hops", entities=sorted(set(entities)))
+    return {entity: min(hops, LONGEST_CHAIN) for entity, hops in found}
 
 
 def held(reader: Reader, agent: str) -> bool:

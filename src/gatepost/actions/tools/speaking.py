@@ -7,7 +7,7 @@ from gatepost.actions.tools.desk import ROOM, Desk, fitting
 from gatepost.core import text as texts
 from gatepost.core.event import Json
 from gatepost.core.instants import rfc3339
-from gatepost.core.space import Message
+from gatepost.core.space import Said
 from gatepost.errors import Conflict, Invalid
 
 _MOST: Final = 200
@@ -59,10 +59,7 @@ def read_messages(
         raise Invalid("no space: name one, or enter one first")
     if offset < 0:
         raise Invalid(f"{offset} messages cannot be left out", hint="use 0 or more")
-    found = spaces.show(desk.work, wanted, as_=desk.me)
-    # Numbers have no gaps, so the newest can be counted off.
-    before = found.last_seq - offset + 1
-    said = spaces.read(desk.work, found.id, as_=desk.me, before_seq=before, limit=_most(limit))
+    found, said = spaces.told(desk.work, wanted, desk.me, offset=offset, limit=_most(limit))
     return {"messages": _written(said), "total": found.last_seq}
 
 
@@ -72,14 +69,14 @@ def _most(limit: int) -> int:
     return min(limit, _MOST)
 
 
-def _written(said: list[Message]) -> list[Json]:
+def _written(said: list[Said]) -> list[Json]:
     """The newest of them that there is room for."""
     if sum((len(one.content) + len(one.sender_display)) * _WIDEST + _AROUND for one in said) <= ROOM:
         return [_message(message) for message in said]
     return fitting(reversed(said), _message)[::-1]
 
 
-def _message(message: Message) -> Json:
+def _message(message: Said) -> Json:
     return {
         "id": message.id,
         "senderName": message.sender_display,

@@ -29,7 +29,10 @@ _TOGETHER: Final = 64
 #: what an event need not have
 _ABSENT: Final = dict.fromkeys(("sender", "subject", "dedupKey", "expiresAt", "ref", "route"))
 _UNWRITABLE: Final = (TypeError, ValueError, RecursionError, GatepostError)
-_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError)
+_UNREADABLE: Final = (
+    *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),
+    OverflowError,  # of a number that is infinite
+)
 
 
 def messages(signals: Sequence[Signal], *, most: int, events: bool = True) -> tuple[list[str], int]:

@@ -33,11 +33,9 @@ _AGAIN: Final = 2.0
 class Connection(Protocol):
     async def live(self) -> None:
         """Serve until the connection is lost; raise why."""
-        ...
 
     def abort(self) -> None:
         """Break the connection at once, whatever is under way on it, without waiting for the other side."""
-        ...
 
 
 Connect = Callable[[], AbstractAsyncContextManager[Connection]]

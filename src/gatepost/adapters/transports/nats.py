@@ -21,7 +21,7 @@ from nats.aio.msg import Msg
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import why
 from gatepost.adapters.transports.natslink import BROADCAST, STREAM, Link, targeted
-from gatepost.adapters.transports.remote import RemoteTransport
+from gatepost.adapters.transports.remote import Line, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
@@ -44,9 +44,9 @@ class NatsTransport(RemoteTransport):
 
     @asynccontextmanager
     async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
-        line = _Line(Link())
+        line = _Line()
         try:
-            await line.open(self._servers, self._patience)
+            await line.open(self._servers, self._patience, no_echo=True)
             if heard is not None:
                 await line.listen(heard)
             yield line
@@ -54,38 +54,27 @@ class NatsTransport(RemoteTransport):
             await line.close()
 
 
-class _Line:
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._client = link.client
-        self.impaired: str | None = None
-
-    async def open(self, servers: list[str], patience: float) -> None:
-        await self._link.open(servers, patience, no_echo=True)
-
-    async def close(self) -> None:
-        await self._link.close()
-
+class _Line(Link, Line):
     async def listen(self, heard: Heard) -> None:
         async def read(message: Msg) -> None:
             for signal in codec.read(message.data):
                 heard(signal)
 
         for subject in (_RINGS, _FRAMES):
-            await self._client.subscribe(subject, cb=read)
-        await self._client.flush()
-        await self._ensure_stream()
+            await self.client.subscribe(subject, cb=read)
+        await self.client.flush()
+        await self._try_stream()
 
-    async def _ensure_stream(self) -> None:
+    async def _try_stream(self) -> None:
         try:
-            await self._link.ensure_stream()
+            await self.ensure_stream()
         except (nats.errors.Error, TimeoutError) as error:
             self.impaired = f"the stream {STREAM} cannot be made, so couriers hear nothing: {why(error)}"
         else:
             self.impaired = None
 
     async def send(self, signals: Sequence[Signal]) -> int:
-        room = min(_ROOM, self._client.max_payload)
+        room = min(_ROOM, self.client.max_payload)
         rings = [signal for signal in signals if isinstance(signal, Ring)]
         frames = [signal for signal in signals if isinstance(signal, Frame)]
         lost = 0
@@ -93,31 +82,25 @@ class _Line:
             messages, unsent = codec.messages(some, most=room, events=False)
             lost += unsent
             for message in messages:
-                await self._client.publish(subject, message.encode())
+                await self.client.publish(subject, message.encode())
         await self._publish(rings)
         return lost
 
     async def _publish(self, rings: Sequence[Ring]) -> None:
         """Hand events to the stream, for each recipient."""
         events = {id(ring.event): ring.event for ring in rings if ring.event is not None}
-        written = {number: _written(event, self._client.max_payload - _HEADERS) for number, event in events.items()}
+        written = {number: _written(event, self.client.max_payload - _HEADERS) for number, event in events.items()}
         for ring in rings:
             message = written.get(id(ring.event))
             if ring.event is not None and message is not None:
                 subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
                 headers = {"Nats-Msg-Id": quote(f"{ring.recipient}/{ring.event.key or ring.event.id}", safe=_PLAIN)}
-                await self._client.publish(subject, message.encode(), headers=headers)
+                await self.client.publish(subject, message.encode(), headers=headers)
 
     async def check(self) -> None:
-        await self._client.flush()
+        await self.client.flush()
         if self.impaired is not None:
-            await self._ensure_stream()
-
-    async def lost(self) -> None:
-        await self._link.lost()
-
-    def abort(self) -> None:
-        """Whatever waits on a connection of this driver ends at once when it is cancelled."""
+            await self._try_stream()
 
 
 #: all that may stand in a header as it is

@@ -20,7 +20,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.remote import RemoteTransport
+from gatepost.adapters.transports.remote import Line, RemoteTransport
 from gatepost.ports.transport import Heard, Signal
 
 CHANNEL: Final = "gatepost"
@@ -59,9 +59,7 @@ class PostgresTransport(RemoteTransport):
         return connection
 
 
-class _Line:
-    impaired: None = None
-
+class _Line(Line):
     def __init__(self, mouth: Connection, ears: Connection | None, heard: Heard | None) -> None:
         self._mouth = mouth
         self._ears = ears

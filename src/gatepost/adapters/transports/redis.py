@@ -26,7 +26,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.remote import RemoteTransport
+from gatepost.adapters.transports.remote import Line, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame
 from gatepost.core.ring import WAKEUP, Ring
@@ -50,22 +50,14 @@ class RedisTransport(RemoteTransport):
     @asynccontextmanager
     async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
         async with AsyncExitStack() as stack:
-            mouth = await self._open(stack)
-            line = _Line(mouth, await self._open(stack) if heard else None, heard, self._self)
+            mouth = await connected(self._url, stack, patience=self._patience)
+            ears = await connected(self._url, stack, patience=self._patience) if heard else None
+            line = _Line(mouth, ears, heard, self._self)
             await line.listen()
             yield line
 
-    async def _open(self, stack: AsyncExitStack) -> Connection:
-        pool = open_client(self._url, patience=self._patience).connection_pool
-        connection: Connection = pool.make_connection()  # type: ignore[no-untyped-call]
-        stack.push_async_callback(connection.disconnect, nowait=True)
-        await connection.connect()  # type: ignore[no-untyped-call]
-        return connection
 
-
-class _Line:
-    impaired: None = None
-
+class _Line(Line):
     def __init__(self, mouth: Connection, ears: Connection | None, heard: Heard | None, name: str) -> None:
         self._mouth = mouth
         self._ears = ears
@@ -105,9 +97,6 @@ class _Line:
         assert self._ears is not None
         while True:
             self._read(await self._ears.read_response(timeout=inf))
-
-    def abort(self) -> None:
-        """Whatever waits on a connection of this driver ends at once when it is cancelled."""
 
     def _written(self, signals: Sequence[Signal]) -> tuple[list[tuple[str, str]], int]:
         """The messages, each with its channel. Rings of one event say the same, so that is written only once."""
@@ -160,6 +149,14 @@ class _Line:
         if by == self._self:
             return None
         return Ring(name, str(cause), codec.event(said) if "eventId" in said else None, bool(wakes))
+
+
+async def connected(url: str, stack: AsyncExitStack, *, patience: float) -> Connection:
+    """A bare connection, which is broken off when the stack is left."""
+    connection: Connection = open_client(url, patience=patience).connection_pool.make_connection()  # type: ignore[no-untyped-call]
+    stack.push_async_callback(connection.disconnect, nowait=True)
+    await connection.connect()  # type: ignore[no-untyped-call]
+    return connection
 
 
 def open_client(url: str, *, patience: float, timeout: float | None = None) -> Redis:

@@ -18,7 +18,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from gatepost.adapters.transports.lifeline import Changed, Lifeline, end
 from gatepost.adapters.transports.outbox import Outbox
@@ -35,29 +35,26 @@ _GRACE: Final = 0.1
 T = TypeVar("T")
 
 
-class Line(Protocol):
+class Line(ABC):
     """One connection to the server, or two if it needs one to speak and one to listen."""
 
-    @property
-    def impaired(self) -> str | None:
-        """What does not work although there is a connection."""
-        ...
+    #: what does not work although there is a connection
+    impaired: str | None = None
 
+    @abstractmethod
     async def send(self, signals: Sequence[Signal]) -> int:
         """Pass signals on; return how many could not be, however often they were tried."""
-        ...
 
+    @abstractmethod
     async def check(self) -> None:
         """Return when the server has shown that it is alive and that we would hear of it."""
-        ...
 
+    @abstractmethod
     async def lost(self) -> None:
         """Return, or raise why, when the driver says that the connection is lost."""
-        ...
 
-    def abort(self) -> None:
-        """Break the connection at once."""
-        ...
+    def abort(self) -> None:  # noqa: B027 (there is nothing to do with most drivers)
+        """Break the connection at once. With most drivers, whatever waits on one ends at once when it is cancelled."""
 
 
 class RemoteTransport(ABC):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from redis.asyncio import Connection
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.redis import open_client
+from gatepost.adapters.transports.redis import connected
 from gatepost.core.ring import JANITOR
 from gatepost.ports.parcels import Look, Take, fleeting
 
@@ -34,10 +34,7 @@ class RedisParcels:
     async def follow(self, take: Take, look: Look) -> None:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._patience):
-                pool = open_client(self._url, patience=self._patience).connection_pool
-                connection: Connection = pool.make_connection()  # type: ignore[no-untyped-call]
-                stack.push_async_callback(connection.disconnect, nowait=True)
-                await connection.connect()  # type: ignore[no-untyped-call]
+                connection = await connected(self._url, stack, patience=self._patience)
                 await connection.send_command("SUBSCRIBE", self._own, _EVERYBODY)
                 for _ in (self._own, _EVERYBODY):
                     await connection.read_response(timeout=inf)

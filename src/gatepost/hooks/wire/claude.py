@@ -51,22 +51,13 @@ def can_show(occasion: Occasion) -> bool:
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
     if occasion.spare:
         return Answer()
-    block, context = verdict.block, verdict.context
+    event = occasion.event
     answer: dict[str, Any] = {}
-    if block and occasion.event in _BLOCKABLE:
-        answer |= {"decision": "block", "reason": block}
-        block = None
-    elif block and occasion.event == "PreToolUse":
-        answer["hookSpecificOutput"] = {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": block,
-        }
-        block = None
-    elif context and can_show(occasion) and (verdict.continues or occasion.event != "Stop"):
-        answer["hookSpecificOutput"] = {"hookEventName": occasion.event, "additionalContext": context}
-        context = None
-    aside = words.aside(verdict, block, context)
-    if occasion.event == "SessionEnd":  # nobody is there to read more than that
+    if verdict.block:
+        answer = words.blocked(event, verdict.block, _BLOCKABLE)
+    elif verdict.context and can_show(occasion) and (verdict.continues or event != "Stop"):
+        answer = words.shown(event, verdict.context)
+    aside = words.aside(verdict, said=bool(answer))
+    if event == "SessionEnd":  # nobody is there to read more than that
         return words.spoken(aside)
     return words.reply(answer | {"systemMessage": aside})

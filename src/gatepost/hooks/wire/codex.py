@@ -25,25 +25,15 @@ def can_show(occasion: Occasion) -> bool:
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    event, block, context = occasion.event, verdict.block, verdict.context
+    event = occasion.event
     answer: dict[str, Any] = {}
-    if block and event in _BLOCKABLE:
-        answer |= {"decision": "block", "reason": block}
-        block = None
-    elif block and event == "PreToolUse":
-        answer["hookSpecificOutput"] = {
-            "hookEventName": event,
-            "permissionDecision": "deny",
-            "permissionDecisionReason": block,
-        }
-        block = None
-    elif context and event == "Stop" and verdict.continues and can_show(occasion):
-        answer |= {"decision": "block", "reason": context}
-        context = None
-    elif context and event != "Stop" and can_show(occasion):
-        answer["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": context}
-        context = None
-    aside = words.aside(verdict, block, context)
+    if verdict.block:
+        answer = words.blocked(event, verdict.block, _BLOCKABLE)
+    elif verdict.context and event == "Stop" and verdict.continues and can_show(occasion):
+        answer = {"decision": "block", "reason": verdict.context}
+    elif verdict.context and event != "Stop" and can_show(occasion):
+        answer = words.shown(event, verdict.context)
+    aside = words.aside(verdict, said=bool(answer))
     if event not in _ANSWERED:
         return words.spoken(aside)
     return words.reply(answer | {"systemMessage": aside})

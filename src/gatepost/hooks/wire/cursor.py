@@ -58,21 +58,16 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
     event, block, context = occasion.event, verdict.block, verdict.context
     answer: dict[str, Any] = {}
     if block and event in _STOPS and _ended_well(occasion):
-        answer["followup_message"] = block
-        block = None
+        answer = {"followup_message": block}
     elif block and event == "UserPromptSubmit":
-        answer |= {"continue": False, "user_message": block}
-        block = None
+        answer = {"continue": False, "user_message": block}
     elif block and event == "PreToolUse":
-        answer |= {"permission": "deny", "agent_message": block, "user_message": block}
-        block = None
+        answer = {"permission": "deny", "agent_message": block, "user_message": block}
     elif context and event == "Stop" and verdict.continues and can_show(occasion):
-        answer["followup_message"] = context
-        context = None
+        answer = {"followup_message": context}
     elif context and event in _SHOWN and can_show(occasion):
-        answer["additional_context"] = context
-        context = None
-    aside = words.aside(verdict, block, context)
+        answer = {"additional_context": context}
+    aside = words.aside(verdict, said=bool(answer))
     if event == "PreCompact":
         answer["user_message"], aside = aside, ""
     spoken, written = words.spoken(aside), words.reply(answer)

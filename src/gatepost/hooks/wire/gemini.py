@@ -34,18 +34,15 @@ def can_show(occasion: Occasion) -> bool:
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    event, block, context = occasion.event, verdict.block, verdict.context
+    event = occasion.event
     answer: dict[str, Any] = {}
-    if block and event in _BLOCKABLE:
-        answer |= {"decision": "deny", "reason": block}
-        block = None
-    elif context and event == "Stop" and verdict.continues and can_show(occasion):
-        answer |= {"decision": "deny", "reason": context}
-        context = None
-    elif context and event != "Stop" and can_show(occasion):
-        answer["hookSpecificOutput"] = {"hookEventName": _THEIRS[event], "additionalContext": context}
-        context = None
-    aside = words.aside(verdict, block, context)
+    if verdict.block and event in _BLOCKABLE:
+        answer = {"decision": "deny", "reason": verdict.block}
+    elif verdict.context and event == "Stop" and verdict.continues and can_show(occasion):
+        answer = {"decision": "deny", "reason": verdict.context}
+    elif verdict.context and event != "Stop" and can_show(occasion):
+        answer = words.shown(_THEIRS[event], verdict.context)
+    aside = words.aside(verdict, said=bool(answer))
     if event not in _THEIRS:  # those of the model itself, which take nothing of this
         return words.spoken(aside)
     return words.reply(answer | {"systemMessage": aside})

@@ -1,7 +1,7 @@
 """What the dialects share: how a field of a payload is read, whatever it holds, and how an answer is written."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from gatepost.hooks.occasion import Answer, Verdict
@@ -51,9 +51,23 @@ def fitted(value: Any) -> Any:
     return value[: ROOM - len(note)] + note
 
 
-def aside(verdict: Verdict, *first: str | None) -> str:
-    """All that is for the person, a sentence a line."""
-    return "\n".join(each for each in (*first, *verdict.warnings) if each)
+def blocked(event: str, why: str, blockable: Collection[str]) -> dict[str, Any]:
+    """How Claude Code says, and Codex after it, that something may not be done; nothing where it cannot be said."""
+    if event in blockable:
+        return {"decision": "block", "reason": why}
+    deny = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": why}
+    return {"hookSpecificOutput": deny} if event == "PreToolUse" else {}
+
+
+def shown(event: str, text: str) -> dict[str, Any]:
+    """How most hosts are told what to show the model, on an event by its own name."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def aside(verdict: Verdict, *, said: bool) -> str:
+    """All that is for the person, a sentence a line: what had no place in what is `said` to the host, and warnings."""
+    unsaid = () if said else (verdict.block, verdict.context)
+    return "\n".join(each for each in (*unsaid, *verdict.warnings) if each)
 
 
 def spoken(sentences: str) -> Answer:

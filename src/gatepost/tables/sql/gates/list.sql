@@ -1,4 +1,4 @@
-SELECT h.*
+SELECT h.*, g.hops, g.hops_at
 FROM gatehouse h
 JOIN gates g ON g.number = h.number
 WHERE g.number > :after

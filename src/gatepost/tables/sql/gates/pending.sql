@@ -1,4 +1,4 @@
-SELECT h.*
+SELECT h.*, g.hops, g.hops_at
 FROM gates g
 JOIN gatehouse h ON h.number = g.number
 WHERE g.owner = :owner AND g.ended_at IS NULL

@@ -1,6 +1,6 @@
--- Gates whose owner has got what they wait for since they were made, each with the first event that is it; also by a
--- broadcast that the owner has still to take.
-SELECT g.id, e.id, e.hops
+-- Of these gates those whose owner has got what they wait for since they were made, each with the first event that is
+-- it; also by a broadcast that the owner has still to take.
+SELECT g.number, g.id, e.id, e.hops
 FROM gates g
 JOIN events e ON e.arrival = (
     SELECT min(came.arrival)
@@ -14,6 +14,5 @@ JOIN events e ON e.arrival = (
         AND (g.event_source IS NULL OR v.source = g.event_source)
         AND (g.kind <> 'mail' OR v.sender = g.awaited)
 )
-WHERE g.ended_at IS NULL AND g.event_type IS NOT NULL
+WHERE g.number IN (SELECT value FROM json_each(:gates)) AND g.ended_at IS NULL
 ORDER BY g.number
-LIMIT :most
