@@ -74,7 +74,7 @@ def page(
     sender = wanted.get("sender")
     return items.page(
         reader,
-        recipient=directory.find(reader, name).number if name is not None else None,
+        recipient=directory.number(reader, name),
         state=wanted.get("state"),
         type=wanted.get("type"),
         sender=directory.find(reader, sender).name if sender is not None else None,
@@ -82,7 +82,7 @@ def page(
         since=wanted.get("since"),
         until=wanted.get("until"),
         after=after,
-        beyond=directory.find(reader, beyond).number if beyond is not None else None,
+        beyond=directory.number(reader, beyond),
         most=limit,
     )
 

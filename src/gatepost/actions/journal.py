@@ -54,8 +54,7 @@ def page(
     limit: int = 100,
 ) -> list[Run]:
     """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
-    number = directory.find(reader, agent).number if agent is not None else None
-    return runs.page(reader, agent=number, status=status, before=before, most=limit)
+    return runs.page(reader, agent=directory.number(reader, agent), status=status, before=before, most=limit)
 
 
 def steps(reader: Reader, id: str) -> list[Step]:

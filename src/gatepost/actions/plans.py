@@ -73,8 +73,7 @@ def page(
     reader: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
-    whose = directory.find(reader, owner).number if owner is not None else None
-    return plans.page(reader, owner=whose, status=status, after=after, most=limit)
+    return plans.page(reader, owner=directory.number(reader, owner), status=status, after=after, most=limit)
 
 
 def show(reader: Reader, id: str, *, owner: str | None = None) -> Plan:

@@ -106,8 +106,7 @@ def take_trigger(work: Work, record: TriggerRecord) -> bool:
     triggers.checked_prompt(trigger.prompt)
     if record.secret is not None and len(record.secret) > _LONGEST_SECRET:
         raise Invalid(f"the secret has {len(record.secret)} characters, over the limit of {_LONGEST_SECRET}")
-    owner = directory.find(work, trigger.owner).number if trigger.owner is not None else None
-    return records.restore_trigger(work, record, owner)
+    return records.restore_trigger(work, record, directory.number(work, trigger.owner))
 
 
 def take_key(work: Work, record: KeyRecord) -> bool:
@@ -117,8 +116,7 @@ def take_key(work: Work, record: KeyRecord) -> bool:
     for text in (key.name, key.trigger or ""):
         keys.named(text)
     doors.check_scope(key.kind, key.entity, key.trigger)
-    entity = directory.find(work, key.entity).number if key.entity is not None else None
-    if not records.restore_key(work, record, entity):
+    if not records.restore_key(work, record, directory.number(work, key.entity)):
         return False
     work.after_commit(Ring(keys.TOPIC, "key"))
     return True

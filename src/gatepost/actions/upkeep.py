@@ -65,4 +65,4 @@ def lag(reader: Reader) -> Duration:
 
 def accounts(reader: Reader, name: str | None = None) -> list[Account]:
     """The accounts of one inbox, or of all: accepted on one side, what became of it on the other."""
-    return tallies.accounts(reader, directory.find(reader, name).number if name is not None else None)
+    return tallies.accounts(reader, directory.number(reader, name))
