@@ -28,7 +28,7 @@ from gatepost.actions import directory, inbox, intake, plans, sessions
 from gatepost.core import gate as rules
 from gatepost.core import ids
 from gatepost.core.entity import Entity
-from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import Duration, Instant, rfc3339
 from gatepost.core.ring import Ring
@@ -353,18 +353,8 @@ def _put_away(work: Work, gate: Gate, awaited: Entity, who: Entity | None) -> No
 
 
 def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
-    alert = Push(
-        to=to,
-        type=Type.ALERT,
-        source="gate",
-        content=words,
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}gate:{gate.id}:{what}",
-        ref=Ref("gate", gate.id),
-        hops=gates.hops(work, gate.number),
-        trust=Trust.OWNER,
-    )
-    intake.alert(work, [alert])
+    ref, hops = Ref("gate", gate.id), gates.hops(work, gate.number)
+    intake.alert(work, [intake.warning(to, words, f"gate:{gate.id}:{what}", source="gate", ref=ref, hops=hops)])
 
 
 def _read(work: Work, gate: Gate) -> Gate:

@@ -19,7 +19,7 @@ from gatepost.actions import directory
 from gatepost.core import address, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type
+from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
 from gatepost.core.instants import LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
@@ -88,6 +88,23 @@ def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
     draft.recipients = [recipient]
     _store(work, [draft])
     return _pushed(work, draft)
+
+
+def warning(
+    to: str, content: str, about: str, *, source: str = "gatepost", ref: Ref | None = None, hops: int = 0
+) -> Push:
+    """What the house warns somebody of, once for whatever it is `about`."""
+    return Push(
+        to=to,
+        type=Type.ALERT,
+        source=source,
+        content=content,
+        priority=Priority.HIGH,
+        key=f"{ALERTS}{about}",
+        ref=ref,
+        hops=hops,
+        trust=Trust.OWNER,
+    )
 
 
 def alert(work: Work, wishes: Sequence[Push]) -> None:
@@ -354,18 +371,8 @@ def _other(entity: Entity) -> str:
 
 
 def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
-    return Push(
-        to=to,
-        type=Type.ALERT,
-        source="gatepost",
-        content=(
-            f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody"
-            f" (event {event.id})"
-        ),
-        priority=Priority.HIGH,
-        key=f"{ALERTS}hops:{reached}",
-        trust=Trust.OWNER,
-    )
+    said = f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody (event {event.id})"
+    return warning(to, said, f"hops:{reached}")
 
 
 def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:

@@ -77,21 +77,13 @@ def worked(reader: Reader, agent: str, since: Instant) -> bool:
 def alert(work: Work, id: str, agent: str, what: str) -> None:
     """Tell the owner of a guest that its session needs looking at; at most once an hour."""
     from gatepost.actions import directory, intake
-    from gatepost.core.event import Priority, Push, Ref, Trust, Type
+    from gatepost.core.event import Ref
     from gatepost.core.session import filename
 
     owner = directory.find(work, agent).owner or directory.ADMINISTRATOR
-    wish = Push(
-        to=owner,
-        type=Type.ALERT,
-        source="hooks",
-        content=f"the agent {agent!r} was let go in its session {id!r:.120}: {what}",
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}hooks:{filename(id)}:{work.now // HOUR}",
-        ref=Ref("agent", agent),
-        trust=Trust.OWNER,
-    )
-    intake.alert(work, [wish])
+    words = f"the agent {agent!r} was let go in its session {id!r:.120}: {what}"
+    about = f"hooks:{filename(id)}:{work.now // HOUR}"
+    intake.alert(work, [intake.warning(owner, words, about, source="hooks", ref=Ref("agent", agent))])
 
 
 def _guest(work: Work, name: str) -> "Entity":
