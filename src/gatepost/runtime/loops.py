@@ -103,21 +103,26 @@ class Duty:
 
 @asynccontextmanager
 async def running(duties: Sequence[Duty]) -> AsyncIterator[None]:
-    """
-    While entered, the duties are done; leaving waits until each has finished its round. An error of whoever entered
-    comes out as it is; the task group would wrap it.
-    """
-    failed: Exception | None = None
-    async with asyncio.TaskGroup() as group:
+    """While entered, the duties are done; leaving waits until each has finished its round."""
+    async with tasks() as group:
         for duty in duties:
             group.create_task(duty.run(), name=f"duty-{duty.name}")
         try:
             yield
-        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the duties')
-            failed = error
         finally:
             for duty in duties:
                 duty.stop()
+
+
+@asynccontextmanager
+async def tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group out of which an error of whoever entered comes as it is; by itself it would wrap it."""
+    failed: Exception | None = None
+    async with asyncio.TaskGroup() as group:
+        try:
+            yield group
+        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the tasks')
+            failed = error
     if failed is not None:
         raise failed
 
