@@ -10,7 +10,7 @@ What most hooks need is light; the rest is imported late, because a guest waits 
 
 from typing import TYPE_CHECKING, Final
 
-from gatepost.core.guest import ENDED, IDLE, GuestSession
+from gatepost.core.guest import IDLE, GuestSession
 from gatepost.core.instants import DAY, HOUR, Instant
 from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
@@ -57,11 +57,6 @@ def told(work: Work, id: str, hops: int) -> None:
 def chain(reader: Reader, who: "Entity | None") -> int:
     """How long the chain is that goes on with what somebody does: of its sessions and its run, the longest there is."""
     return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
-
-
-def end(work: Work, id: str) -> None:
-    """Note that a session is over; it may come back."""
-    sessions.note(work, id, ENDED)
 
 
 def held(reader: Reader, agent: str) -> bool:
