@@ -2,8 +2,8 @@
 Storing what was exported elsewhere, a chunk in one transaction.
 
 Entities are merged by name, events by id, items by event and recipient (and what surrounds them as
-`actions/resettle.py`, `actions/reopen.py` and `actions/move_in.py` say). So an import that was cut off is simply run
-again, and importing twice is importing once:
+`actions/resettle.py` and `actions/reopen.py` say). So an import that was cut off is simply run again, and importing
+twice is importing once:
 
 - *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
   that is here keeps its place; an item that is here keeps its state. A dedup key that is here already makes an item a
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final, assert_never
 
-from gatepost.actions import directory, intake, move_in, reopen, resettle
+from gatepost.actions import directory, intake, reopen, resettle
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.transfer import Line
 from gatepost.core import address, line
@@ -138,7 +138,7 @@ def _take_one(work: Work, record: Record) -> Taken:
         case Plan():
             return Taken(plans=resettle.take_plan(work, record))
         case ResidentRecord():
-            return Taken(residents=move_in.take_resident(work, record))
+            return Taken(residents=resettle.take_resident(work, record))
         case TriggerRecord():
             return Taken(triggers=resettle.take_trigger(work, record))
         case KeyRecord():
