@@ -1,11 +1,10 @@
 """The tools for plans."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from gatepost.actions import plans as verbs
-from gatepost.actions.tools.desk import Desk, fitting
+from gatepost.actions.tools.desk import Desk, few, fitting
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.event import Json
@@ -64,7 +63,7 @@ def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or t
     scheduledAt, cron and onGate. For what comes again and again use cron: a plan that you set anew whenever it was due
     counts as one long chain of events, and does not wake you for ever.
     """
-    _few(plans)
+    few(plans, _AT_ONCE, "plans")
     wishes = [_wish(each) for each in plans]
     new = sum(wish.id is None for wish in wishes)
     pending = verbs.page(desk.work, desk.me.name, status=Status.PENDING, limit=_PENDING)
@@ -83,7 +82,7 @@ def get_plans(desk: Desk, status: Annotated[Status | None, "only plans that are 
 
 def delete_plans(desk: Desk, plan_ids: Annotated[list[str], "the ids of plans of yours"]) -> Json:
     """Delete plans of yours: they will not be due any more."""
-    _few(plan_ids)
+    few(plan_ids, _AT_ONCE, "plans")
     wanted = dict.fromkeys(plan_ids)
     for id in wanted:
         verbs.delete(desk.work, id, owner=desk.me.name)
@@ -109,8 +108,3 @@ def _wish(given: Intention) -> PlanWish:
 def _plan(plan: Plan) -> Json:
     document = wire.plan(plan)
     return {name: document[name] for name in _FIELDS}
-
-
-def _few(given: Sequence[object]) -> None:
-    if len(given) > _AT_ONCE:
-        raise Invalid(f"{len(given)} plans are too many at once", hint=f"use at most {_AT_ONCE}")
