@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json
@@ -47,6 +47,11 @@ class BuiltIn:
     function: Callable[..., Json]
     #: whether it changes anything that others, or the agent's later self, would see
     effect: bool
+
+
+def optional(meaning: str) -> Any:
+    """A field of what a model gives that it may leave out, and what the model is told of it."""
+    return field(default=None, metadata={"description": meaning})
 
 
 def few(given: Sequence[object], most: int, what: str) -> None:

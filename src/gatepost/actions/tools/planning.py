@@ -1,10 +1,10 @@
 """The tools for plans."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from gatepost.actions import plans as verbs
-from gatepost.actions.tools.desk import Desk, few, fitting
+from gatepost.actions.tools.desk import Desk, few, fitting, optional
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.event import Json
@@ -32,29 +32,15 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intention:
-    id: str | None = field(
-        default=None, metadata={"description": "the id of a plan of yours to change; without it a new plan is made"}
-    )
-    name: str | None = field(default=None, metadata={"description": "a short name; a new plan needs one"})
-    instruction: str | None = field(default=None, metadata={"description": "what you are to do when it is due"})
-    run_after: str | None = field(
-        default=None, metadata={"description": "how long from now: a number and a unit, such as '5 hours'"}
-    )
-    scheduled_at: str | None = field(
-        default=None, metadata={"description": "when: a time with its offset, such as 2026-02-20T10:00:00Z"}
-    )
-    cron: str | None = field(
-        default=None, metadata={"description": "again and again: five fields, such as '0 9 * * 1', or @daily"}
-    )
-    time_zone: str | None = field(
-        default=None, metadata={"description": "of cron, such as Europe/Berlin; UTC if you do not say"}
-    )
-    on_gate: str | None = field(
-        default=None, metadata={"description": "when a gate is resolved: its id, one that you have, made or wait for"}
-    )
-    catch_up: CatchUp | None = field(
-        default=None, metadata={"description": "of cron: what becomes of times that were missed"}
-    )
+    id: str | None = optional("the id of a plan of yours to change; without it a new plan is made")
+    name: str | None = optional("a short name; a new plan needs one")
+    instruction: str | None = optional("what you are to do when it is due")
+    run_after: str | None = optional("how long from now: a number and a unit, such as '5 hours'")
+    scheduled_at: str | None = optional("when: a time with its offset, such as 2026-02-20T10:00:00Z")
+    cron: str | None = optional("again and again: five fields, such as '0 9 * * 1', or @daily")
+    time_zone: str | None = optional("of cron, such as Europe/Berlin; UTC if you do not say")
+    on_gate: str | None = optional("when a gate is resolved: its id, one that you have, made or wait for")
+    catch_up: CatchUp | None = optional("of cron: what becomes of times that were missed")
 
 
 def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or to change, at most {_AT_ONCE}"]) -> Json:
