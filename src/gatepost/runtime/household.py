@@ -68,8 +68,8 @@ async def living(
         stack.enter_context(exchange.subscribed(partial(_heard, duties)))
         await stack.enter_async_context(supervisor.running())
         stack.enter_context(exchange.subscribed(supervisor.heard))
-        await stack.enter_async_context(running([duty for duty, _ in duties]))
-        yield Household(supervisor=supervisor, duties=tuple(duty for duty, _ in duties))
+        await stack.enter_async_context(running(duties))
+        yield Household(supervisor=supervisor, duties=duties)
 
 
 async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) -> Outcome:
@@ -77,11 +77,7 @@ async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) 
     return await (code.think(means, taken, function) if function else cycle.think(means, taken))
 
 
-#: a duty, and whether a signal begins its next round now
-_Called = tuple[Duty, Callable[[Signal], bool]]
-
-
-def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> Iterator[_Called]:
+def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> Iterator[Duty]:
     store = means.store
     handlers: dict[str, Handler] = {ERRAND: partial(cycle.fetch, means)}
     if habits.reach is not None and habits.reach.on_answer is not None:
@@ -93,22 +89,17 @@ def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> It
 
     watch = Keeper(store)
     tidy = partial(janitor.tidy, store, exchange)
-    yield Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder), _never
-    yield Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST), ticker.wakes
-    yield Duty("errands", partial(errands.run, store, handlers, holder), interval=habits.interval), errands.wakes
-    yield Duty("keeper", watch.look, interval=keeper.LONGEST), watch.wakes
+    yield Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder)
+    yield Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST, wakes=ticker.wakes)
+    running_errands = partial(errands.run, store, handlers, holder)
+    yield Duty("errands", running_errands, interval=habits.interval, wakes=errands.wakes)
+    yield Duty("keeper", watch.look, interval=keeper.LONGEST, wakes=watch.wakes)
     if habits.reach is not None:
         look = partial(evaluator.look, store, habits.reach)
-        yield Duty("evaluator", look, interval=habits.interval), evaluator.wakes
-    yield Duty("reminder", remind, interval=habits.interval), _never
+        yield Duty("evaluator", look, interval=habits.interval, wakes=evaluator.wakes)
+    yield Duty("reminder", remind, interval=habits.interval)
 
 
-def _never(signal: Signal) -> bool:
-    del signal
-    return False
-
-
-def _heard(duties: Sequence[_Called], signal: Signal) -> None:
-    for duty, wakes in duties:
-        if wakes(signal):
-            duty.wake()
+def _heard(duties: Sequence[Duty], signal: Signal) -> None:
+    for duty in duties:
+        duty.heard(signal)
