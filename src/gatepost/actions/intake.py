@@ -58,7 +58,7 @@ def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     drafts = _drafted(work, wishes)
     _store(work, drafts)
     _alert(work, drafts)
-    return [_outcome(work, draft) for draft in drafts]
+    return [_pushed(work, draft) if isinstance(draft, _Draft) else draft for draft in drafts]
 
 
 def push(work: Work, wish: Push) -> Pushed:
@@ -119,13 +119,13 @@ def alert(work: Work, wishes: Sequence[Push]) -> None:
     _alert(work, drafts)
 
 
-def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
+def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Outcome]:
     addresses = [_parsed(wish.to) for wish in wishes]
     good = [one for one in addresses if not isinstance(one, GatepostError)]
     known = directory.resolve(work, [*good, *_senders(wishes)])
     wishes = _chained(work, wishes, known)
     arrivals = events.take_arrivals(work, len(wishes))
-    drafts: list[_Draft | Pushed | GatepostError] = []
+    drafts: list[_Draft | Outcome] = []
     for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
         try:
             if isinstance(where, GatepostError):
@@ -316,7 +316,7 @@ def _broadcast(work: Work, draft: _Draft) -> Pushed:
     return Pushed(event.id, broadcast=number)
 
 
-def _store(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
+def _store(work: Work, outcomes: Sequence[_Draft | Outcome]) -> None:
     drafts = [draft for draft in outcomes if isinstance(draft, _Draft) and draft.recipients]
     if not drafts:
         return
@@ -353,7 +353,7 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
     )
 
 
-def _alert(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
+def _alert(work: Work, outcomes: Sequence[_Draft | Outcome]) -> None:
     """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
     wishes = [
         _too_long(draft.event, _other(recipient), recipient.name, repr(recipient.name))
@@ -373,10 +373,6 @@ def _other(entity: Entity) -> str:
 def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
     said = f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody (event {event.id})"
     return warning(to, said, f"hops:{reached}")
-
-
-def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:
-    return _pushed(work, draft) if isinstance(draft, _Draft) else draft
 
 
 def _pushed(work: Work, draft: _Draft) -> Pushed:
