@@ -15,7 +15,7 @@ from gatepost.actions import decisions
 from gatepost.actions.cycle import ERRAND, LENGTH, Taken
 from gatepost.core.instants import Duration
 from gatepost.ports.transport import Signal
-from gatepost.runtime import answering, code, cycle, errands, evaluator, janitor, keeper, ticker
+from gatepost.runtime import code, cycle, errands, evaluator, janitor, keeper, ticker
 from gatepost.runtime.code import Function
 from gatepost.runtime.cycle import Means, Outcome
 from gatepost.runtime.errands import Handler
@@ -81,7 +81,7 @@ def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> It
     store = means.store
     handlers: dict[str, Handler] = {ERRAND: partial(cycle.fetch, means)}
     if habits.reach is not None and habits.reach.on_answer is not None:
-        handlers[decisions.ERRAND] = partial(answering.answered, habits.reach.commands, habits.reach.on_answer)
+        handlers[decisions.ERRAND] = partial(errands.answered, habits.reach.commands, habits.reach.on_answer)
 
     async def remind() -> None:
         habits.remind()
