@@ -33,7 +33,7 @@ from gatepost.settings import Configuration, Settings, masked
 if TYPE_CHECKING:
     from gatepost.hooks.carrying import Carrier
     from gatepost.runtime.cycle import Means
-    from gatepost.runtime.household import Reach
+    from gatepost.runtime.evaluator import Reach
 
 #: the folder in the home where processes hear each other's rings
 RINGS: Final = "rings"
@@ -222,7 +222,7 @@ def missing_key(choice: ModelChoice) -> str | None:
 def reach(settings: Settings | None = None) -> "Reach":
     """What a household may do outside for gates and decisions."""
     from gatepost.adapters.command import ShellCommands
-    from gatepost.runtime.household import Reach
+    from gatepost.runtime.evaluator import Reach
 
     wished = settings if settings is not None else Settings()
     return Reach(

@@ -57,17 +57,19 @@ class Agent:
         self.tools: dict[str, Callable[..., Awaitable[object]]] = {}
 
     def __call__(self, function: F) -> F:
-        if not inspect.iscoroutinefunction(function):
-            raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
-        self.function = function
+        self.function = _checked(function)
         return function
 
     def tool(self, function: F) -> F:
         """Let the agent's model call this function; its signature and docstring are what the model is told."""
-        if not inspect.iscoroutinefunction(function):
-            raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
-        self.tools[function.__name__] = function
+        self.tools[function.__name__] = _checked(function)
         return function
+
+
+def _checked(function: F) -> F:
+    if not inspect.iscoroutinefunction(function):
+        raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
+    return function
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,20 @@ def read(path: str, like: str) -> bytes:
         return file.read()
 
 
+def write(path: str, text: str) -> None:
+    """Put a text in the place of a file, for this user alone: whoever reads it finds all of the old or of the new."""
+    folder, name = os.path.split(path)
+    aside = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+    try:
+        with open(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(aside, path)
+    except OSError:
+        if os.path.exists(aside):
+            os.unlink(aside)
+        raise
+
+
 def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

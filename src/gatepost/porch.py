@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from gatepost import home as houses
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.session import filename
 from gatepost.errors import GatepostError, Unavailable
@@ -172,10 +173,7 @@ class Porch:
     def _write(self, key: _Key, found: Known) -> None:
         path = self._digest(key)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        aside = path.with_suffix(f".{os.getpid()}.{os.urandom(4).hex()}")
-        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            json.dump({"key": key, **_document(found)}, file)
-        aside.replace(path)
+        houses.write(str(path), json.dumps({"key": key, **_document(found)}))
         for old in sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
             old.unlink()
 

@@ -6,16 +6,15 @@ from contextlib import closing
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.app import open_store
-from gatepost.core.instants import MINUTE, SECOND
-from gatepost.runtime.evaluator import Evaluator
+from gatepost.core.instants import MINUTE
+from gatepost.runtime import evaluator
+from gatepost.runtime.evaluator import Reach
 
 
 def main(url: str) -> None:
     with closing(open_store(url)) as store:
-        looking = Evaluator(
-            store=store, commands=ShellCommands(), allowed=True, interval=30 * SECOND, limit=5 * MINUTE
-        ).look()
-        asyncio.run(looking)
+        reach = Reach(commands=ShellCommands(), allowed=True, limit=5 * MINUTE)
+        asyncio.run(evaluator.look(store, reach))
 
 
 if __name__ == "__main__":

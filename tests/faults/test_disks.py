@@ -14,7 +14,6 @@ from gatepost.adapters.clock import SystemClock
 from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.app import sqlite_path
 from gatepost.core.event import Push
-from gatepost.core.instants import Instant
 from gatepost.errors import Unavailable
 from tests.faults import journal, rounds
 from tests.faults.audit import audit, settle
@@ -35,12 +34,11 @@ class Cramped(SqliteStore):
         store = self
 
         class Connection(SqliteConnection):
-            def begin(self) -> Instant | None:
-                now = super().begin()
+            def begin(self) -> None:
+                super().begin()
                 self._execute(f"PRAGMA max_page_count = {store.pages}")
-                return now
 
-        return Connection(self._path, busy=self._busy, writes=writes, now=None)
+        return Connection(self._path, busy=self._busy, writes=writes)
 
 
 @contextmanager

@@ -209,12 +209,13 @@ class InboxMachine(RuleBasedStateMachine):
     @rule(pick=picks, count=st.integers(1, 3), type=st.none() | types)
     def pull(self, pick: int, count: int, type: Type | None) -> None:
         held = self._some(pick)
+        id, owner, fence = held.claim.id, held.claim.owner, held.claim.fence
         member = self.model.members[held.claim.recipient]
         if not held.open or not member.live:
             with pytest.raises((Conflict, NotFound, Refused)):
-                self.store.call(inbox.pull, held.claim, count=count, type=type)
+                self.store.call(inbox.pull, id, owner=owner, fence=fence, count=count, type=type)
             return
-        batch = self.store.call(inbox.pull, held.claim, count=count, type=type)
+        batch = self.store.call(inbox.pull, id, owner=owner, fence=fence, count=count, type=type)
         self.model.take_broadcasts(member, self.now)
         waiting = [item.event for item in self.model.pending(member.name, self.now)]
         waiting = [event for event in waiting if type in (None, event.told.type)][:count]

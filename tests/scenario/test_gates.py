@@ -26,10 +26,10 @@ from gatepost.ports.command import Ran
 from gatepost.ports.model import Ask
 from gatepost.ports.store import Store, Work
 from gatepost.ports.transport import Signal
-from gatepost.runtime import keeper
-from gatepost.runtime.evaluator import Evaluator
+from gatepost.runtime import evaluator, keeper
+from gatepost.runtime.evaluator import Reach
 from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, Reach, living
+from gatepost.runtime.household import Habits, living
 from gatepost.runtime.keeper import Keeper
 from gatepost.testing import Kit
 from tests.faults.thinker import means
@@ -215,7 +215,7 @@ class TestEvaluating:
         wish = GateWish(name="build", kind=kind, awaits=awaits, owner="ana")
         gate = store.call(gates.add, wish, by="admin")
         commands = Scripted(ran)
-        wait = await self.looking(store, commands).look()
+        wait = await evaluator.look(store, Reach(commands=commands, allowed=True))
         found = store.look(gates.show, gate.id)
         if isinstance(outcome, tuple):
             assert found.resolution is not None
@@ -239,7 +239,7 @@ class TestEvaluating:
                     raise RuntimeError("a fault of ours")
                 return await super().run(command, stdin=stdin, limit=limit)
 
-        await self.looking(store, Broken(Ran(code=0, stdout="a\x00b"))).look()
+        await evaluator.look(store, Reach(commands=Broken(Ran(code=0, stdout="a\x00b")), allowed=True))
         found = [store.look(gates.show, gate.id) for gate in made]
         assert [gate.trouble for gate in found if gate.pending] == ["it could not be looked at: RuntimeError"]
         assert [gate.resolution.reason for gate in found if gate.resolution] == ["ab", "ab"]
@@ -248,11 +248,8 @@ class TestEvaluating:
         store = office(kit)
         gate = store.call(gates.add, GateWish(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
         commands = Scripted(Ran(code=0))
-        await replace(self.looking(store, commands), allowed=False).look()
+        await evaluator.look(store, Reach(commands=commands))
         assert (commands.ran.qsize(), store.look(gates.show, gate.id).pending) == (0, True)
-
-    def looking(self, store: Store, commands: Scripted) -> Evaluator:
-        return Evaluator(store=store, commands=commands, allowed=True, interval=30 * SECOND, limit=10 * SECOND)
 
 
 class TestKeeping:

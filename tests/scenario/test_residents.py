@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from gatepost.actions import agents, intake, journal, spaces
-from gatepost.core.agent import Config, LoopRules, MindRules
+from gatepost.core.agent import Config, Execution, LoopRules, MindRules, Tool
 from gatepost.core.event import Priority, Push, State
 from gatepost.core.frame import Frame
 from gatepost.core.mind import Prompt, Reply, Result, Usage, fitted, recalled, weigh
@@ -147,6 +147,20 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     assert not [frame for frame in room.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
     active = [frame.event for frame in room.frames if frame.topic == "space:room" and frame.event.startswith("agent.")]
     assert active == ["agent.active", "agent.inactive"]
+
+
+async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_sight(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        calls = (use("enter_space", spaceId="room"), use("shown", env="live"), use("hidden", env="secret"))
+        return done() if replies else Reply(calls=calls)
+
+    tools = [Tool(name=name, execution=Execution.EXTERNAL, visible=name == "shown") for name in ("shown", "hidden")]
+    room = Room(kit, mind, Config(tools=tuple(tools)))
+    room.push("hello")
+    await room.cycles()
+    waited = [frame for frame in room.frames if frame.event == "run.waiting_tool"]
+    assert [one.data["toolName"] for one in waited if one.topic == "space:room"] == ["shown"]
+    assert [one.data["toolName"] for one in waited if one.topic.startswith("run:")] == ["shown", "hidden"]
 
 
 async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:

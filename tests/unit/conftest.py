@@ -46,6 +46,9 @@ class House:
         assert claim is not None
         return claim
 
+    def pull(self, claim: Claim, **wanted: Any) -> Batch:
+        return self.store.call(inbox.pull, claim.id, owner=claim.owner, fence=claim.fence, **wanted)
+
     def ack(self, claim: Claim) -> int:
         return self.store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
 

@@ -1,7 +1,5 @@
 """How an inbox is read: claims, acks and releases, and what a person does with theirs."""
 
-from dataclasses import replace
-
 import pytest
 
 from gatepost.actions import directory, inbox, intake, upkeep
@@ -205,10 +203,10 @@ class TestPulling:
         for number in range(4):
             house.tell(str(number), type=Type.MAIL if number == 3 else Type.EVENT)
         claim = house.take(owner="run_1", kind="run", cap=1)
-        assert contents(house.store.call(inbox.pull, claim, type=Type.MAIL)) == ["3"]
-        pulled = house.store.call(inbox.pull, claim, count=5)
+        assert contents(house.pull(claim, type=Type.MAIL)) == ["3"]
+        pulled = house.pull(claim, count=5)
         assert (contents(pulled), pulled.claim, pulled.held) == (["1", "2"], claim, 0)
-        assert house.store.call(inbox.pull, claim).items == ()
+        assert house.pull(claim).items == ()
         assert house.ack(claim) == 4
         assert house.balanced()
 
@@ -216,14 +214,14 @@ class TestPulling:
         house.store.call(intake.push_all, [Push(to="ann", source="test") for _ in range(600)])
         house.tell("the mail", type=Type.MAIL)
         claim = house.take(owner="run_1", kind="run", cap=1)
-        assert contents(house.store.call(inbox.pull, claim, type=Type.MAIL)) == ["the mail"]
+        assert contents(house.pull(claim, type=Type.MAIL)) == ["the mail"]
 
     def test_a_broadcast_can_be_pulled(self, house: House) -> None:
         house.tell("first")
         claim = house.take(owner="run_1", kind="run")
         house.tell("to all", to="*", priority=Priority.HIGH)
         house.tell("to me")
-        assert contents(house.store.call(inbox.pull, claim, count=2)) == ["to all", "to me"]
+        assert contents(house.pull(claim, count=2)) == ["to all", "to me"]
         assert house.ack(claim) == 3
         assert house.balanced()
 
@@ -232,10 +230,10 @@ class TestPulling:
         house.tell("2")
         claim = house.take(cap=1)
         with pytest.raises(Conflict):
-            house.store.call(inbox.pull, replace(claim, owner="you"))
+            house.store.call(inbox.pull, claim.id, owner="you", fence=claim.fence)
         house.ack(claim)
         with pytest.raises(Conflict):
-            house.store.call(inbox.pull, claim)
+            house.pull(claim)
         assert house.waiting() == ["2"]
 
 

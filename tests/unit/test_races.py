@@ -301,7 +301,7 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
     race.tell("2")
     claim = race.take(cap=1)
     race.clock.advance(MINUTE)
-    with race.halfway(inbox.pull, claim, before="items/take") as pulling:
+    with race.halfway(inbox.pull, claim.id, owner="me", fence=claim.fence, before="items/take") as pulling:
         if ending == "lapse":
             ended = race.blocked(upkeep.lapse)
         else:
@@ -318,7 +318,7 @@ def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
     race.tell("2")
     claim = race.take(cap=1)
     with race.halfway(inbox.ack, claim.id, owner="me", fence=claim.fence):
-        pulling = race.blocked(inbox.pull, claim)
+        pulling = race.blocked(inbox.pull, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="acked already"):
         pulling.result(PATIENCE)
     assert race.waiting() == ["2"]

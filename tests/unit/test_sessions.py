@@ -28,7 +28,7 @@ class TestWhose:
         begun(house)
         started = house.clock.now()
         house.clock.advance("1 hour")
-        house.store.call(sessions.end, "s-1")
+        house.store.call(sessions.note, "s-1", ENDED)
         assert house.store.look(sessions.find, "s-1").doing == ENDED
         house.store.call(sessions.begin, "s-1", agent="bob", host="codex", doing=WORKING)
         found = house.store.look(sessions.find, "s-1")

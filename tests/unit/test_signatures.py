@@ -17,7 +17,7 @@ from gatepost.core import webhook
 from gatepost.core.instants import MINUTE, SECOND, Instant
 from gatepost.core.webhook import Refusal, Scheme, Verified
 from gatepost.errors import Invalid
-from gatepost.testing.clock import MORNING
+from gatepost.testing.kit import MORNING
 from tests.senders import SENDERS, WHSEC, Sender
 
 VECTORS = Path(__file__).parents[3] / "shared/samples/webhooks/signature-vectors.json"

@@ -10,7 +10,6 @@ from gatepost.core.carried import Known, Reading
 from gatepost.core.entity import Entity
 from gatepost.core.entry import Entry
 from gatepost.core.event import State
-from gatepost.core.instants import Duration
 from gatepost.core.text import storable
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader, Work
@@ -27,13 +26,12 @@ def gather(
     reconcile: bool = True,
     cap: int = rules.GUEST_CAP,
     budget: int = rules.GUEST_BUDGET,
-    hold: Duration | None = None,
 ) -> Reading:
     """
     Take the next batch of an inbox and a spool together: what of it is here is claimed. Without `reconcile` only those
     items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered.
     """
-    terms = Terms(owner=owner, cap=cap, budget=budget, hold=hold)
+    terms = Terms(owner=owner, cap=cap, budget=budget)
     reader, fence = inbox.enter(work, name, terms)
     keys = [entry.dedup_key for entry in lines if entry.dedup_key]
     known = _known(work, reader.number, [*keys, *shown], [*(entry.id for entry in lines), *shown])

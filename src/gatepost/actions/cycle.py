@@ -31,9 +31,9 @@ from gatepost.actions.tools import BUILT_IN, Desk, use
 from gatepost.core import batch, rest
 from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
-from gatepost.core.claim import Batch, Claim
+from gatepost.core.claim import Batch
 from gatepost.core.entity import Entity
-from gatepost.core.event import Item, Priority, Push, State, Trust, Type
+from gatepost.core.event import Item, Priority, State
 from gatepost.core.instants import DAY, SECOND, Duration
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
@@ -240,11 +240,12 @@ def urgent(work: Work, held: Held, number: int) -> Prompt | None:
     if not critical:
         return None
     room = max(batch.LEAST_BUDGET, held.resident.config.loop.max_tokens)
-    pulled = inbox.pull(work, claim_of(held.run), count=len(critical), budget=room)
+    run = held.run
+    pulled = inbox.pull(work, run.claim, owner=run.id, fence=run.claim_fence, count=len(critical), budget=room)
     if not pulled.items:
         return None
     shown = _shown(pulled)
-    _write(work, held.run, number, shown, events=len(pulled.items), hops=_hops(work, pulled.items))
+    _write(work, run, number, shown, events=len(pulled.items), hops=_hops(work, pulled.items))
     return shown
 
 
@@ -329,18 +330,6 @@ def let_go(work: Work, held: Held) -> None:
     work.after_commit(Ring(held.run.agent, "handover"))
 
 
-def claim_of(run: Run) -> Claim:
-    return Claim(
-        id=run.claim,
-        recipient=run.agent,
-        kind="run",
-        owner=run.id,
-        fence=run.claim_fence,
-        taken_at=run.started_at,
-        deadline=None,
-    )
-
-
 def _write_reply(work: Work, held: Held, number: int, reply: Reply) -> None:
     _write(
         work,
@@ -415,16 +404,7 @@ def _alert(work: Work, held: Held, text: str, *, about: str) -> None:
     owner = directory.find(work, held.run.agent).owner
     if owner is None or not directory.find(work, owner).live:
         return
-    alert = Push(
-        to=owner,
-        type=Type.ALERT,
-        source="gatepost",
-        content=text,
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}{held.run.agent}:{about}",
-        trust=Trust.OWNER,
-    )
-    intake.push(work, alert)
+    intake.push(work, intake.warning(owner, text, f"{held.run.agent}:{about}"))
 
 
 def _shown(taken: Batch) -> Prompt:

@@ -24,14 +24,14 @@ from gatepost.core import gate as gate_rules
 from gatepost.core.address import Everyone, Named
 from gatepost.core.decision import MOST_ROUNDS, Answer, Decision, DecisionStatus, Outcome, Question, Reply
 from gatepost.core.entity import Entity
-from gatepost.core.event import Json, Priority, Push, Type
-from gatepost.core.gate import AtDeadline, Fail, Gate, GateKind
+from gatepost.core.event import Item, Json, Priority, Push, State, Type
+from gatepost.core.gate import GateKind, GateWish
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.ring import Ring
 from gatepost.core.text import shows
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import decisions, entities
+from gatepost.tables import decisions, entities, items
 from gatepost.tables import gates as stored_gates
 
 #: the kind of errand that runs the command of `decision.on_answer`
@@ -40,6 +40,8 @@ ERRAND: Final = "on_answer"
 _QUOTED: Final = 200
 #: who can be asked at once
 _MOST_ASKED: Final = 100
+#: the states of what was not read, and is not to be
+_PUT_AWAY: Final = (State.EXPIRED, State.DEAD, State.DISCARDED)
 _ANSWERS: Final = (Outcome.ANSWERED, Outcome.DEFAULTED, Outcome.REJECTED, Outcome.AGAIN)
 
 
@@ -52,46 +54,34 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
     asked = _asked(work, question.of or (directory.responsible(work, asker),), asker)
     gates.stay(work, [asker, *asked])
     id = work.id("dec")
-    gate = Gate(
-        id=work.id("gate"),
+    wish = GateWish(
         name="decision",
         kind=GateKind.DECISION,
-        owner=asker.name,
-        made_by=asker.name,
         awaits=id,
         instruction=_instruction(id, question.question),
-        waiters=(),
-        deadline=gate_rules.until(work.now, question.deadline, question.within),
-        at_deadline=AtDeadline.OPEN,
-        fail=Fail.OPEN,
-        trouble=None,
-        escalated_at=None,
-        created_at=work.now,
-        resolution=None,
+        deadline=question.deadline,
+        within=question.within,
     )
-    gate = gates.opened(work, gate, asker, asker, hops=hops)
-    decision = _as_asked(
-        Decision(
-            id=id,
-            gate=gate.id,
-            asker=asker.name,
-            asked=tuple(one.name for one in asked),
-            question="",
-            options=(),
-            free_text=False,
-            urgency=question.urgency,
-            default=None,
-            deadline=gate.deadline,
-            context=None,
-            context_hash="",
-            ref=None,
-            session=question.session,
-            iteration=1,
-            guidance=None,
-            created_at=work.now,
-            answers=(),
-        ),
-        question,
+    gate = gates.opened(work, wish, asker, asker, hops=hops)
+    decision = Decision(
+        id=id,
+        gate=gate.id,
+        asker=asker.name,
+        asked=tuple(one.name for one in asked),
+        question=question.question,
+        options=question.options,
+        free_text=question.free_text,
+        urgency=question.urgency,
+        default=question.default,
+        deadline=gate.deadline,
+        context=question.context,
+        context_hash=_hash(question),
+        ref=question.ref,
+        session=question.session,
+        iteration=1,
+        guidance=None,
+        created_at=work.now,
+        answers=(),
     )
     decision = replace(decision, number=decisions.insert(work, decision, gate=gate.number, asker=asker.number))
     for one in asked:
@@ -104,7 +94,7 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
     """Ask anew, in another round; those who were asked are told again. Without a new deadline the old one stays."""
     decision, who = _taken(work, id, by)
     question = rules.checked(question, until=decision.deadline)
-    if not _is(who, decision.asker):
+    if not gates.may(who, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, work.now)
     if decision.iteration >= MOST_ROUNDS:
@@ -112,9 +102,19 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
     asked = _live(work, decision)
     _put_away(work, decision, asked, who)
     deadline = gate_rules.until(work.now, question.deadline, question.within) or decision.deadline
-    guidance = decision.last.text if decision.last is not None else decision.guidance
-    revised = _as_asked(
-        replace(decision, iteration=decision.iteration + 1, guidance=guidance, deadline=deadline), question
+    revised = replace(
+        decision,
+        question=question.question,
+        options=question.options,
+        free_text=question.free_text,
+        urgency=question.urgency,
+        default=question.default,
+        deadline=deadline,
+        context=question.context,
+        context_hash=_hash(question),
+        ref=question.ref,
+        iteration=decision.iteration + 1,
+        guidance=decision.last.text if decision.last is not None else decision.guidance,
     )
     decisions.revise(work, revised)
     gate = stored_gates.read(work, decision.gate)
@@ -130,7 +130,7 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
 def answer(work: Work, id: str, reply: Reply, *, by: str | None, hops: int = 0) -> Decision:
     """Answer a decision; whoever comes after the first is told who answered what."""
     decision, who = _taken(work, id, by)
-    if who is not None and who.name not in (directory.ADMINISTRATOR, *decision.asked):
+    if not gates.may(who, *decision.asked):
         raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.asked))} can answer")
     _check_open(decision, work.now)
     if decision.status is DecisionStatus.REVISING:
@@ -143,7 +143,7 @@ def answer(work: Work, id: str, reply: Reply, *, by: str | None, hops: int = 0) 
 def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
     """Say that an answer is not needed any more."""
     decision, who = _taken(work, id, by)
-    if not _is(who, decision.asker):
+    if not gates.may(who, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
     if not decision.open:
         raise _late(decision)
@@ -176,9 +176,9 @@ def page(
     """
     return decisions.page(
         reader,
-        asker=_number(reader, asker),
-        asked=_number(reader, asked),
-        concerned=_number(reader, concerning),
+        asker=directory.number(reader, asker),
+        asked=directory.number(reader, asked),
+        concerned=directory.number(reader, concerning),
         session=session,
         pending=pending,
         since=since,
@@ -229,18 +229,29 @@ def end(
     return _read(work, decision.id)
 
 
-def _as_asked(decision: Decision, question: Question) -> Decision:
-    return replace(
-        decision,
-        question=question.question,
-        options=question.options,
-        free_text=question.free_text,
-        urgency=question.urgency,
-        default=question.default,
-        context=question.context,
-        ref=question.ref,
-        context_hash=rules.digest(question.question, question.options, question.ref, question.context),
-    )
+def keep_asked(work: Work, going: Sequence[Item]) -> None:
+    """Refuse to discard a question without which whoever asked it would wait for ever, and not hear of it."""
+    question = going[0].event
+    id = rules.of_key(question.key or "")
+    decision = decisions.read(work, id) if id is not None else None
+    if decision is None or decision.deadline is not None:
+        return
+    stored_gates.lock(work, decision.gate)  # so that two who discard it at once do not each leave it to the other
+    decision = _read(work, decision.id)
+    if decision.last is not None or question.key != rules.key(decision, decision.iteration):
+        return
+    asked = {one.name for one in _live(work, decision)}
+    gone = {item.recipient for item in going if item.state in (State.PENDING, State.DEAD)} & asked
+    had = {item.recipient for _, item in items.of_event(work, question.id) if item.state not in _PUT_AWAY}
+    if gone and not (had & asked) - gone:
+        raise Conflict(
+            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
+            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
+        )
+
+
+def _hash(question: Question) -> str:
+    return rules.digest(question.question, question.options, question.ref, question.context)
 
 
 def _asked(work: Work, addresses: Sequence[str], asker: Entity) -> list[Entity]:
@@ -346,7 +357,7 @@ def _taken(work: Work, id: str, by: str | None) -> tuple[Decision, Entity | None
     """Take a decision until the commit, for somebody whom it concerns."""
     who = directory.find_live(work, by) if by is not None else None
     found = decisions.read(work, ids.check("dec", id))
-    if found is None or not (_is(who) or (who is not None and found.concerns(who.name))):
+    if found is None or not (gates.may(who) or (who is not None and found.concerns(who.name))):
         raise _unknown(id)
     stored_gates.lock(work, found.gate)
     return _read(work, id), who
@@ -377,20 +388,12 @@ def _late(decision: Decision) -> Late:
     return Late(f"the decision {decision.id!r} {words}", winner=rules.winner(decision))
 
 
-def _is(who: Entity | None, *names: str) -> bool:
-    return who is None or who.name in (directory.ADMINISTRATOR, *names)
-
-
 def _live(work: Work, decision: Decision) -> list[Entity]:
     return [one for one in _known(work, decision.asked) if one.live]
 
 
 def _known(work: Work, names: Sequence[str]) -> list[Entity]:
     return sorted(entities.by_names(work, names).values(), key=lambda one: one.number)
-
-
-def _number(reader: Reader, name: str | None) -> int | None:
-    return directory.find(reader, name).number if name is not None else None
 
 
 def _read(work: Work, id: str) -> Decision:

@@ -87,6 +87,11 @@ def find_live(reader: Reader, name: str | Entity) -> Entity:
     return found
 
 
+def number(reader: Reader, name: str | Entity | None) -> int | None:
+    """The number of whoever is called that; None for nobody in particular."""
+    return find(reader, name).number if name is not None else None
+
+
 def show(reader: Reader, name: str) -> Entity:
     """An entity with its aliases."""
     found = find(reader, name)

@@ -12,7 +12,7 @@ from typing import Final
 
 from gatepost.actions import directory, intake
 from gatepost.core.errand import TRIES, Errand, pause
-from gatepost.core.event import Json, Priority, Push, Trust, Type
+from gatepost.core.event import Json
 from gatepost.core.instants import MINUTE, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError
@@ -23,10 +23,10 @@ _HOLD: Final = 2 * MINUTE
 _LONGEST_ERROR: Final = 500
 
 
-def add(work: Work, kind: str, payload: Json, *, due_at: Instant | None = None) -> str:
+def add(work: Work, kind: str, payload: Json) -> str:
     """Write down that something is to be done."""
     id = work.id("err")
-    errands.insert(work, id, kind, payload, work.now if due_at is None else due_at)
+    errands.insert(work, id, kind, payload, work.now)
     work.after_commit(Ring(f"errand:{kind}", "errand"))
     return id
 
@@ -64,14 +64,6 @@ def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
 
 
 def _tell(work: Work, errand: Errand, error: str) -> None:
-    alert = Push(
-        to=directory.ADMINISTRATOR,
-        type=Type.ALERT,
-        source="gatepost",
-        content=f"gave up on {errand.kind} after {errand.attempts + 1} tries: {error[:_LONGEST_ERROR]}",
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}errand:{errand.id}",
-        trust=Trust.OWNER,
-    )
-    [outcome] = intake.push_all(work, [alert])
+    words = f"gave up on {errand.kind} after {errand.attempts + 1} tries: {error[:_LONGEST_ERROR]}"
+    [outcome] = intake.push_all(work, [intake.warning(directory.ADMINISTRATOR, words, f"errand:{errand.id}")])
     assert not isinstance(outcome, GatepostError) or outcome.status == 404

@@ -20,7 +20,7 @@ that of what it waited for if that is longer (I13): else two agents could wake e
 Whoever ends one brings their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,7 +28,7 @@ from gatepost.actions import directory, inbox, intake, plans, sessions
 from gatepost.core import gate as rules
 from gatepost.core import ids
 from gatepost.core.entity import Entity
-from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import Duration, Instant, rfc3339
 from gatepost.core.ring import Ring
@@ -48,33 +48,16 @@ def add(work: Work, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
     owner = directory.find(work, wish.owner) if wish.owner is not None else maker
     if owner is None:
         raise Invalid("a gate needs an owner", hint="name whom it keeps from stopping")
-    if not _may(maker, owner.name, owner.owner):
+    if not may(maker, owner.name, owner.owner):
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if wish.kind is GateKind.COMMAND:
         _check_commands(work, maker)
     awaited = _awaited(work, wish, owner)
     waiters = [directory.find_live(work, name) for name in dict.fromkeys(wish.waiters)]
     stay(work, [owner, *([awaited] if awaited else ())])
-    gate = Gate(
-        id=work.id("gate"),
-        name=wish.name,
-        kind=wish.kind,
-        owner=owner.name,
-        made_by=maker.name if maker else None,
-        awaits=awaited.name if awaited else wish.awaits,
-        instruction=wish.instruction,
-        waiters=(),
-        deadline=rules.until(work.now, wish.deadline, wish.within),
-        at_deadline=wish.at_deadline,
-        fail=wish.fail,
-        trouble=None,
-        escalated_at=None,
-        created_at=work.now,
-        resolution=None,
-    )
-    gate = opened(work, gate, owner, maker, awaited, hops=hops)
+    gate = opened(work, wish, owner, maker, awaited, hops=hops)
     for waiter in waiters:
-        _wait(work, gate, waiter)
+        gates.wait(work, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited is not None:
         notice = _event(gate, "opened", gate.instruction or gate.name, maker, hops)
         intake.fan_out(work, replace(notice, key=_notice(gate)), maker, [awaited])
@@ -103,9 +86,9 @@ def page(
     """Gates in the order they were made; `after` is the number of the last one seen."""
     return gates.page(
         reader,
-        owner=_number(reader, owner),
-        waiter=_number(reader, waiter),
-        concerned=_number(reader, concerning),
+        owner=directory.number(reader, owner),
+        waiter=directory.number(reader, waiter),
+        concerned=directory.number(reader, concerning),
         kind=kind,
         pending=pending,
         after=after,
@@ -142,7 +125,7 @@ def resolve(work: Work, id: str, *, by: str | None, reason: str = "", hops: int 
         )
     owner = directory.find(work, gate.owner)
     allowed = (gate.awaits,) if gate.kind is GateKind.HUMAN else (gate.made_by, owner.owner)
-    if not _may(who, *allowed):
+    if not may(who, *allowed):
         names = " or ".join(repr(name) for name in dict.fromkeys(allowed) if name)
         raise Refused(f"{by!r} cannot resolve the gate {id!r}", hint=f"{names} can" if names else None)
     return end(work, gate, Ending.RESOLVED, reason, who, hops=hops)
@@ -155,7 +138,7 @@ def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int
         raise Conflict(
             f"the gate {id!r} is that of a decision", hint=f"withdraw that: gatepost decision withdraw {gate.awaits}"
         )
-    if not _may(who, gate.made_by, directory.find(work, gate.owner).owner):
+    if not may(who, gate.made_by, directory.find(work, gate.owner).owner):
         raise Refused(f"{by!r} cannot withdraw the gate {id!r}", hint="who made it can")
     return end(work, gate, Ending.WITHDRAWN, reason, who, hops=hops)
 
@@ -167,7 +150,7 @@ def add_waiter(work: Work, id: str, name: str, *, by: str | None) -> Gate:
         raise over(gate)
     if len(gate.waiters) >= _MOST_WAITERS:
         raise Conflict(f"the gate {id!r} has {_MOST_WAITERS} waiters already")
-    _wait(work, gate, directory.find_live(work, name))
+    gates.wait(work, gate.number, directory.find_live(work, name).number)
     return _read(work, gate)
 
 
@@ -211,16 +194,43 @@ def escalate(work: Work, gate: Gate) -> None:
 
 
 def opened(
-    work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None = None, *, hops: int = 0
+    work: Work, wish: GateWish, owner: Entity, maker: Entity | None, awaited: Entity | None = None, *, hops: int = 0
 ) -> Gate:
-    """Store a gate; those whom it concerns are for the caller to tell."""
+    """Store a gate that was wished for; those whom it concerns are for the caller to tell."""
+    gate = Gate(
+        id=work.id("gate"),
+        name=wish.name,
+        kind=wish.kind,
+        owner=owner.name,
+        made_by=maker.name if maker else None,
+        awaits=awaited.name if awaited else wish.awaits,
+        instruction=wish.instruction,
+        waiters=(),
+        deadline=rules.until(work.now, wish.deadline, wish.within),
+        at_deadline=wish.at_deadline,
+        fail=wish.fail,
+        trouble=None,
+        escalated_at=None,
+        created_at=work.now,
+        resolution=None,
+        hops=hops or sessions.chain(work, maker),
+        hops_at=work.now,
+    )
+    number = hang(work, gate, owner, maker, awaited, since=lambda: events.take_arrivals(work, 1)[0])
+    work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
+    return replace(gate, number=number)
+
+
+def hang(
+    work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None, *, since: Callable[[], int]
+) -> int:
+    """Store a gate as it is, and return its number; one that waits for an event waits for those `since` an arrival."""
     kind, source = None, None
     if gate.kind is GateKind.MAIL:
         kind = Type.MAIL
     elif gate.kind is GateKind.EVENT and gate.awaits is not None:
         kind, source = rules.awaited_event(gate.awaits)
-    gate = replace(gate, hops=hops or sessions.chain(work, maker), hops_at=gate.created_at)
-    number = gates.insert(
+    return gates.insert(
         work,
         gate,
         owner=owner.number,
@@ -228,11 +238,9 @@ def opened(
         awaited=awaited.number if awaited else None,
         event_type=kind,
         event_source=source,
-        since=events.take_arrivals(work, 1)[0] if kind is not None else None,
+        since=since() if kind is not None else None,
         look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
     )
-    work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
-    return replace(gate, number=number)
 
 
 def end(
@@ -285,7 +293,8 @@ def over(gate: Gate) -> Late:
     return Late(f"the gate {gate.id!r} was {found.ending} already{by}{reason}", winner=winner)
 
 
-def _may(who: Entity | None, *names: str | None) -> bool:
+def may(who: Entity | None, *names: str | None) -> bool:
+    """Whether somebody is one of these, the administrator, or the house."""
     return who is None or who.name in (directory.ADMINISTRATOR, *names)
 
 
@@ -299,13 +308,13 @@ def _taken(work: Work, id: str, by: str | None) -> tuple[Gate, Entity | None]:
 
 
 def _concerns(reader: Reader, gate: Gate, who: Entity | None) -> bool:
-    return who is None or gate.concerns(who.name) or _may(who, directory.find(reader, gate.owner).owner)
+    return who is None or gate.concerns(who.name) or may(who, directory.find(reader, gate.owner).owner)
 
 
 def _check_commands(work: Work, maker: Entity | None) -> None:
     if not work.limits.commands:
         raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
-    if not _may(maker):
+    if not may(maker):
         raise Refused("only an administrator can make a gate that runs a command")
 
 
@@ -317,10 +326,6 @@ def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:
     if found.number == owner.number:
         raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
     return found
-
-
-def _wait(work: Work, gate: Gate, waiter: Entity) -> None:
-    gates.wait(work, gate.number, waiter.number)
 
 
 def _event(gate: Gate, outcome: str, words: str, who: Entity | None, hops: int) -> Push:
@@ -348,22 +353,8 @@ def _put_away(work: Work, gate: Gate, awaited: Entity, who: Entity | None) -> No
 
 
 def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
-    alert = Push(
-        to=to,
-        type=Type.ALERT,
-        source="gate",
-        content=words,
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}gate:{gate.id}:{what}",
-        ref=Ref("gate", gate.id),
-        hops=gates.hops(work, gate.number),
-        trust=Trust.OWNER,
-    )
-    intake.alert(work, [alert])
-
-
-def _number(reader: Reader, name: str | None) -> int | None:
-    return directory.find(reader, name).number if name is not None else None
+    ref, hops = Ref("gate", gate.id), gates.hops(work, gate.number)
+    intake.alert(work, [intake.warning(to, words, f"gate:{gate.id}:{what}", source="gate", ref=ref, hops=hops)])
 
 
 def _read(work: Work, gate: Gate) -> Gate:

@@ -23,7 +23,6 @@ from typing import Final, NoReturn, TypedDict, Unpack
 from gatepost.actions import directory, intake
 from gatepost.core import batch as rules
 from gatepost.core import claim as claim_rules
-from gatepost.core import decision as decision_rules
 from gatepost.core import ids
 from gatepost.core.batch import Candidate, Chosen
 from gatepost.core.claim import Batch, Claim
@@ -33,12 +32,10 @@ from gatepost.core.instants import LONGEST, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import broadcasts, claims, decisions, entities, gates, items
+from gatepost.tables import broadcasts, claims, entities, gates, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
-#: the states of what was not read, and is not to be
-_PUT_AWAY: Final = (State.EXPIRED, State.DEAD, State.DISCARDED)
 
 
 def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Item]:
@@ -74,7 +71,7 @@ def page(
     sender = wanted.get("sender")
     return items.page(
         reader,
-        recipient=directory.find(reader, name).number if name is not None else None,
+        recipient=directory.number(reader, name),
         state=wanted.get("state"),
         type=wanted.get("type"),
         sender=directory.find(reader, sender).name if sender is not None else None,
@@ -82,7 +79,7 @@ def page(
         since=wanted.get("since"),
         until=wanted.get("until"),
         after=after,
-        beyond=directory.find(reader, beyond).number if beyond is not None else None,
+        beyond=directory.number(reader, beyond),
         most=limit,
     )
 
@@ -199,17 +196,19 @@ def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
     return replace(made, number=claims.insert(work, made, reader.number))
 
 
-def pull(work: Work, held: Claim, *, count: int = 1, type: Type | None = None, budget: int | None = None) -> Batch:
+def pull(
+    work: Work, id: str, *, owner: str, fence: int, count: int = 1, type: Type | None = None, budget: int | None = None
+) -> Batch:
     """Take more items into an open claim, most urgent first; with a budget (characters), only what fits, cut to it."""
     if not 1 <= count <= 1_000:
         raise Invalid(f"{count} is not a number of items", hint="use 1 to 1000")
-    found = claims.read(work, held.id)
+    found = claims.read(work, id)
     if found is None:
-        raise _not_held(work, held.id)
+        raise _not_held(work, id)
     reader = directory.find_live(work, found.recipient)
     _, cursor = claims.lock(work, reader.number)
-    if not claims.hold(work, held.id, held.owner, held.fence):
-        raise _not_held(work, held.id)
+    if not claims.hold(work, id, owner, fence):
+        raise _not_held(work, id)
     _take_broadcasts(work, reader, cursor, broadcasts.last(work))
     if budget is not None:
         chosen = rules.choose(items.candidates(work, reader.number, count), cap=count, budget=budget)
@@ -283,12 +282,14 @@ def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     Put away what is pending or dead, for one recipient or for all. A broadcast that an agent has still to take is put
     away for that one alone. The last question of a decision that nothing else would end stays.
     """
+    from gatepost.actions import decisions  # what was asked is put away here
+
     recipient = directory.find(work, name) if name is not None else None
     if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
         _, cursor = claims.lock(work, recipient.number)
         _take_broadcasts(work, recipient, cursor, broadcasts.last(work))
     found = _found(work, event, recipient)
-    _check_asked(work, found)
+    decisions.keep_asked(work, [item for _, item in found])
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
         for number, item in found
@@ -329,18 +330,9 @@ def replay(work: Work, event: str, name: str | None = None, *, anew: bool = True
 
 def _sign(work: Work, person: Entity, fence: int, item: Item, owner: str) -> bool:
     """Deliver a person's item, with a receipt of whoever saw to it; say whether it still was in the state it had."""
-    receipt = Claim(
-        id=work.id("clm"),
-        recipient=person.name,
-        kind="person",
-        owner=owner,
-        fence=fence,
-        taken_at=work.now,
-        deadline=None,
-    )
-    number = claims.insert(work, receipt, person.number)
-    claims.end(work, receipt.id, receipt.owner, receipt.fence, "acked")
-    return items.move(work, person.number, item, State.DELIVERED, claim=number, ended_at=work.now)
+    receipt = claimed(work, person, fence, Terms(owner=owner, kind="person"))
+    claims.end(work, receipt.id, owner, fence, "acked")
+    return items.move(work, person.number, item, State.DELIVERED, claim=receipt.number, ended_at=work.now)
 
 
 def _take_back(work: Work, recipient: int) -> None:
@@ -407,28 +399,6 @@ def _found(work: Work, event: str, entity: Entity | None) -> list[tuple[int, Ite
     if not found:
         raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
     return found
-
-
-def _check_asked(work: Work, found: Sequence[tuple[int, Item]]) -> None:
-    """Refuse to discard a question without which whoever asked it would wait for ever, and not hear of it."""
-    question = found[0][1].event
-    id = decision_rules.of_key(question.key or "")
-    decision = decisions.read(work, id) if id is not None else None
-    if decision is None or decision.deadline is not None:
-        return
-    gates.lock(work, decision.gate)  # so that two who discard it at once do not each leave it to the other
-    decision = decisions.read(work, decision.id)
-    assert decision is not None
-    if decision.last is not None or question.key != decision_rules.key(decision, decision.iteration):
-        return
-    asked = {one.name for one in entities.by_names(work, decision.asked).values() if one.live}
-    gone = {item.recipient for _, item in found if item.state in (State.PENDING, State.DEAD)} & asked
-    had = {item.recipient for _, item in items.of_event(work, question.id) if item.state not in _PUT_AWAY}
-    if gone and not (had & asked) - gone:
-        raise Conflict(
-            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
-            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
-        )
 
 
 def _standing(item: Item, now: Instant) -> State:

@@ -19,7 +19,7 @@ from gatepost.actions import directory
 from gatepost.core import address, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Sender, Trust, Type
+from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
 from gatepost.core.instants import LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
@@ -39,7 +39,7 @@ Outcome = Pushed | GatepostError
 
 
 @dataclass(slots=True)
-class _Draft:
+class Draft:
     """A wish that was found good: the event it would be, and for whom."""
 
     event: Event
@@ -58,7 +58,7 @@ def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     drafts = _drafted(work, wishes)
     _store(work, drafts)
     _alert(work, drafts)
-    return [_outcome(work, draft) for draft in drafts]
+    return [_pushed(work, draft) if isinstance(draft, Draft) else draft for draft in drafts]
 
 
 def push(work: Work, wish: Push) -> Pushed:
@@ -74,7 +74,7 @@ def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[
     known: dict[Address, list[Entity]] = {Named(sender.name): [sender]} if sender is not None else {}
     [wish] = _chained(work, [wish], known)
     [arrival] = events.take_arrivals(work, 1)
-    draft = _draft(work, wish, arrival, known)
+    draft = drawn(work, wish, arrival, known)
     draft.recipients = [one for one in recipients if one.live and one != draft.sender]
     _store(work, [draft])
     _alert(work, [draft])
@@ -84,10 +84,27 @@ def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[
 def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
     """Accept once more what was accepted before, for one recipient, also when its sender has retired since."""
     [arrival] = events.take_arrivals(work, 1)
-    draft = _draft(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
+    draft = drawn(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
     draft.recipients = [recipient]
     _store(work, [draft])
     return _pushed(work, draft)
+
+
+def warning(
+    to: str, content: str, about: str, *, source: str = "gatepost", ref: Ref | None = None, hops: int = 0
+) -> Push:
+    """What the house warns somebody of, once for whatever it is `about`."""
+    return Push(
+        to=to,
+        type=Type.ALERT,
+        source=source,
+        content=content,
+        priority=Priority.HIGH,
+        key=f"{ALERTS}{about}",
+        ref=ref,
+        hops=hops,
+        trust=Trust.OWNER,
+    )
 
 
 def alert(work: Work, wishes: Sequence[Push]) -> None:
@@ -102,18 +119,18 @@ def alert(work: Work, wishes: Sequence[Push]) -> None:
     _alert(work, drafts)
 
 
-def _drafted(work: Work, wishes: Sequence[Push]) -> list[_Draft | Pushed | GatepostError]:
+def _drafted(work: Work, wishes: Sequence[Push]) -> list[Draft | Outcome]:
     addresses = [_parsed(wish.to) for wish in wishes]
     good = [one for one in addresses if not isinstance(one, GatepostError)]
     known = directory.resolve(work, [*good, *_senders(wishes)])
     wishes = _chained(work, wishes, known)
     arrivals = events.take_arrivals(work, len(wishes))
-    drafts: list[_Draft | Pushed | GatepostError] = []
+    drafts: list[Draft | Outcome] = []
     for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
         try:
             if isinstance(where, GatepostError):
                 raise where
-            draft = _draft(work, wish, arrival, known)
+            draft = drawn(work, wish, arrival, known)
             if isinstance(where, Everyone):
                 drafts.append(_broadcast(work, draft))
             else:
@@ -154,9 +171,7 @@ def _goes_on(wish: Push) -> bool:
     return wish.own_hops or not wish.hops
 
 
-def _draft(
-    work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False
-) -> _Draft:
+def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False) -> Draft:
     """Check a wish and make an event of it."""
     sender = None
     if wish.sender:
@@ -187,7 +202,7 @@ def _draft(
         wakes=wish.priority is not Priority.FYI and wish.hops <= work.limits.hops,
         arrival=arrival,
     )
-    return _Draft(event, data, sender, [], len(line.line(event)))
+    return Draft(event, data, sender, [], len(line.line(event)))
 
 
 def checked(wish: Push, limits: Limits) -> str | None:
@@ -281,7 +296,7 @@ def _recipients(
             return [one for one in everybody if one.live and one != sender]
 
 
-def _broadcast(work: Work, draft: _Draft) -> Pushed:
+def _broadcast(work: Work, draft: Draft) -> Pushed:
     """Store a broadcast: one row, which each agent takes when it next looks."""
     event = draft.event
     key = event.key or f"broadcast:{event.id}"
@@ -299,8 +314,8 @@ def _broadcast(work: Work, draft: _Draft) -> Pushed:
     return Pushed(event.id, broadcast=number)
 
 
-def _store(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
-    drafts = [draft for draft in outcomes if isinstance(draft, _Draft) and draft.recipients]
+def _store(work: Work, outcomes: Sequence[Draft | Outcome]) -> None:
+    drafts = [draft for draft in outcomes if isinstance(draft, Draft) and draft.recipients]
     if not drafts:
         return
     rows = [_item(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
@@ -320,7 +335,7 @@ def _store(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> N
                 work.after_commit(Ring(recipient.name, draft.event.type, draft.event, draft.event.wakes))
 
 
-def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
+def _item(draft: Draft, event: Event, recipient: int) -> items.NewItem:
     person = draft.sender is not None and draft.sender.kind is Kind.HUMAN
     source = draft.sender.name if draft.sender else event.source
     return (
@@ -336,12 +351,12 @@ def _item(draft: _Draft, event: Event, recipient: int) -> items.NewItem:
     )
 
 
-def _alert(work: Work, outcomes: Sequence[_Draft | Pushed | GatepostError]) -> None:
+def _alert(work: Work, outcomes: Sequence[Draft | Outcome]) -> None:
     """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
     wishes = [
         _too_long(draft.event, _other(recipient), recipient.name, repr(recipient.name))
         for draft in outcomes
-        if isinstance(draft, _Draft) and draft.event.hops > work.limits.hops
+        if isinstance(draft, Draft) and draft.event.hops > work.limits.hops
         for recipient in draft.recipients
         if recipient.number in draft.new and recipient.owner is not None and recipient.name != directory.ADMINISTRATOR
     ]
@@ -354,30 +369,16 @@ def _other(entity: Entity) -> str:
 
 
 def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
-    return Push(
-        to=to,
-        type=Type.ALERT,
-        source="gatepost",
-        content=(
-            f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody"
-            f" (event {event.id})"
-        ),
-        priority=Priority.HIGH,
-        key=f"{ALERTS}hops:{reached}",
-        trust=Trust.OWNER,
-    )
+    said = f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody (event {event.id})"
+    return warning(to, said, f"hops:{reached}")
 
 
-def _outcome(work: Work, draft: _Draft | Pushed | GatepostError) -> Outcome:
-    return _pushed(work, draft) if isinstance(draft, _Draft) else draft
-
-
-def _pushed(work: Work, draft: _Draft) -> Pushed:
+def _pushed(work: Work, draft: Draft) -> Pushed:
     deliveries = tuple(_delivery(work, draft, one) for one in draft.recipients)
     return Pushed(draft.event.id if draft.new or not deliveries else deliveries[0].event, deliveries)
 
 
-def _delivery(work: Work, draft: _Draft, recipient: Entity) -> Delivery:
+def _delivery(work: Work, draft: Draft, recipient: Entity) -> Delivery:
     if recipient.number in draft.new:
         return Delivery(recipient.name, draft.event.id, duplicate=False)
     assert draft.event.key is not None

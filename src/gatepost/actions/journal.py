@@ -54,8 +54,7 @@ def page(
     limit: int = 100,
 ) -> list[Run]:
     """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
-    number = directory.find(reader, agent).number if agent is not None else None
-    return runs.page(reader, agent=number, status=status, before=before, most=limit)
+    return runs.page(reader, agent=directory.number(reader, agent), status=status, before=before, most=limit)
 
 
 def steps(reader: Reader, id: str) -> list[Step]:
@@ -109,21 +108,21 @@ def answer(work: Work, run: str, call: str, result: Json) -> OpenCall:
     return _ended(work, found[0], of, CallStatus.RESOLVED, result)
 
 
-def expire(work: Work, *, limit: int = upkeep.BATCH) -> int:
+def expire(work: Work) -> int:
     """Let calls go that nobody has answered in time, and runs whose agent has retired; return how many."""
-    late = calls.late(work, limit)
+    late = calls.late(work, upkeep.BATCH)
     for call, _ in late:
         _ended(work, call, show(work, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphans = runs.of_retired(work, limit)
+    orphans = runs.of_retired(work, upkeep.BATCH)
     for id in orphans:
         cancel(work, id)
     return len(late) + len(orphans)
 
 
-def abandoned(reader: Reader, *, after: int = 0, limit: int = upkeep.BATCH) -> tuple[list[str], int | None]:
+def abandoned(reader: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """Who has a run open that nobody is at work on; from a number on, and where to go on."""
-    rows = runs.abandoned(reader, after, limit)
-    return [name for _, name in rows], rows[-1][0] if len(rows) == limit else None
+    rows = runs.abandoned(reader, after, upkeep.BATCH)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == upkeep.BATCH else None
 
 
 def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:

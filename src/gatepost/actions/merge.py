@@ -2,8 +2,8 @@
 Storing what was exported elsewhere, a chunk in one transaction.
 
 Entities are merged by name, events by id, items by event and recipient (and what surrounds them as
-`actions/resettle.py`, `actions/reopen.py` and `actions/move_in.py` say). So an import that was cut off is simply run
-again, and importing twice is importing once:
+`actions/resettle.py` and `actions/reopen.py` say). So an import that was cut off is simply run again, and importing
+twice is importing once:
 
 - *What is here stays as it is.* An entity of the same name keeps what it has (and gets the aliases it lacks); an event
   that is here keeps its place; an item that is here keeps its state. A dedup key that is here already makes an item a
@@ -20,15 +20,17 @@ is added to that state and to what was accepted, both. The second time there is 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final, assert_never
 
-from gatepost.actions import directory, intake, move_in, reopen, resettle
+from gatepost.actions import directory, intake, reopen, resettle
 from gatepost.actions.directory import Newcomer
+from gatepost.actions.intake import Draft
 from gatepost.actions.transfer import Line
 from gatepost.core import address, line
+from gatepost.core.address import Address, Named
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Event, Receipt, Sender, State
+from gatepost.core.event import Receipt, State
 from gatepost.core.gate import Gate
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
@@ -79,18 +81,6 @@ class Taken:
         return Taken(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
 
-@dataclass(slots=True)
-class _Arriving:
-    """An event of the chunk, and where it will be."""
-
-    event: Event
-    data: str | None
-    sender: Entity | None
-    size: int
-    #: whether it was here before
-    here: bool
-
-
 def take(work: Work, chunk: Sequence[Line]) -> Taken:
     """Store a chunk. Whatever is wrong with a line of it, nothing of the chunk is stored."""
     broadcasts.number(work, by=0)  # imports and registrations take turns
@@ -138,7 +128,7 @@ def _take_one(work: Work, record: Record) -> Taken:
         case Plan():
             return Taken(plans=resettle.take_plan(work, record))
         case ResidentRecord():
-            return Taken(residents=move_in.take_resident(work, record))
+            return Taken(residents=resettle.take_resident(work, record))
         case TriggerRecord():
             return Taken(triggers=resettle.take_trigger(work, record))
         case KeyRecord():
@@ -190,7 +180,8 @@ def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequ
         return Taken()
     names = {record.wish.sender for _, record in said if record.wish.sender} | {item.recipient for _, item in meant}
     known = entities.by_names(work, names)
-    arriving = _arriving(work, said, known)
+    here = records.arrivals_of(work, [record.id for _, record in said])
+    arriving = _arriving(work, said, known, here)
     rows: dict[tuple[int, int], records.OldItem] = {}
     receipts: dict[tuple[int, int], Receipt] = {}
     for number, item in meant:
@@ -203,7 +194,7 @@ def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequ
             receipts[row[1], row[0]] = item.receipt
     new = _restore(work, rows)
     arrived = {arrival for arrival, _ in new}
-    stored = [each for each in arriving.values() if not each.here and each.event.arrival in arrived]
+    stored = [each for id, each in arriving.items() if id not in here and each.event.arrival in arrived]
     if stored:
         events.insert(work, [(each.event, each.sender.number if each.sender else None, each.data) for each in stored])
     _attach(work, {key: receipts[key] for key in sorted(new & receipts.keys())})
@@ -211,41 +202,24 @@ def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequ
     return Taken(events=len(stored), items=len(new), known=len(meant) - len(new))
 
 
-def _arriving(work: Work, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity]) -> dict[str, _Arriving]:
-    """Events with the place they have here, or the one they will have."""
-    here = records.arrivals_of(work, [record.id for _, record in said])
+def _arriving(
+    work: Work, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity], here: Mapping[str, int]
+) -> dict[str, Draft]:
+    """Events as they would be pushed, but as they were there, at the place they have here or the one they will have."""
+    senders: dict[Address, list[Entity]] = {Named(name): [entity] for name, entity in known.items()}
     fresh = iter(events.take_arrivals(work, len(said) - len(here)) if len(said) > len(here) else [])
-    arriving: dict[str, _Arriving] = {}
+    arriving: dict[str, Draft] = {}
     for number, record in said:
+        arrival = here[record.id] if record.id in here else next(fresh)
         with _of_line(number):
-            wish = record.wish
-            data = intake.checked(wish, work.limits)
-            sender = known.get(wish.sender) if wish.sender else None
-            if wish.sender and sender is None:
-                raise directory.unknown(work, wish.sender)
-        event = Event(
-            id=record.id,
-            type=wish.type,
-            source=wish.source,
-            sender=Sender(sender.name, sender.display, sender.kind) if sender else None,
-            subject=wish.subject,
-            content=wish.content,
-            data=wish.data,
-            priority=wish.priority,
-            created_at=record.created_at,
-            ref=wish.ref,
-            route=wish.route,
-            hops=wish.hops,
-            trust=wish.trust,
-            arrival=here[record.id] if record.id in here else next(fresh),
-        )
-        arriving[record.id] = _Arriving(event, data, sender, len(line.line(event)), record.id in here)
+            draft = intake.drawn(work, record.wish, arrival, senders, again=True)
+        draft.event = replace(draft.event, id=record.id, created_at=record.created_at)
+        draft.size = len(line.line(draft.event))
+        arriving[record.id] = draft
     return arriving
 
 
-def _row(
-    work: Work, item: ItemRecord, arriving: Mapping[str, _Arriving], known: Mapping[str, Entity]
-) -> records.OldItem:
+def _row(work: Work, item: ItemRecord, arriving: Mapping[str, Draft], known: Mapping[str, Entity]) -> records.OldItem:
     about = arriving.get(item.event)
     if about is None:
         raise Invalid(f"the event {item.event!r} does not stand before its item")

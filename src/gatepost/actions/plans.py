@@ -30,7 +30,7 @@ from gatepost.core import ids
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Entity
-from gatepost.core.event import Priority, Push, Ref, Trust, Type
+from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.limits import PAUSE
@@ -73,8 +73,7 @@ def page(
     reader: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
-    whose = directory.find(reader, owner).number if owner is not None else None
-    return plans.page(reader, owner=whose, status=status, after=after, most=limit)
+    return plans.page(reader, owner=directory.number(reader, owner), status=status, after=after, most=limit)
 
 
 def show(reader: Reader, id: str, *, owner: str | None = None) -> Plan:
@@ -282,14 +281,6 @@ def _advanced(turn: _Turn, now: Instant) -> Plan:
 
 def _alert(plan: Plan, error: GatepostError) -> Push:
     """What the owner is told of a plan that has ended without firing."""
-    return Push(
-        to=plan.owner,
-        type=Type.ALERT,
-        source="plan",
-        content=f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}",
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}plan:{plan.id}",
-        ref=Ref("plan", plan.id),
-        hops=plan.hops,
-        trust=Trust.OWNER,
-    )
+    words = f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}"
+    ref = Ref("plan", plan.id)
+    return intake.warning(plan.owner, words, f"plan:{plan.id}", source="plan", ref=ref, hops=plan.hops)

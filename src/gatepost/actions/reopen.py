@@ -8,11 +8,12 @@ meantime orphans what cannot go on without them.
 """
 
 from gatepost.actions import directory, endings, intake
+from gatepost.actions.gates import hang
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
 from gatepost.core.decision import MOST_ROUNDS, Decision, Question
 from gatepost.core.entity import Entity
-from gatepost.core.event import Push, Type
+from gatepost.core.event import Push
 from gatepost.core.gate import Gate, GateKind, GateWish
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.ring import Ring
@@ -46,7 +47,7 @@ def take_decision(work: Work, record: DecisionRecord) -> bool:
     for one in asked:
         decisions.ask(work, stored, one.number)
     for given in decision.answers:
-        decisions.answer(work, stored, given, directory.find(work, given.by).number if given.by is not None else None)
+        decisions.answer(work, stored, given, directory.number(work, given.by))
     _look_after(work, record.gate, [*needed, *asked])
     return True
 
@@ -61,25 +62,12 @@ def _hung(work: Work, gate: Gate) -> tuple[int, list[Entity]]:
     awaited = None
     if gate.kind in (GateKind.HUMAN, GateKind.MAIL) and gate.awaits is not None:
         awaited = directory.find(work, gate.awaits)
-    kind: Type | None = Type.MAIL if gate.kind is GateKind.MAIL else None
-    source: str | None = None
-    if gate.kind is GateKind.EVENT and gate.awaits is not None:
-        kind, source = gate_rules.awaited_event(gate.awaits)
-    number = gates.insert(
-        work,
-        gate,
-        owner=owner.number,
-        made_by=directory.find(work, gate.made_by).number if gate.made_by is not None else None,
-        awaited=awaited.number if awaited else None,
-        event_type=kind,
-        event_source=source,
-        since=records.last_until(work, gate.created_at) if kind is not None else None,
-        look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
-    )
+    maker = directory.find(work, gate.made_by) if gate.made_by is not None else None
+    number = hang(work, gate, owner, maker, awaited, since=lambda: records.last_until(work, gate.created_at))
     for name in gate.waiters:
         gates.wait(work, number, directory.find(work, name).number)
     by = gate.resolution.by if gate.resolution else None
-    records.date_gate(work, number, gate, directory.find(work, by).number if by is not None else None)
+    records.date_gate(work, number, gate, directory.number(work, by))
     work.after_commit(Ring(f"gate:{gate.id}", "import", wakes=False))
     return number, [owner, *([awaited] if awaited else [])]
 

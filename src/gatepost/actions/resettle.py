@@ -1,5 +1,5 @@
 """
-Storing the surroundings of inboxes that were exported elsewhere: spaces, plans, triggers and keys.
+Storing the surroundings of inboxes that were exported elsewhere: spaces, plans, triggers, keys and residents.
 
 As with entities and events, what is here stays as it is, and so importing twice is importing once:
 
@@ -12,6 +12,8 @@ As with entities and events, what is here stays as it is, and so importing twice
   has ended here is due, or cancelled.
 - *A trigger* is known by its name. Exported without its secret it is closed here, and cannot be opened.
 - *A key* is known by its hash, and opens here what it opened there.
+- *A resident* that lives here already stays as it is; a guest of the same name becomes what it was there. It goes on in
+  its own words: its cycles are here as the summaries it ended them with.
 """
 
 from dataclasses import replace
@@ -19,18 +21,21 @@ from dataclasses import replace
 from gatepost.actions import directory, intake, triggers
 from gatepost.actions import keys as doors
 from gatepost.actions import plans as timetable
-from gatepost.core import address, cron
+from gatepost.core import address, cron, memory
 from gatepost.core import key as keys
 from gatepost.core import plan as plans
 from gatepost.core import space as spaces
+from gatepost.core.entity import Kind
 from gatepost.core.event import Push
+from gatepost.core.mind import Carried
 from gatepost.core.plan import Plan
 from gatepost.core.record import KeyRecord, MemberRecord, MessageRecord, TriggerRecord
 from gatepost.core.ring import Ring
+from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
 from gatepost.ports.store import Work
-from gatepost.tables import gates, messages, records
+from gatepost.tables import agents, entities, gates, goals, memories, messages, minds, records
 from gatepost.tables import spaces as stored
 
 _LONGEST_SECRET = 4_000
@@ -106,8 +111,7 @@ def take_trigger(work: Work, record: TriggerRecord) -> bool:
     triggers.checked_prompt(trigger.prompt)
     if record.secret is not None and len(record.secret) > _LONGEST_SECRET:
         raise Invalid(f"the secret has {len(record.secret)} characters, over the limit of {_LONGEST_SECRET}")
-    owner = directory.find(work, trigger.owner).number if trigger.owner is not None else None
-    return records.restore_trigger(work, record, owner)
+    return records.restore_trigger(work, record, directory.number(work, trigger.owner))
 
 
 def take_key(work: Work, record: KeyRecord) -> bool:
@@ -117,10 +121,34 @@ def take_key(work: Work, record: KeyRecord) -> bool:
     for text in (key.name, key.trigger or ""):
         keys.named(text)
     doors.check_scope(key.kind, key.entity, key.trigger)
-    entity = directory.find(work, key.entity).number if key.entity is not None else None
-    if not records.restore_key(work, record, entity):
+    if not records.restore_key(work, record, directory.number(work, key.entity)):
         return False
     work.after_commit(Ring(keys.TOPIC, "key"))
+    return True
+
+
+def take_resident(work: Work, record: ResidentRecord) -> bool:
+    """Let a resident live here; say whether it did not yet."""
+    entities.lock(work, directory.find(work, record.name).number)
+    agent = directory.find(work, record.name)
+    if agent.kind is not Kind.AGENT:
+        raise Invalid(f"{agent.name!r} is not an agent, but a {agent.kind}")
+    if not agent.live or not agents.insert(work, agent.number, record.config):
+        return False
+    if record.paused_at is not None:
+        agents.pause(work, agent.number, record.paused_at)
+    room = memory.MOST - memories.count(work, agent.number)
+    fresh = [key for key in record.memories if memories.read(work, agent.number, key) is None]
+    for key in fresh[: max(0, room)]:
+        memories.set(work, agent.number, key, record.memories[key])
+    for goal in record.goals:
+        if goals.read(work, agent.number, goal.id) is None:
+            goals.insert(work, agent.number, goal)
+    carried = Carried(0, record.summaries, record.dropped)
+    if record.summaries or record.dropped:
+        minds.insert(work, agent.number, carried)
+        agents.completed(work, agent.number, cycles=len(record.summaries) + record.dropped, tokens=carried.tokens)
+    work.after_commit(Ring(agent.name, "settle"))
     return True
 
 

@@ -10,7 +10,7 @@ What most hooks need is light; the rest is imported late, because a guest waits 
 
 from typing import TYPE_CHECKING, Final
 
-from gatepost.core.guest import ENDED, IDLE, GuestSession
+from gatepost.core.guest import IDLE, GuestSession
 from gatepost.core.instants import DAY, HOUR, Instant
 from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
@@ -59,11 +59,6 @@ def chain(reader: Reader, who: "Entity | None") -> int:
     return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
 
 
-def end(work: Work, id: str) -> None:
-    """Note that a session is over; it may come back."""
-    sessions.note(work, id, ENDED)
-
-
 def held(reader: Reader, agent: str) -> bool:
     """Whether there is any gate that may keep a guest from stopping; `gates.blocking` says which do."""
     return sessions.held(reader, agent)
@@ -77,21 +72,13 @@ def worked(reader: Reader, agent: str, since: Instant) -> bool:
 def alert(work: Work, id: str, agent: str, what: str) -> None:
     """Tell the owner of a guest that its session needs looking at; at most once an hour."""
     from gatepost.actions import directory, intake
-    from gatepost.core.event import Priority, Push, Ref, Trust, Type
+    from gatepost.core.event import Ref
     from gatepost.core.session import filename
 
     owner = directory.find(work, agent).owner or directory.ADMINISTRATOR
-    wish = Push(
-        to=owner,
-        type=Type.ALERT,
-        source="hooks",
-        content=f"the agent {agent!r} was let go in its session {id!r:.120}: {what}",
-        priority=Priority.HIGH,
-        key=f"{intake.ALERTS}hooks:{filename(id)}:{work.now // HOUR}",
-        ref=Ref("agent", agent),
-        trust=Trust.OWNER,
-    )
-    intake.alert(work, [wish])
+    words = f"the agent {agent!r} was let go in its session {id!r:.120}: {what}"
+    about = f"hooks:{filename(id)}:{work.now // HOUR}"
+    intake.alert(work, [intake.warning(owner, words, about, source="hooks", ref=Ref("agent", agent))])
 
 
 def _guest(work: Work, name: str) -> "Entity":

@@ -3,13 +3,16 @@ Everything there is, on its way from one store to another: read out here, cut in
 `actions/merge.py`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from gatepost.actions import decisions, directory, gates, goals, memories, plans, spaces, triggers
+from gatepost.core.decision import Decision
 from gatepost.core.entity import Entity, Kind
-from gatepost.core.gate import GateKind
+from gatepost.core.gate import Gate, GateKind
 from gatepost.core.kept import DecisionRecord
+from gatepost.core.plan import Plan
 from gatepost.core.record import (
     FORMAT,
     AccountRecord,
@@ -22,6 +25,8 @@ from gatepost.core.record import (
     TriggerRecord,
 )
 from gatepost.core.settled import ResidentRecord, bare
+from gatepost.core.space import Space
+from gatepost.core.trigger import Trigger
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader
 from gatepost.tables import agents, messages, minds, runs, tallies
@@ -37,6 +42,9 @@ _END: Final = 2**63 - 1
 
 #: a record and the number of the line it stands on
 Line = tuple[int, Record]
+
+#: what has a number
+N = TypeVar("N", Entity, Space, Gate, Decision, Plan, Trigger)
 
 
 def size(reader: Reader) -> int:
@@ -59,20 +67,19 @@ def records(reader: Reader, *, secrets: bool = False) -> Iterator[Record]:
 
 def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
     yield Head(reader.now)
-    last = 0
-    while found := directory.page(reader, retired=True, after=last, limit=_PAGE):
-        yield from found
-        last = found[-1].number
+    yield from _all(partial(directory.page, reader, retired=True))
     yield from _spaces(reader)
-    yield from _triggers(reader, secrets)
+    for trigger in _all(partial(triggers.page, reader)):
+        yield TriggerRecord(trigger, ways_in.secret(reader, trigger.number) if secrets else None)
     yield from _keys(reader, secrets)
     arrival = 0
     while page := stored.events(reader, arrival, _PAGE):
         yield from _with_items(reader, page)
         arrival = page[-1][0]
-    yield from _gates(reader)
-    yield from _decisions(reader)
-    yield from _plans(reader)
+    yield from (gate for gate in _all(partial(gates.page, reader)) if gate.kind is not GateKind.DECISION)
+    for decision in _all(partial(decisions.page, reader)):
+        yield DecisionRecord(decision, gates.show(reader, decision.gate))
+    yield from _all(partial(plans.page, reader))
     yield from _residents(reader, secrets)
     for account in tallies.accounts(reader):
         if account.delivered or account.expired or account.discarded:
@@ -84,78 +91,49 @@ def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
             )
 
 
-def _spaces(reader: Reader) -> Iterator[Record]:
-    """Each space, what was said in it, and who is in it."""
+def _all(page: Callable[..., Sequence[N]]) -> Iterator[N]:
+    """Everything that is to be had in pages, each after the number of the last one seen."""
     last = 0
-    while found := spaces.page(reader, after=last, limit=_PAGE):
-        for space in found:
-            yield space
-            seq = 0
-            while said := messages.after(reader, space, after=seq, before=_END, most=_PAGE):
-                for each in said:
-                    yield MessageRecord(
-                        space=space.id,
-                        id=each.id,
-                        sender=each.sender,
-                        content=each.content,
-                        data=each.data,
-                        created_at=each.created_at,
-                    )
-                seq = said[-1].seq
-            yield from stored.members(reader, space)
-        last = found[-1].number
-
-
-def _gates(reader: Reader) -> Iterator[Record]:
-    """Every gate but those of decisions."""
-    last = 0
-    while found := gates.page(reader, after=last, limit=_PAGE):
-        yield from (gate for gate in found if gate.kind is not GateKind.DECISION)
-        last = found[-1].number
-
-
-def _decisions(reader: Reader) -> Iterator[Record]:
-    last = 0
-    while found := decisions.page(reader, after=last, limit=_PAGE):
-        for each in found:
-            yield DecisionRecord(each, gates.show(reader, each.gate))
-        last = found[-1].number
-
-
-def _plans(reader: Reader) -> Iterator[Record]:
-    last = 0
-    while found := plans.page(reader, after=last, limit=_PAGE):
+    while found := page(after=last, limit=_PAGE):
         yield from found
         last = found[-1].number
 
 
+def _spaces(reader: Reader) -> Iterator[Record]:
+    """Each space, what was said in it, and who is in it."""
+    for space in _all(partial(spaces.page, reader)):
+        yield space
+        seq = 0
+        while said := messages.after(reader, space, after=seq, before=_END, most=_PAGE):
+            for each in said:
+                yield MessageRecord(
+                    space=space.id,
+                    id=each.id,
+                    sender=each.sender,
+                    content=each.content,
+                    data=each.data,
+                    created_at=each.created_at,
+                )
+            seq = said[-1].seq
+        yield from stored.members(reader, space)
+
+
 def _residents(reader: Reader, secrets: bool) -> Iterator[Record]:
     """Every resident that is still there, with what is left of its cycles in its own words."""
-    last = 0
-    while found := directory.page(reader, kind=Kind.AGENT, after=last, limit=_PAGE):
-        for agent in found:
-            if (resident := agents.read(reader, agent.number)) is None:
-                continue
-            _, carried = minds.read(reader, agent.number)
-            cycles = runs.weights(reader, agent.number, carried.run)
-            yield ResidentRecord(
-                name=agent.name,
-                config=resident.config if secrets else bare(resident.config),
-                paused_at=resident.paused_at,
-                memories={one.key: one.value for one in reversed(memories.page(reader, agent))},
-                goals=tuple(goals.page(reader, agent)),
-                summaries=(*carried.summaries, *(cycle.summary for cycle in cycles if cycle.summary)),
-                dropped=carried.dropped,
-            )
-        last = found[-1].number
-
-
-def _triggers(reader: Reader, secrets: bool) -> Iterator[Record]:
-    last = 0
-    while found := triggers.page(reader, after=last, limit=_PAGE):
-        for each in found:
-            yield TriggerRecord(each, ways_in.secret(reader, each.number) if secrets else None)
-        last = found[-1].number
+    for agent in _all(partial(directory.page, reader, kind=Kind.AGENT)):
+        if (resident := agents.read(reader, agent.number)) is None:
+            continue
+        _, carried = minds.read(reader, agent.number)
+        cycles = runs.weights(reader, agent.number, carried.run)
+        yield ResidentRecord(
+            name=agent.name,
+            config=resident.config if secrets else bare(resident.config),
+            paused_at=resident.paused_at,
+            memories={one.key: one.value for one in reversed(memories.page(reader, agent))},
+            goals=tuple(goals.page(reader, agent)),
+            summaries=(*carried.summaries, *(cycle.summary for cycle in cycles if cycle.summary)),
+            dropped=carried.dropped,
+        )
 
 
 def _keys(reader: Reader, secrets: bool) -> Iterator[Record]:

@@ -41,20 +41,20 @@ def reap(work: Work, *, limit: int = BATCH) -> int:
     return len(gone) + len(cast) + sum(others)
 
 
-def awaiting(reader: Reader, *, after: int = 0, limit: int = BATCH) -> tuple[list[str], int | None]:
+def awaiting(reader: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """
     Who should wake and nobody is at work for: what they wait for was committed, but the ring may have been lost. Looks
     at so many inboxes that hold something, from a number on; returns the names and where to go on, None at the end.
     """
-    rows = claims.awaiting(reader, after, limit)
+    rows = claims.awaiting(reader, after, BATCH)
     names = [name for _, name, wakes in rows if wakes]
-    return names, rows[-1][0] if len(rows) == limit else None
+    return names, rows[-1][0] if len(rows) == BATCH else None
 
 
-def behind(reader: Reader, *, after: int = 0, limit: int = BATCH) -> tuple[list[str], int | None]:
+def behind(reader: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """The same for agents that have not taken the last broadcast."""
-    rows = broadcasts.behind(reader, after, limit)
-    return [name for _, name in rows], rows[-1][0] if len(rows) == limit else None
+    rows = broadcasts.behind(reader, after, BATCH)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == BATCH else None
 
 
 def lag(reader: Reader) -> Duration:
@@ -65,4 +65,4 @@ def lag(reader: Reader) -> Duration:
 
 def accounts(reader: Reader, name: str | None = None) -> list[Account]:
     """The accounts of one inbox, or of all: accepted on one side, what became of it on the other."""
-    return tallies.accounts(reader, directory.find(reader, name).number if name is not None else None)
+    return tallies.accounts(reader, directory.number(reader, name))

@@ -14,10 +14,8 @@ Users register more in HOME/gates.json; those are opened by a mark alone. A stri
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -210,12 +208,7 @@ def _check(gate: SessionGate) -> None:
 
 
 def _write(home: Path, gates: Sequence[SessionGate]) -> None:
-    aside = home / f".{FILE}.{os.urandom(4).hex()}"
     try:
-        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
-        aside.replace(home / FILE)
+        houses.write(str(home / FILE), json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
     except OSError as error:
-        with suppress(OSError):
-            aside.unlink()
         raise Unavailable(f"{str(home / FILE)!r} cannot be written: {error.strerror}") from None

@@ -22,6 +22,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
+from gatepost import home as houses
 from gatepost.core.guest import WORKING
 from gatepost.core.instants import Instant
 from gatepost.core.session import filename, of_filename
@@ -135,15 +136,7 @@ class Session:
     def _write(self, name: str, text: str = "") -> None:
         path = self.folder / name
         self._make(path.parent)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        try:
-            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-                file.write(text)
-            aside.replace(path)
-        except OSError:
-            with suppress(OSError):
-                aside.unlink()
-            raise
+        houses.write(str(path), text)
 
     def _make(self, folder: Path) -> None:
         """Make one of the session's folders, for this user alone; the home itself is not made."""

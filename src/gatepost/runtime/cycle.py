@@ -315,7 +315,8 @@ class Cycle:
                 given = arguments if isinstance(tool, Outside) else None
                 result = await self._write(journal.defer, at, call, place, given)
                 self._effects += 1
-                self._frame("run.waiting_tool", call, arguments=arguments, callId=succeeded(result).get("callId"))
+                id = succeeded(result).get("callId")
+                self._frame("run.waiting_tool", call, visible=tool.visible, arguments=arguments, callId=id)
         return result
 
     async def _outside(self, tool: Outside, call: Call, id: str, arguments: Mapping[str, Any]) -> Result:
@@ -327,9 +328,10 @@ class Cycle:
             self._frame("tool.done" if result.ok else "tool.error", call, result=result.content[: _PREVIEW * 20])
         return result
 
-    def _frame(self, event: str, call: Call, **data: Any) -> None:
+    def _frame(self, event: str, call: Call, *, visible: bool = True, **data: Any) -> None:
+        """Tell the readers of the run and, of what is `visible`, those of the active space."""
         run = self._held.run
-        topics = [f"run:{run.id}", *([f"space:{self._active}"] if self._active else ())]
+        topics = [f"run:{run.id}", *([f"space:{self._active}"] if self._active and visible else ())]
         named = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
         self._means.send([Frame(topic, event, named | data) for topic in topics])
 

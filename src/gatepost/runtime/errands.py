@@ -7,16 +7,22 @@ next runner, so a handler should be done well within it or be safe to be doubled
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import Final
 
 from gatepost.actions import errands
 from gatepost.core.errand import Errand
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
-from gatepost.errors import Conflict
+from gatepost.errors import Conflict, Unavailable
+from gatepost.ports.command import Commands
 from gatepost.ports.store import Reader, Store
 from gatepost.ports.transport import Signal
+
+#: seconds that a command may take, well within the hold of an errand
+_LIMIT: Final = 60.0
 
 Handler = Callable[[Errand], Awaitable[None]]
 
@@ -36,6 +42,18 @@ async def run(store: Store, handlers: Mapping[str, Handler], holder: str) -> flo
             for errand in taken:
                 group.create_task(_do(store, handlers[errand.kind], errand, holder))
     return await store.read(_wait, list(handlers))
+
+
+async def answered(commands: Commands, command: str, errand: Errand) -> None:
+    """
+    Run the command of `decision.on_answer`, with the answer as JSON on its stdin. One that does not end with 0 has
+    failed, and is run again later.
+    """
+    ran = await commands.run(command, stdin=json.dumps(errand.payload, ensure_ascii=False), limit=_LIMIT)
+    if ran.code is None:
+        raise Unavailable(f"decision.on_answer took over {_LIMIT:.0f} seconds")
+    if ran.code != 0:
+        raise Unavailable(f"decision.on_answer ended with {ran.code}" + (f": {ran.said}" if ran.said else ""))
 
 
 def wakes(signal: Signal) -> bool:

@@ -11,7 +11,6 @@ the gate says so, its owner is alerted once, and `fail` decides whether it holds
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,50 +37,53 @@ _MISSING: Final = ("404", "not found", "could not resolve to a")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluator:
-    store: Store
+class Reach:
+    """What is done outside for gates and decisions."""
+
     commands: Commands
-    #: whether commands of users may be run
-    allowed: bool
-    #: between looks at one gate
-    interval: Duration
-    #: how long one look may take
-    limit: Duration
+    #: whether gates may run commands of users; `gh` is asked anyway
+    allowed: bool = False
+    #: between looks at one gate, and how long one may take
+    interval: Duration = 30 * SECOND
+    limit: Duration = 10 * SECOND
+    #: the command that is told of answers to decisions
+    on_answer: str | None = None
 
-    async def look(self) -> float | None:
-        """Look at what is due; return in how many seconds there is more."""
-        hold = self.limit + 30 * SECOND
-        while taken := await self.store.run(gates.take, hold=hold, limit=_AT_ONCE, lane="gates"):
-            await asyncio.gather(*map(self._look_at, taken))
-        return await self.store.read(_wait)
 
-    async def _look_at(self, gate: Gate) -> None:
-        """Look at one gate, and say what was seen: whatever goes wrong with it is its own trouble, not the others'."""
-        try:
-            sight = await self._see(gate)
-        except Unavailable:
-            raise
-        except Exception as error:
-            log.exception("gate could not be looked at", gate=gate.id)
-            sight = Troubled(f"it could not be looked at: {type(error).__name__}")
-        try:
-            await self.store.run(gates.looked, gate.id, sight, again_in=self.interval, lane="gates")
-        except Unavailable:
-            raise
-        except GatepostError as error:
-            log.warning("what a gate has come to cannot be written", gate=gate.id, reason=error.message)
+async def look(store: Store, reach: Reach) -> float | None:
+    """Look at what is due; return in how many seconds there is more."""
+    hold = reach.limit + 30 * SECOND
+    while taken := await store.run(gates.take, hold=hold, limit=_AT_ONCE, lane="gates"):
+        await asyncio.gather(*(_look_at(store, reach, gate) for gate in taken))
+    return await store.read(_wait)
 
-    async def _see(self, gate: Gate) -> Sight:
-        assert gate.awaits is not None
-        if gate.kind is GateKind.CI:
-            check = rules.awaited_check(gate.awaits)
-            return _checked(check, await self._run(_asking(check)))
-        if not self.allowed:
-            return Troubled("commands are not run here: gates.commands is not set")
-        return _commanded(await self._run(gate.awaits))
 
-    async def _run(self, command: str | Sequence[str]) -> Ran:
-        return await self.commands.run(command, limit=self.limit / SECOND)
+async def _look_at(store: Store, reach: Reach, gate: Gate) -> None:
+    """Look at one gate, and say what was seen: whatever goes wrong with it is its own trouble, not the others'."""
+    try:
+        sight = await _seen(reach, gate)
+    except Unavailable:
+        raise
+    except Exception as error:
+        log.exception("gate could not be looked at", gate=gate.id)
+        sight = Troubled(f"it could not be looked at: {type(error).__name__}")
+    try:
+        await store.run(gates.looked, gate.id, sight, again_in=reach.interval, lane="gates")
+    except Unavailable:
+        raise
+    except GatepostError as error:
+        log.warning("what a gate has come to cannot be written", gate=gate.id, reason=error.message)
+
+
+async def _seen(reach: Reach, gate: Gate) -> Sight:
+    assert gate.awaits is not None
+    seconds = reach.limit / SECOND
+    if gate.kind is GateKind.CI:
+        check = rules.awaited_check(gate.awaits)
+        return _checked(check, await reach.commands.run(_asking(check), limit=seconds))
+    if not reach.allowed:
+        return Troubled("commands are not run here: gates.commands is not set")
+    return _commanded(await reach.commands.run(gate.awaits, limit=seconds))
 
 
 def wakes(signal: Signal) -> bool:
@@ -121,7 +123,7 @@ def _checked(check: Check, ran: Ran) -> Sight:
     try:
         found = json.loads(ran.stdout)
     except ValueError:
-        return Troubled(f"`gh` answered what cannot be read: {ran.said:.200}")
+        found = None
     if not isinstance(found, dict):
         return Troubled(f"`gh` answered what cannot be read: {ran.said:.200}")
     return _of_run(check, found) if check.what == "run" else _of_request(check, found)

@@ -40,13 +40,15 @@ class Exchange:
         loop = self._loop
         if loop is not None:
             with suppress(RuntimeError):  # it was closed: nobody here listens any more
-                loop.call_soon_threadsafe(self._deliver, signals)
+                loop.call_soon_threadsafe(self.tell, signals)
         if self._transport is not None:
             self._transport.send(signals)
 
     def tell(self, signals: Sequence[Signal]) -> None:
         """Pass signals to the subscribers here and to nobody else; from the event loop."""
-        self._deliver(signals)
+        for signal in signals:
+            for heard in tuple(self._subscribers):
+                self._told(heard, signal)
 
     @contextmanager
     def subscribed(self, heard: Heard) -> Iterator[None]:
@@ -71,12 +73,7 @@ class Exchange:
             self._loop = None
 
     def _hear(self, signal: Signal) -> None:
-        self._deliver([signal])
-
-    def _deliver(self, signals: Sequence[Signal]) -> None:
-        for signal in signals:
-            for heard in tuple(self._subscribers):
-                self._told(heard, signal)
+        self.tell([signal])
 
     def _told(self, heard: Callable[[Signal], None], signal: Signal) -> None:
         try:

@@ -13,33 +13,17 @@ from functools import partial
 
 from gatepost.actions import decisions
 from gatepost.actions.cycle import ERRAND, LENGTH, Taken
-from gatepost.core.instants import SECOND, Duration
-from gatepost.ports.command import Commands
-from gatepost.ports.store import Store
+from gatepost.core.instants import Duration
 from gatepost.ports.transport import Signal
-from gatepost.runtime import answering, code, cycle, errands, evaluator, janitor, keeper, ticker
+from gatepost.runtime import code, cycle, errands, evaluator, janitor, keeper, ticker
 from gatepost.runtime.code import Function
 from gatepost.runtime.cycle import Means, Outcome
 from gatepost.runtime.errands import Handler
-from gatepost.runtime.evaluator import Evaluator
+from gatepost.runtime.evaluator import Reach
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.keeper import Keeper
 from gatepost.runtime.loops import Duty, running
 from gatepost.runtime.supervisor import Supervisor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """What a household does outside for gates and decisions."""
-
-    commands: Commands
-    #: whether gates may run commands of users; `gh` is asked anyway
-    allowed: bool = False
-    #: between looks at one gate, and how long one may take
-    interval: Duration = 30 * SECOND
-    limit: Duration = 10 * SECOND
-    #: the command that is told of answers to decisions
-    on_answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +68,8 @@ async def living(
         stack.enter_context(exchange.subscribed(partial(_heard, duties)))
         await stack.enter_async_context(supervisor.running())
         stack.enter_context(exchange.subscribed(supervisor.heard))
-        await stack.enter_async_context(running([duty for duty, _ in duties]))
-        yield Household(supervisor=supervisor, duties=tuple(duty for duty, _ in duties))
+        await stack.enter_async_context(running(duties))
+        yield Household(supervisor=supervisor, duties=duties)
 
 
 async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) -> Outcome:
@@ -93,45 +77,29 @@ async def _think(means: Means, functions: Mapping[str, Function], taken: Taken) 
     return await (code.think(means, taken, function) if function else cycle.think(means, taken))
 
 
-#: a duty, and whether a signal begins its next round now
-_Called = tuple[Duty, Callable[[Signal], bool]]
-
-
-def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> Iterator[_Called]:
+def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> Iterator[Duty]:
     store = means.store
     handlers: dict[str, Handler] = {ERRAND: partial(cycle.fetch, means)}
     if habits.reach is not None and habits.reach.on_answer is not None:
-        handlers[decisions.ERRAND] = partial(answering.answered, habits.reach.commands, habits.reach.on_answer)
-
-    async def tidy() -> None:
-        await janitor.tidy(store, exchange)
+        handlers[decisions.ERRAND] = partial(errands.answered, habits.reach.commands, habits.reach.on_answer)
 
     async def remind() -> None:
         habits.remind()
         await janitor.ring(store, exchange.tell)
 
     watch = Keeper(store)
-    yield Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder), _never
-    yield Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST), ticker.wakes
-    yield Duty("errands", partial(errands.run, store, handlers, holder), interval=habits.interval), errands.wakes
-    yield Duty("keeper", watch.look, interval=keeper.LONGEST), watch.wakes
+    tidy = partial(janitor.tidy, store, exchange)
+    yield Duty("janitor", tidy, interval=habits.interval, store=store, holder=holder)
+    yield Duty("ticker", partial(ticker.tick, store), interval=ticker.LONGEST, wakes=ticker.wakes)
+    running_errands = partial(errands.run, store, handlers, holder)
+    yield Duty("errands", running_errands, interval=habits.interval, wakes=errands.wakes)
+    yield Duty("keeper", watch.look, interval=keeper.LONGEST, wakes=watch.wakes)
     if habits.reach is not None:
-        yield Duty("evaluator", _evaluator(store, habits.reach).look, interval=habits.interval), evaluator.wakes
-    yield Duty("reminder", remind, interval=habits.interval), _never
+        look = partial(evaluator.look, store, habits.reach)
+        yield Duty("evaluator", look, interval=habits.interval, wakes=evaluator.wakes)
+    yield Duty("reminder", remind, interval=habits.interval)
 
 
-def _evaluator(store: Store, reach: Reach) -> Evaluator:
-    return Evaluator(
-        store=store, commands=reach.commands, allowed=reach.allowed, interval=reach.interval, limit=reach.limit
-    )
-
-
-def _never(signal: Signal) -> bool:
-    del signal
-    return False
-
-
-def _heard(duties: Sequence[_Called], signal: Signal) -> None:
-    for duty, wakes in duties:
-        if wakes(signal):
-            duty.wake()
+def _heard(duties: Sequence[Duty], signal: Signal) -> None:
+    for duty in duties:
+        duty.heard(signal)

@@ -14,7 +14,7 @@ from typing import Final
 
 from gatepost.actions import journal, upkeep
 from gatepost.core.ring import JANITOR, Ring
-from gatepost.ports.store import Reader, Store
+from gatepost.ports.store import Store
 from gatepost.runtime.exchange import Exchange
 
 #: small steps a round may take of each kind before it leaves the rest to the next
@@ -35,11 +35,5 @@ async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:
     for query in (upkeep.awaiting, upkeep.behind, journal.abandoned):
         after: int | None = 0
         while after is not None:
-            names, after = await store.read(_page, query, after)
+            names, after = await store.read(query, after=after)
             send([Ring(name, JANITOR) for name in names])
-
-
-def _page(
-    reader: Reader, query: Callable[..., tuple[list[str], int | None]], after: int
-) -> tuple[list[str], int | None]:
-    return query(reader, after=after)

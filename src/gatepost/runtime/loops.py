@@ -25,6 +25,7 @@ from gatepost.core.instants import SECOND
 from gatepost.core.lease import Lease
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports.store import Store
+from gatepost.ports.transport import Signal
 
 log = structlog.get_logger("gatepost.duty")
 
@@ -36,12 +37,23 @@ Round = Callable[[], Awaitable[float | None]]
 
 class Duty:
     def __init__(
-        self, name: str, round: Round, *, interval: float, store: Store | None = None, holder: str = ""
+        self,
+        name: str,
+        round: Round,
+        *,
+        interval: float,
+        wakes: Callable[[Signal], bool] = lambda _: False,
+        store: Store | None = None,
+        holder: str = "",
     ) -> None:
-        """With a `store` and a `holder` (this process), the duty needs the leader's lease."""
+        """
+        `wakes` says whether a signal begins the next round now. With a `store` and a `holder` (this process), the duty
+        needs the leader's lease.
+        """
         self.name = name
         self._round = round
         self._interval = interval
+        self._wakes = wakes
         self._store = store
         self._holder = holder
         self._lease: Lease | None = None
@@ -54,6 +66,10 @@ class Duty:
     def wake(self) -> None:
         """Begin the next round now."""
         self._wake.set()
+
+    def heard(self, signal: Signal) -> None:
+        if self._wakes(signal):
+            self._wake.set()
 
     def stop(self) -> None:
         """Finish the round under way and end."""
@@ -103,21 +119,26 @@ class Duty:
 
 @asynccontextmanager
 async def running(duties: Sequence[Duty]) -> AsyncIterator[None]:
-    """
-    While entered, the duties are done; leaving waits until each has finished its round. An error of whoever entered
-    comes out as it is; the task group would wrap it.
-    """
-    failed: Exception | None = None
-    async with asyncio.TaskGroup() as group:
+    """While entered, the duties are done; leaving waits until each has finished its round."""
+    async with tasks() as group:
         for duty in duties:
             group.create_task(duty.run(), name=f"duty-{duty.name}")
         try:
             yield
-        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the duties')
-            failed = error
         finally:
             for duty in duties:
                 duty.stop()
+
+
+@asynccontextmanager
+async def tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group out of which an error of whoever entered comes as it is; by itself it would wrap it."""
+    failed: Exception | None = None
+    async with asyncio.TaskGroup() as group:
+        try:
+            yield group
+        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the tasks')
+            failed = error
     if failed is not None:
         raise failed
 

@@ -10,7 +10,6 @@ then: its number may by now be another program's, and nobody would ever be found
 
 import json
 import os
-import secrets
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+
+from gatepost import home as houses
 
 log = structlog.get_logger("gatepost.notice")
 
@@ -50,7 +51,7 @@ def posted(home: Path, url: str, store: str, socket: str | None = None) -> Itera
         if found == notice:
             return
         if found is None or found.pid == notice.pid or found.url == url or not _reached(found.url):
-            _put_up(home, notice)
+            houses.write(str(home / NAME), json.dumps(asdict(notice)) + "\n")
         elif found != told:
             log.warning("another gateway is in this home, and commands are left to it", url=found.url, pid=found.pid)
             told = found
@@ -77,13 +78,6 @@ def _read(home: Path) -> Notice | None:
         return Notice(str(document["url"]), int(document["pid"]), str(document["store"]), document.get("socket"))
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _put_up(home: Path, notice: Notice) -> None:
-    aside = home / f".{NAME}.{secrets.token_hex(4)}"
-    with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(json.dumps(asdict(notice)) + "\n")
-    aside.replace(home / NAME)
 
 
 def _take_down(home: Path, notice: Notice) -> None:

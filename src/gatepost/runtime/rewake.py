@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from gatepost import home
 from gatepost.core.session import filename
 from gatepost.errors import Unavailable
 from gatepost.ports.nudge import Guest
@@ -35,12 +36,9 @@ class FileNudge:
 
     async def __call__(self, guest: Guest, text: str) -> None:
         path = self._sessions / filename(guest.session) / _FILE
-        aside = path.with_name(f".{_FILE}.{secrets.token_hex(4)}")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            aside.replace(path)
+            home.write(str(path), text)
         except OSError as error:
             raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
 

@@ -136,7 +136,7 @@ class Streams:
         del self._shown[call]
 
     def _frame(self, call: str, event: str, **data: Any) -> None:
-        stream = stream_id(self._run, self._reply, self._order.index(call))
+        stream = f"{self._run.id}/{key(self._reply, self._order.index(call))}"
         space = self._shown[call][0]
         named = {"streamId": stream, "runId": self._run.id, "agent": self._run.agent, "spaceId": space}
         self._send([Frame(f"space:{space}", event, named | data), Frame(f"run:{self._run.id}", event, named | data)])
@@ -145,10 +145,6 @@ class Streams:
 def key(reply: int, index: int) -> str:
     """Which call of a run: the step of the reply, and its place in it. Ids that models give are not unique."""
     return f"{reply}.{index}"
-
-
-def stream_id(run: Run, reply: int, index: int) -> str:
-    return f"{run.id}/{key(reply, index)}"
 
 
 def _entered(arguments: str) -> str | None:

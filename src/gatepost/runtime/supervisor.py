@@ -30,6 +30,7 @@ from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.ports.store import Reader, Store
 from gatepost.ports.transport import Signal
 from gatepost.runtime.cycle import Outcome, Resting
+from gatepost.runtime.loops import tasks
 
 log = structlog.get_logger("gatepost.supervisor")
 
@@ -103,23 +104,15 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """
-        While entered, residents think; leaving stops each at its last step and hands it over. An error of whoever
-        entered comes out as it is; the task group would wrap it.
-        """
-        failed: Exception | None = None
-        async with asyncio.TaskGroup() as group:
+        """While entered, residents think; leaving stops each at its last step and hands it over."""
+        async with tasks() as group:
             loops = [group.create_task(self._pump(group)), group.create_task(self._renew())]
             try:
                 yield
-            except Exception as error:  # noqa: BLE001 (whatever it was, it is not the residents')
-                failed = error
             finally:
                 self._stopping = True
                 for task in (*loops, *self._turns.values()):
                     task.cancel()
-        if failed is not None:
-            raise failed
 
     async def idle(self) -> None:
         """Wait until nobody thinks and nobody has anything to think about."""

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
@@ -181,14 +181,8 @@ class Toolbox:
                 function = functions.get(tool.name)
                 if function is None:
                     return Outside(tool.name, spec, arguments, _missing, tool.visible)
-                return Outside(
-                    tool.name,
-                    spec,
-                    lambda text: schema.arguments(function, text),
-                    _doing(agent, function, tool.timeout),
-                    tool.visible,
-                    tool.is_async,
-                )
+                ours = _function(agent, tool.name, function, tool.timeout)
+                return replace(ours, spec=spec, visible=tool.visible, is_async=tool.is_async)
 
 
 @cache
@@ -196,12 +190,12 @@ def _built_in() -> tuple[BuiltInTool, ...]:
     return tuple(BuiltInTool(name, schema.spec(name, tool.function), tool.effect) for name, tool in BUILT_IN.items())
 
 
-def _function(agent: str, name: str, function: Callable[..., Any]) -> Outside:
+def _function(agent: str, name: str, function: Callable[..., Any], timeout: Duration = _TIMEOUT) -> Outside:
     return Outside(
         name,
         schema.spec(name, function),
         lambda text: schema.arguments(function, text),
-        _doing(agent, function, _TIMEOUT),
+        _doing(agent, function, timeout),
     )
 
 

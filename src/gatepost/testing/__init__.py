@@ -10,8 +10,6 @@ There is no store in memory that repeats what SQL does: a file in a temporary fo
 proves it with `gatepost.testing.conformance.StoreSuite`.
 """
 
-from gatepost.testing.bell import RecordingBell
-from gatepost.testing.clock import FakeClock
-from gatepost.testing.kit import Kit
+from gatepost.testing.kit import FakeClock, Kit, RecordingBell
 
 __all__ = ["FakeClock", "Kit", "RecordingBell"]

@@ -1,16 +1,71 @@
 """A store to test with, its clock and its bell."""
 
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from gatepost.app import open_store
+from gatepost.core.instants import Duration, Instant, duration, instant
+from gatepost.core.ring import Ring
 from gatepost.ports.store import Store
-from gatepost.testing.bell import RecordingBell
-from gatepost.testing.clock import FakeClock
+
+MORNING: Final = instant("2026-02-18T09:00:00Z")
+#: Seconds after which a ring that was waited for is missing.
+PATIENCE: Final = 10.0
+
+
+class FakeClock:
+    """Time stands still until it is moved, and identity is the same in every run."""
+
+    def __init__(self, now: Instant = MORNING, *, seed: int = 0) -> None:
+        """Clocks with different seeds never make the same id."""
+        self._now = now
+        self._entropy = count(seed << 40)
+
+    def now(self) -> Instant:
+        return self._now
+
+    def advance(self, by: Duration | str) -> Instant:
+        """Move on by microseconds, or by a duration such as `5 minutes`; return the new present."""
+        length = duration(by) if isinstance(by, str) else by
+        assert length >= 0, "a clock never goes back"
+        self._now += length
+        return self._now
+
+    def entropy(self) -> int:
+        return next(self._entropy)
+
+
+class RecordingBell:
+    """A bell that keeps what was rung, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.rings: list[Ring] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, rings: Sequence[Ring]) -> None:
+        with self._changed:
+            self.rings.extend(rings)
+            self._changed.notify_all()
+
+    def wait(self, heard: Callable[[Sequence[Ring]], bool]) -> list[Ring]:
+        """Return all rings as soon as they are what was waited for."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: heard(self.rings), PATIENCE):
+                raise TimeoutError(f"waited {PATIENCE:.0f} s in vain; heard {self.rings}")
+            return list(self.rings)
+
+    def clear(self) -> list[Ring]:
+        """Forget the rings so far, and return them."""
+        with self._changed:
+            rings, self.rings = self.rings, []
+            return rings
 
 
 class Kit:

@@ -1,13 +1,14 @@
 """What a built-in tool has before it: the transaction it works in, whose hands it is in, and the run it is used in."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json
 from gatepost.core.run import Run
+from gatepost.errors import Invalid
 from gatepost.ports.store import Work
 
 #: characters of one result: more would push everything else out of the mind
@@ -46,6 +47,17 @@ class BuiltIn:
     function: Callable[..., Json]
     #: whether it changes anything that others, or the agent's later self, would see
     effect: bool
+
+
+def optional(meaning: str) -> Any:
+    """A field of what a model gives that it may leave out, and what the model is told of it."""
+    return field(default=None, metadata={"description": meaning})
+
+
+def few(given: Sequence[object], most: int, what: str) -> None:
+    """Refuse more at once than a call may be about."""
+    if len(given) > most:
+        raise Invalid(f"{len(given)} {what} are too many at once", hint=f"use at most {most}")
 
 
 def fitting(given: Iterable[T], shown: Callable[[T], Json]) -> list[Json]:

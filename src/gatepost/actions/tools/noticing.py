@@ -7,7 +7,6 @@ from gatepost.actions import inbox
 from gatepost.actions.tools.desk import ROOM, Desk
 from gatepost.core import line, wire
 from gatepost.core.batch import COUNTED
-from gatepost.core.claim import Claim
 from gatepost.core.event import Event, Json, Type
 from gatepost.errors import Invalid
 from gatepost.tables import items
@@ -26,17 +25,8 @@ def peek_inbox(
     """
     if count < 1:
         raise Invalid(f"{count} is not a number of events", hint=f"use 1 to {_MOST}")
-    run = desk.run
-    held = Claim(
-        id=run.claim,
-        recipient=desk.me.name,
-        kind="run",
-        owner=run.id,
-        fence=run.claim_fence,
-        taken_at=run.started_at,
-        deadline=None,
-    )
-    batch = inbox.pull(desk.work, held, count=min(count, _MOST), type=filter)
+    run, most = desk.run, min(count, _MOST)
+    batch = inbox.pull(desk.work, run.claim, owner=run.id, fence=run.claim_fence, count=most, type=filter)
     desk.taken.extend(batch.items)
     room = ROOM // max(1, len(batch.items))
     return {

@@ -1,11 +1,10 @@
 """The tools for plans."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from gatepost.actions import plans as verbs
-from gatepost.actions.tools.desk import Desk, fitting
+from gatepost.actions.tools.desk import Desk, few, fitting, optional
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.event import Json
@@ -33,29 +32,15 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intention:
-    id: str | None = field(
-        default=None, metadata={"description": "the id of a plan of yours to change; without it a new plan is made"}
-    )
-    name: str | None = field(default=None, metadata={"description": "a short name; a new plan needs one"})
-    instruction: str | None = field(default=None, metadata={"description": "what you are to do when it is due"})
-    run_after: str | None = field(
-        default=None, metadata={"description": "how long from now: a number and a unit, such as '5 hours'"}
-    )
-    scheduled_at: str | None = field(
-        default=None, metadata={"description": "when: a time with its offset, such as 2026-02-20T10:00:00Z"}
-    )
-    cron: str | None = field(
-        default=None, metadata={"description": "again and again: five fields, such as '0 9 * * 1', or @daily"}
-    )
-    time_zone: str | None = field(
-        default=None, metadata={"description": "of cron, such as Europe/Berlin; UTC if you do not say"}
-    )
-    on_gate: str | None = field(
-        default=None, metadata={"description": "when a gate is resolved: its id, one that you have, made or wait for"}
-    )
-    catch_up: CatchUp | None = field(
-        default=None, metadata={"description": "of cron: what becomes of times that were missed"}
-    )
+    id: str | None = optional("the id of a plan of yours to change; without it a new plan is made")
+    name: str | None = optional("a short name; a new plan needs one")
+    instruction: str | None = optional("what you are to do when it is due")
+    run_after: str | None = optional("how long from now: a number and a unit, such as '5 hours'")
+    scheduled_at: str | None = optional("when: a time with its offset, such as 2026-02-20T10:00:00Z")
+    cron: str | None = optional("again and again: five fields, such as '0 9 * * 1', or @daily")
+    time_zone: str | None = optional("of cron, such as Europe/Berlin; UTC if you do not say")
+    on_gate: str | None = optional("when a gate is resolved: its id, one that you have, made or wait for")
+    catch_up: CatchUp | None = optional("of cron: what becomes of times that were missed")
 
 
 def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or to change, at most {_AT_ONCE}"]) -> Json:
@@ -64,7 +49,7 @@ def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or t
     scheduledAt, cron and onGate. For what comes again and again use cron: a plan that you set anew whenever it was due
     counts as one long chain of events, and does not wake you for ever.
     """
-    _few(plans)
+    few(plans, _AT_ONCE, "plans")
     wishes = [_wish(each) for each in plans]
     new = sum(wish.id is None for wish in wishes)
     pending = verbs.page(desk.work, desk.me.name, status=Status.PENDING, limit=_PENDING)
@@ -83,7 +68,7 @@ def get_plans(desk: Desk, status: Annotated[Status | None, "only plans that are 
 
 def delete_plans(desk: Desk, plan_ids: Annotated[list[str], "the ids of plans of yours"]) -> Json:
     """Delete plans of yours: they will not be due any more."""
-    _few(plan_ids)
+    few(plan_ids, _AT_ONCE, "plans")
     wanted = dict.fromkeys(plan_ids)
     for id in wanted:
         verbs.delete(desk.work, id, owner=desk.me.name)
@@ -109,8 +94,3 @@ def _wish(given: Intention) -> PlanWish:
 def _plan(plan: Plan) -> Json:
     document = wire.plan(plan)
     return {name: document[name] for name in _FIELDS}
-
-
-def _few(given: Sequence[object]) -> None:
-    if len(given) > _AT_ONCE:
-        raise Invalid(f"{len(given)} plans are too many at once", hint=f"use at most {_AT_ONCE}")

@@ -1,14 +1,12 @@
 """The tools for memories."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from gatepost.actions import memories as verbs
-from gatepost.actions.tools.desk import Desk, fitting
+from gatepost.actions.tools.desk import Desk, few, fitting
 from gatepost.core.event import Json
 from gatepost.core.memory import LARGEST_VALUE, LONGEST_KEY, MOST
-from gatepost.errors import Invalid
 
 #: memories of one call
 _AT_ONCE: Final = 100
@@ -27,7 +25,7 @@ def set_memories(
     Remember things beyond this conversation. The newest are shown to you in every cycle. A key that you have used
     before gets the new value.
     """
-    _few(memories)
+    few(memories, _AT_ONCE, "memories")
     count = verbs.set(desk.work, desk.me.name, {each.key: each.value for each in memories})
     return {"success": True, "count": count}
 
@@ -36,7 +34,7 @@ def get_memories(
     desk: Desk, keys: Annotated[list[str] | None, "which ones; without it, all, the newest first"] = None
 ) -> Json:
     """Read your memories in full."""
-    _few(keys or ())
+    few(keys or (), _AT_ONCE, "memories")
     found = verbs.page(desk.work, desk.me.name, keys=keys, limit=MOST)
     shown = fitting(found, lambda one: {"key": one.key, "value": one.value})
     more = {"more": [one.key for one in found[len(shown) :]][:_AT_ONCE]} if len(shown) < len(found) else {}
@@ -45,10 +43,5 @@ def get_memories(
 
 def delete_memories(desk: Desk, keys: Annotated[list[str], "which ones to forget"]) -> Json:
     """Forget what you do not need any more."""
-    _few(keys)
+    few(keys, _AT_ONCE, "memories")
     return {"success": True, "deleted": verbs.delete(desk.work, desk.me.name, keys)}
-
-
-def _few(given: Sequence[object]) -> None:
-    if len(given) > _AT_ONCE:
-        raise Invalid(f"{len(given)} memories are too many at once", hint=f"use at most {_AT_ONCE}")

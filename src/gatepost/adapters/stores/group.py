@@ -25,6 +25,7 @@ that one bad element cannot fail its neighbours.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -154,8 +155,6 @@ class Writer:
         self._clock = clock
         self._limits = limits
         self._bell = bell
-        #: rings that could not be passed on
-        self.unrung = 0
 
     def write(self, calls: Sequence[Call]) -> list[Outcome]:
         """Run the calls in one transaction and return what became of each; nothing is raised."""
@@ -250,12 +249,9 @@ class Writer:
             raise (error if isinstance(error, Unavailable) else gone) from gone
 
     def _ring(self, rings: Sequence[Ring]) -> None:
-        if not rings:
-            return
-        try:
-            self._bell(rings)
-        except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
-            self.unrung += len(rings)
+        if rings:
+            with suppress(Exception):  # a ring is a hint; the janitor rings again
+                self._bell(rings)
 
     def close(self) -> None:
         self._connection.close()

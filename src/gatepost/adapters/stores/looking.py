@@ -3,20 +3,22 @@
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from gatepost.adapters.stores.desk import Settle
 from gatepost.adapters.stores.group import Call, Outcome
+
+_THREADS: Final = 2
 
 
 class Looking:
     """Threads that look things up, for whoever comes first; each has a connection of its own."""
 
-    def __init__(self, look: Callable[..., Any], settle: Settle, count: int) -> None:
+    def __init__(self, look: Callable[..., Any], settle: Settle) -> None:
         self._look = look
         self._settle = settle
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-        names = [f"gatepost-read-{number}" for number in range(count)]
+        names = [f"gatepost-read-{number}" for number in range(_THREADS)]
         self._threads = [threading.Thread(target=self._serve, name=name, daemon=True) for name in names]
         for thread in self._threads:
             thread.start()

@@ -12,14 +12,13 @@ The file is marked as ours (`application_id`), and a file that is somebody else'
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from gatepost.adapters.stores import schema
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.instants import Instant
 from gatepost.errors import Unavailable
 from gatepost.ports.store import Row
 from gatepost.tables.statements import PARAMETER, statement
@@ -32,20 +31,18 @@ APPLICATION: Final = 0x67617465
 class SqliteConnection:
     """Opens when it is first used, and again after it was let go."""
 
-    def __init__(self, path: Path, *, busy: float, writes: bool, now: Callable[[], Instant] | None) -> None:
+    def __init__(self, path: Path, *, busy: float, writes: bool) -> None:
         self._path = path
         self._busy = busy
         self._writes = writes
-        self._now = now
         self._db: sqlite3.Connection | None = None
 
-    def begin(self) -> Instant | None:
+    def begin(self) -> None:
         if self._db is None:
             self._db = open_file(self._path, self._busy)
             if not self._writes:
                 self._execute("PRAGMA query_only = ON")
         self._execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
-        return self._now() if self._now else None
 
     def savepoint(self) -> None:
         self._execute("SAVEPOINT verb")
@@ -120,7 +117,7 @@ class SqliteStore(ThreadedStore):
         self._busy = busy
 
     def connect(self, *, writes: bool) -> SqliteConnection:
-        return SqliteConnection(self._path, busy=self._busy, writes=writes, now=None)
+        return SqliteConnection(self._path, busy=self._busy, writes=writes)
 
     def migrate(self) -> tuple[int, int]:
         db = open_file(self._path, self._busy)

@@ -38,7 +38,6 @@ class ThreadedStore(ABC):
         limits: Limits | None = None,
         bell: Bell = silent,
         writers: int = 1,
-        readers: int = 2,
     ) -> None:
         """With `clock_rules`, time is the clock's even where the database has its own: for tests."""
         self._clock = clock
@@ -48,7 +47,6 @@ class ThreadedStore(ABC):
         self._writers = writers
         self._lock = threading.Lock()
         self._desks: list[Desk] = []
-        self._readers = readers
         self._looking: Looking | None = None
         self._local = threading.local()
         #: the connections of threads that call by themselves
@@ -103,7 +101,7 @@ class ThreadedStore(ABC):
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._refuse_if_closed()
-            self._looking = self._looking or Looking(self._look, _settle, self._readers)
+            self._looking = self._looking or Looking(self._look, _settle)
             self._looking.put(Call(query, args, kwargs, future=future))
         return await future
 

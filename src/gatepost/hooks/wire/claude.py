@@ -57,7 +57,4 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
         answer = words.blocked(event, verdict.block, _BLOCKABLE)
     elif verdict.context and can_show(occasion) and (verdict.continues or event != "Stop"):
         answer = words.shown(event, verdict.context)
-    aside = words.aside(verdict, said=bool(answer))
-    if event == "SessionEnd":  # nobody is there to read more than that
-        return words.spoken(aside)
-    return words.reply(answer | {"systemMessage": aside})
+    return words.told(answer, verdict, read=event != "SessionEnd")  # where nobody is there any more

@@ -6,7 +6,7 @@ has no answer at all, and a Notification does not exist.
 
 from typing import Any, Final
 
-from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
+from gatepost.hooks.occasion import Answer, Occasion, Verdict
 from gatepost.hooks.wire import claude, words
 
 _BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"})
@@ -15,13 +15,11 @@ _ANSWERED: Final = (
     | _BLOCKABLE
 )
 
+can_show = claude.can_show
+
 
 def parse(event: str, payload: object) -> Occasion:
     return claude.parse(event, payload, host="codex")
-
-
-def can_show(occasion: Occasion) -> bool:
-    return occasion.event in READABLE and occasion.subagent is None
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
@@ -33,7 +31,4 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
         answer = {"decision": "block", "reason": verdict.context}
     elif verdict.context and event != "Stop" and can_show(occasion):
         answer = words.shown(event, verdict.context)
-    aside = words.aside(verdict, said=bool(answer))
-    if event not in _ANSWERED:
-        return words.spoken(aside)
-    return words.reply(answer | {"systemMessage": aside})
+    return words.told(answer, verdict, read=event in _ANSWERED)

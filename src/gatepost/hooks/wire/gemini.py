@@ -21,16 +21,13 @@ EVENTS: Final = {
     "SessionEnd": "SessionEnd",
 }
 _BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"})
-_SHOWN: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
 _THEIRS: Final = {ours: theirs for theirs, ours in EVENTS.items()}
+
+can_show = claude.can_show
 
 
 def parse(event: str, payload: object) -> Occasion:
     return claude.parse(event, payload, host="gemini", events=EVENTS)
-
-
-def can_show(occasion: Occasion) -> bool:
-    return occasion.event in _SHOWN and occasion.subagent is None
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
@@ -42,7 +39,4 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
         answer = {"decision": "deny", "reason": verdict.context}
     elif verdict.context and event != "Stop" and can_show(occasion):
         answer = words.shown(_THEIRS[event], verdict.context)
-    aside = words.aside(verdict, said=bool(answer))
-    if event not in _THEIRS:  # those of the model itself, which take nothing of this
-        return words.spoken(aside)
-    return words.reply(answer | {"systemMessage": aside})
+    return words.told(answer, verdict, read=event in _THEIRS)  # those of the model itself take nothing of this

@@ -64,6 +64,12 @@ def shown(event: str, text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
+def told(answer: dict[str, Any], verdict: Verdict, *, read: bool) -> Answer:
+    """What the host is told, and beside it what is for the person; on stderr, if the host does not `read` JSON here."""
+    beside = aside(verdict, said=bool(answer))
+    return reply(answer | {"systemMessage": beside}) if read else spoken(beside)
+
+
 def aside(verdict: Verdict, *, said: bool) -> str:
     """All that is for the person, a sentence a line: what had no place in what is `said` to the host, and warnings."""
     unsaid = () if said else (verdict.block, verdict.context)

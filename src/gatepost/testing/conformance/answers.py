@@ -7,8 +7,6 @@ import pytest
 
 from gatepost.core.instants import SECOND
 from gatepost.ports.store import Reader, Store, Work
-from gatepost.testing.bell import RecordingBell
-from gatepost.testing.clock import FakeClock
 from gatepost.testing.conformance.office import (
     Office,
     Refusal,
@@ -18,6 +16,7 @@ from gatepost.testing.conformance.office import (
     tell_and_refuse,
     told,
 )
+from gatepost.testing.kit import FakeClock, RecordingBell
 
 
 class Answers(Office):

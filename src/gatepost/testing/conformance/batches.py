@@ -9,8 +9,8 @@ from gatepost.actions import intake
 from gatepost.core.event import Pushed
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.ports.store import Store, Work, batched
-from gatepost.testing.bell import RecordingBell
 from gatepost.testing.conformance.office import LANE, Office, Refusal, accepted, tell, together, told, wish
+from gatepost.testing.kit import RecordingBell
 
 
 @batched

@@ -7,8 +7,8 @@ import pytest
 
 from gatepost.errors import Unavailable
 from gatepost.ports.store import Store
-from gatepost.testing.clock import FakeClock
 from gatepost.testing.conformance.office import LANE, PATIENCE, Hold, Office, Open, handed_over, tell, told
+from gatepost.testing.kit import FakeClock
 
 
 class Closing(Office):

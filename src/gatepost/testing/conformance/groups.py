@@ -6,7 +6,6 @@ import pytest
 
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports.store import Again, Store, Work
-from gatepost.testing.bell import RecordingBell
 from gatepost.testing.conformance.office import (
     LANE,
     Office,
@@ -20,6 +19,7 @@ from gatepost.testing.conformance.office import (
     together,
     told,
 )
+from gatepost.testing.kit import RecordingBell
 
 
 class Groups(Office):

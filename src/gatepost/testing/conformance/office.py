@@ -12,8 +12,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
 from gatepost.ports.store import Reader, Store, Work
-from gatepost.testing.bell import RecordingBell
-from gatepost.testing.clock import FakeClock
+from gatepost.testing.kit import FakeClock, RecordingBell
 
 #: Seconds after which a signal that was waited for is missing.
 PATIENCE: Final = 20.0

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from gatepost.core.ring import Ring
 from gatepost.ports.store import Store, Work
-from gatepost.testing.bell import RecordingBell
-from gatepost.testing.clock import FakeClock
 from gatepost.testing.conformance.office import LANE, PATIENCE, Office, Open, tell, tell_and_refuse, together, told
+from gatepost.testing.kit import FakeClock, RecordingBell
 
 
 class Rings(Office):

@@ -8,8 +8,8 @@ import pytest
 from gatepost.errors import Unavailable
 from gatepost.ports.store import Store
 from gatepost.tables import statements
-from gatepost.testing.clock import FakeClock
 from gatepost.testing.conformance.office import PATIENCE, Office, Open, tell, told
+from gatepost.testing.kit import FakeClock
 
 
 class Schema(Office):
