@@ -63,7 +63,11 @@ def test_sent_back_and_revised(office: Office) -> None:
     assert back.err == 'sent back by husam: "When?"; analyst is told\n'
     assert office("decision", "wait", decision) == Ended(1, "", 'sent back by husam: "When?"\n')
     words = ("Ship it on Monday?", "--option", "yes", "--option", "no")
+    assert office("decision", "check", "--as", "analyst").code == 0, "it is for who asked to go on with"
     revised = office.done("decision", "revise", decision, *words, "--as", "analyst", "--json").json
+    assert office("decision", "check", "--as", "analyst").code == 1, "what is asked now was not answered yet"
+    refused = office("decision", "answer", decision, "--text", "Which Monday?", "--again", "--as", "husam")
+    assert (refused.code, refused.error) == (2, "this decision cannot be sent back: it takes no words")
     assert (revised["iteration"], revised["guidance"], revised["session"]) == (2, "When?", "s-1")
     assert office.done("decision", "answer", decision, "no", "--as", "husam").err.startswith("answered by husam: no")
     rounds = office.done("decision", "show", decision).out.splitlines()[-2:]

@@ -14,6 +14,7 @@ from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWis
 from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND
 from gatepost.core.limits import Limits
 from gatepost.core.plan import Plan, Status
+from gatepost.core.word import Word
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Store
 from gatepost.testing import Kit
@@ -468,3 +469,9 @@ def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(house: House
     assert made(house, "husam", owner="ci", awaits="ann").made_by == "husam"
     assert made(house, "husam", name="rest", awaits="ann").owner == "husam"
     assert blocking(house, "husam") == ["rest"]
+
+
+@pytest.mark.parametrize("word", Word.__subclasses__())
+def test_what_a_word_is_not_makes_a_sentence(word: type[Word]) -> None:
+    with pytest.raises(Invalid, match=r"^'zzz' is not (a|something) [a-z ]+$"):
+        word.parse("zzz")

@@ -171,8 +171,8 @@ def page(
     limit: int = 100,
 ) -> list[Decision]:
     """
-    Decisions in the order they were asked; `after` is the number of the last one seen. `since` leaves those of which a
-    round has ended since then, `pending` those that have not ended, or have.
+    Decisions in the order they were asked; `after` is the number of the last one seen. `since` leaves those whose
+    last round has ended since then, `pending` those that have not ended, or have.
     """
     return decisions.page(
         reader,

@@ -220,9 +220,9 @@ def pull(
 def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -> int:
     """Say that the items of a claim (`of` this inbox) were read; return how many. A stale owner is refused."""
     _check_holder(id, owner, fence)
+    _check_inbox(work, id, of)
     ended = claims.end(work, id, owner, fence, "acked")
-    found = claims.read(work, id) if of is not None else None
-    if ended is None or (found is not None and found.recipient != of):
+    if ended is None:
         raise _not_held(work, id)
     return items.deliver(work, ended[0])
 
@@ -230,9 +230,10 @@ def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -
 def release(work: Work, id: str, *, owner: str, fence: int, failed: Sequence[str] = (), of: str | None = None) -> int:
     """Give the items of a claim back; against those that `failed` of their own it is counted."""
     _check_holder(id, owner, fence)
+    _check_inbox(work, id, of)
     ended = claims.end(work, id, owner, fence, "released")
     found = claims.read(work, id)
-    if ended is None or found is None or of not in (None, found.recipient):
+    if ended is None or found is None:
         raise _not_held(work, id)
     count = items.fail(work, ended[0], failed) if failed else 0
     count += items.release(work, ended[0])
@@ -377,6 +378,13 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
     claim_rules.owner(owner)
     if not 0 < fence < 2**63:
         raise Invalid(f"{fence} is not a fence")
+
+
+def _check_inbox(work: Work, id: str, of: str | None) -> None:
+    """Whose claims there are is for nobody else to know."""
+    found = claims.read(work, id) if of is not None else None
+    if of is not None and (found is None or found.recipient != of):
+        raise NotFound(f"there is no claim {id!r} in the inbox of {of!r}")
 
 
 def _not_held(work: Work, id: str) -> NotFound | Conflict:

@@ -127,7 +127,7 @@ def answer(
     decision: DecisionId,
     option: Annotated[str | None, argument("OPTION", "The id of an option.")] = None,
     text: Annotated[str | None, option("--text", "TEXT", "What to say with it, or instead; - reads stdin.")] = None,
-    again: Annotated[bool, flag("--again", "Send the question back, with --text.")] = False,
+    again: Annotated[bool, flag("--again", "Send a question that takes words back, with --text.")] = False,
     reject: Annotated[bool, flag("--reject", "Refuse to decide.")] = False,
     hash: Annotated[
         str | None, option("--context-hash", "HASH", "Answer only if the question is still this one.")

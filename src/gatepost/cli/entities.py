@@ -72,7 +72,7 @@ def retire(name: str, kind: Kind, *, json: bool) -> None:
     output.done(
         wire.entity(entity),
         entity.name,
-        f"retired {entity.name!r}: it keeps what it has and receives nothing more",
+        f"retired {entity.name!r}: what is there stays, and nothing more comes",
         json=json,
     )
 

@@ -82,7 +82,11 @@ def _ended(arguments: "Sequence[str]") -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        output.fail(f"{error.filename!r}: {error.strerror}" if error.filename else f"cannot read or write: {error}")
+        output.fail(
+            f"{error.filename!r}: {error.strerror}"
+            if error.filename
+            else f"cannot read or write: {error.strerror or error}"
+        )
         return 3
     except Exception as error:  # noqa: BLE001 (whatever it was, nobody should have to read a traceback)
         output.fail(f"something went wrong inside: {type(error).__name__}: {error}", "GATEPOST_DEBUG=1 shows where")

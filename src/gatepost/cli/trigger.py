@@ -99,7 +99,7 @@ def show(name: Name, json: Json = False) -> None:
     with here.opened() as place:
         found = place.look(verbs.show, lambda far: far.show_trigger, name)
     if json:
-        output.document(wire.trigger(found))
+        output.document(wire.trigger(found) | {"path": _path(found)})
         return
     output.facts(
         ("trigger", found.name),

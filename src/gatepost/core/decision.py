@@ -244,6 +244,8 @@ def settle(decision: Decision, reply: Reply) -> Outcome:
         return Outcome.REJECTED
     if reply.option is None and not said:
         raise Invalid("there is nothing in the answer", hint=_choice(ids) if ids else "answer in words")
+    if reply.again and not decision.free_text:
+        raise Invalid("this decision cannot be sent back: it takes no words", hint=_choice(ids))
     if reply.option is None and not decision.free_text:
         raise Invalid("this decision cannot be answered in words alone", hint=_choice(ids))
     if reply.again and decision.iteration >= MOST_ROUNDS:

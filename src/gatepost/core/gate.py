@@ -59,7 +59,7 @@ class Ending(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class AtDeadline(Word, what="hing to do at a deadline"):
+class AtDeadline(Word, what="something to do at a deadline"):
     #: it ends as expired and lets go
     OPEN = "open"
     #: whoever owns the one it holds is alerted, once, and it stays

@@ -17,7 +17,10 @@ WHERE d.number > :after
     )
     AND (
         CAST(:since AS BIGINT) IS NULL
-        OR EXISTS (SELECT 1 FROM answers n WHERE n.decision = d.number AND n.answered_at >= CAST(:since AS BIGINT))
+        OR EXISTS (
+            SELECT 1 FROM answers n
+            WHERE n.decision = d.number AND n.iteration = d.iteration AND n.answered_at >= CAST(:since AS BIGINT)
+        )
     )
 ORDER BY d.number
 LIMIT :most
