@@ -122,7 +122,10 @@ class TestMerging:
         [
             (Newcomer(name="ana", kind=Kind.HUMAN), "line 4: 'ana' is of the kind human here, not agent"),
             (Newcomer(name="x", kind=Kind.AGENT, aliases=["ana"]), "line 4: 'ana' is an alias of 'x' here"),
-            (Newcomer(name="x", kind=Kind.AGENT, aliases=["bead-1"]), "line 4: the name 'bead-1' is taken"),
+            (
+                Newcomer(name="x", kind=Kind.AGENT, aliases=["bead-1"]),
+                "line 4: the alias 'bead-1' of 'ana' is taken by 'x'",
+            ),
         ],
     )
     def test_what_cannot_be_merged(self, lines: list[bytes], newcomer: Newcomer, message: str) -> None:

@@ -377,7 +377,8 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any], type[GatepostError]]] = 
     ("decision", ("gate_" + "0" * 32,), {}, errors.Invalid),
     ("revoke_key", ("sk_",), {}, errors.Invalid),
     ("revoke_key", ("key_a/b",), {}, errors.NotFound),
-    ("show_trigger", ("no such/thing",), {}, errors.NotFound),
+    ("show_trigger", ("no-such-thing",), {}, errors.NotFound),
+    ("show_trigger", ("no such/thing",), {}, errors.Invalid),
 ]
 
 

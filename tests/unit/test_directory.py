@@ -93,6 +93,14 @@ class TestRegistering:
         with pytest.raises(Refused, match="'husam' is retired"):
             register(store, "ann", owner="husam")
 
+    def test_aliases_are_counted_as_they_are_given(self, store: Store) -> None:
+        register(store, "ann")
+        with pytest.raises(Invalid, match="51 aliases are too many"):
+            register(store, "bob", aliases=["b"] * 51)
+        with pytest.raises(Invalid, match="51 aliases are too many"):
+            store.call(directory.update, "ann", aliases=[f"a{number}" for number in range(51)])
+        assert store.call(directory.show, "ann").aliases == ()
+
 
 class TestFinding:
     def test_an_unknown_name_is_met_with_the_nearest_ones(self, store: Store) -> None:

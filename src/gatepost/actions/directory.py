@@ -20,6 +20,8 @@ from gatepost.tables import broadcasts, claims, entities, items
 
 #: the person who is told when nobody else is named
 ADMINISTRATOR: Final = "admin"
+#: aliases that one entity may be given
+MOST_ALIASES: Final = 50
 _LONGEST_DISPLAY: Final = 200
 
 
@@ -49,7 +51,7 @@ def register(work: Work, who: Newcomer) -> Entity:
     name = address.name(who.name)
     team, role = _place(who.team, who.role)
     display = _display(who.display or name)
-    aliases = [address.alias(alias) for alias in dict.fromkeys(who.aliases)]
+    aliases = _aliases(who.aliases)
     owner = find_live(work, who.owner) if who.owner else _administrator(work)
     cursor = broadcasts.number(work, by=0)
     number = entities.insert(
@@ -130,7 +132,7 @@ def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
     if (more := len(line.title(changed)) - len(line.title(old.display))) > 0:
         items.widen(work, old, more)
     if "aliases" in changes:
-        _give_aliases(work, old, [address.alias(alias) for alias in changes["aliases"] or ()])
+        _give_aliases(work, old, _aliases(changes["aliases"] or ()))
     return show(work, old.name)
 
 
@@ -198,6 +200,12 @@ def _place(team: str | None, role: str | None) -> tuple[str | None, str | None]:
         address.name(team, "team") if team is not None else None,
         address.name(role, "role") if role is not None else None,
     )
+
+
+def _aliases(texts: Sequence[str]) -> list[str]:
+    if len(texts) > MOST_ALIASES:
+        raise Invalid(f"{len(texts)} aliases are too many", hint=f"give at most {MOST_ALIASES}")
+    return [address.alias(text) for text in dict.fromkeys(texts)]
 
 
 def _taken(work: Work, name: str) -> Conflict:

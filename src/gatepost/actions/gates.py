@@ -25,8 +25,8 @@ from dataclasses import replace
 from typing import Final
 
 from gatepost.actions import directory, inbox, intake, plans, sessions
+from gatepost.core import address, ids
 from gatepost.core import gate as rules
-from gatepost.core import ids
 from gatepost.core.entity import Entity
 from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
@@ -145,6 +145,7 @@ def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int
 
 def add_waiter(work: Work, id: str, name: str, *, by: str | None) -> Gate:
     """Let somebody be told when a gate ends; whoever is already stays so."""
+    address.single(name)
     gate, _ = _taken(work, id, by)
     if not gate.pending:
         raise over(gate)

@@ -31,7 +31,15 @@ from gatepost.tables import broadcasts, events, items, sessions
 ALERTS: Final = "alert:gatepost:"
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
 _DEEPEST: Final = 128
-_LONGEST: Final = {"source": 200, "subject": 1_000, "dedup key": 512, "reference": 256, "route": 256}
+#: a type and an id, each
+LONGEST_REFERENCE: Final = 256
+_LONGEST: Final = {
+    "source": 200,
+    "subject": 1_000,
+    "dedup key": 512,
+    "reference": LONGEST_REFERENCE,
+    "route": 256,
+}
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -216,9 +224,7 @@ def checked(wish: Push, limits: Limits) -> str | None:
     if not wish.source:
         raise Invalid("an event needs a source")
     for what, text in _short_texts(wish):
-        _storable(what, text)
-        if len(text) > _LONGEST[what]:
-            raise TooLarge(f"the {what} has {len(text)} characters, over the limit of {_LONGEST[what]}")
+        _short(what, text)
     if wish.key is not None and not wish.key:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
     if not 0 <= wish.hops <= 10_000:
@@ -242,6 +248,20 @@ def _short_texts(wish: Push) -> Iterable[tuple[str, str]]:
         yield from (("reference", wish.ref.type), ("reference", wish.ref.id))
     if wish.route is not None:
         yield from (("route", wish.route.channel), ("route", wish.route.session))
+
+
+def about(text: str) -> Ref:
+    """Read a reference by which events are looked for; it is one that an event can have."""
+    ref = Ref.parse(text)
+    for part in (ref.type, ref.id):
+        _short("reference", part)
+    return ref
+
+
+def _short(what: str, text: str) -> None:
+    _storable(what, text)
+    if len(text) > _LONGEST[what]:
+        raise TooLarge(f"the {what} has {len(text)} characters, over the limit of {_LONGEST[what]}")
 
 
 def _storable(what: str, text: str) -> None:

@@ -159,20 +159,26 @@ def _take_entity(work: Work, record: Entity) -> int:
             team=record.team,
             role=record.role,
             owner=record.owner,
-            aliases=record.aliases,
         )
-        entities.date(work, directory.register(work, newcomer).number, record.created_at, record.retired_at)
+        made = directory.register(work, newcomer)
+        entities.date(work, made.number, record.created_at, record.retired_at)
+        _give_aliases(work, record, made.number)
         return 1
     if here.name != record.name:
         raise Conflict(f"{record.name!r} is an alias of {here.name!r} here")
     if here.kind is not record.kind:
         raise Conflict(f"{record.name!r} is of the kind {here.kind} here, not {record.kind}")
-    for alias in record.aliases:
-        if not entities.give_name(work, address.alias(alias), here.number, is_alias=True):
-            holder = entities.by_names(work, [alias])[alias]
-            if holder.number != here.number:
-                raise Conflict(f"the alias {alias!r} of {record.name!r} is taken by {holder.name!r} here")
+    _give_aliases(work, record, here.number)
     return 0
+
+
+def _give_aliases(work: Work, record: Entity, number: int) -> None:
+    """Let an entity have the aliases that it had there besides its own, however many that makes."""
+    for alias in record.aliases:
+        if not entities.give_name(work, address.alias(alias), number, is_alias=True):
+            holder = entities.by_names(work, [alias])[alias]
+            if holder.number != number:
+                raise Conflict(f"the alias {alias!r} of {record.name!r} is taken by {holder.name!r} here")
 
 
 def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequence[tuple[int, ItemRecord]]) -> Taken:

@@ -33,6 +33,7 @@ from gatepost.core.record import KeyRecord, MemberRecord, MessageRecord, Trigger
 from gatepost.core.ring import Ring
 from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Message, Space
+from gatepost.core.trigger import named
 from gatepost.errors import Invalid
 from gatepost.ports.store import Work
 from gatepost.tables import agents, entities, gates, goals, memories, messages, minds, records
@@ -106,7 +107,7 @@ def take_plan(work: Work, plan: Plan) -> bool:
 def take_trigger(work: Work, record: TriggerRecord) -> bool:
     """Say whether it is new."""
     trigger = record.trigger
-    address.name(trigger.name, "name of a trigger")
+    named(trigger.name)
     address.parse(trigger.target)
     triggers.checked_prompt(trigger.prompt)
     if record.secret is not None and len(record.secret) > _LONGEST_SECRET:

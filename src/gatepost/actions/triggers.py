@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import address, webhook
+from gatepost.core import address, trigger, webhook
 from gatepost.core.address import Everyone, Named, Team
 from gatepost.core.instants import Instant
 from gatepost.core.trigger import Trigger
@@ -18,7 +18,7 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, Unkn
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import triggers
 
-_LONGEST_PROMPT: Final = 4_000
+LONGEST_PROMPT: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Opened:
 
 def add(work: Work, wish: NewTrigger) -> Trigger:
     """Add a trigger; its name must be free, and somebody must live at its target."""
-    name = address.name(wish.name, "name of a trigger")
+    name = trigger.named(wish.name)
     kept = webhook.kept(wish.scheme, wish.secret)
     prompt = checked_prompt(wish.prompt)
     target = _target(work, wish.target)
@@ -59,7 +59,7 @@ def add(work: Work, wish: NewTrigger) -> Trigger:
 
 
 def show(reader: Reader, name: str, *, owner: str | None = None) -> Trigger:
-    found = _found(reader, name)
+    found = triggers.find(reader, trigger.named(name))
     if found is None or owner not in (None, found.owner):
         raise NotFound(f"there is no trigger {name!r}")
     return found
@@ -97,7 +97,7 @@ def opened(reader: Reader, name: str) -> Opened:
 def _found(reader: Reader, name: str) -> Trigger | None:
     """Look it up, unless no trigger can be called that: a database would choke on some of what comes in a URL."""
     try:
-        return triggers.find(reader, address.name(name))
+        return triggers.find(reader, trigger.named(name))
     except Invalid:
         return None
 
@@ -121,8 +121,8 @@ def checked_prompt(text: str | None) -> str | None:
     """Return the prompt if it can be stored."""
     if not text:
         return None
-    if len(text) > _LONGEST_PROMPT:
-        raise TooLarge(f"the prompt has {len(text)} characters, over the limit of {_LONGEST_PROMPT}")
+    if len(text) > LONGEST_PROMPT:
+        raise TooLarge(f"the prompt has {len(text)} characters, over the limit of {LONGEST_PROMPT}")
     if "\x00" in text or any("\ud800" <= one <= "\udfff" for one in text):
         raise Invalid("the prompt has a character in it that cannot be stored", hint="remove it")
     return text

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
-from gatepost.actions import directory, feed
+from gatepost.actions import directory, feed, intake
 from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
@@ -13,7 +13,7 @@ from gatepost.cli.mend import discard, done, replay, shown
 from gatepost.cli.plain import Noun, flag, option
 from gatepost.cli.push import push
 from gatepost.core import line, wire
-from gatepost.core.event import Item, Priority, Ref, State, Type
+from gatepost.core.event import Item, Priority, State, Type
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.errors import Invalid
 
@@ -55,7 +55,7 @@ def list_(
     wanted = _state(state, every=every, delivered=delivered, expired=expired, dead=dead)
     most = words.number(limit, "--limit", most=100_000)
     kind = Type.parse(type) if type is not None else None
-    about = Ref.parse(ref) if ref is not None else None
+    about = intake.about(ref) if ref is not None else None
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
         now = place.now()

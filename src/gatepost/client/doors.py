@@ -9,7 +9,7 @@ from gatepost.core import address, unwire
 from gatepost.core import key as rules
 from gatepost.core.event import Json
 from gatepost.core.key import Key
-from gatepost.core.trigger import Trigger
+from gatepost.core.trigger import Trigger, named
 from gatepost.core.webhook import Scheme
 
 
@@ -82,4 +82,4 @@ class Doors:
 
 
 def _trigger(name: str) -> str:
-    return f"/api/triggers/{quote(name, safe='')}"
+    return f"/api/triggers/{named(name)}"

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from gatepost.client.line import Line
-from gatepost.core import ids, unwire, wire
+from gatepost.core import address, ids, unwire, wire
 from gatepost.core.gate import Gate, GateKind, GateWish
 
 
@@ -43,7 +43,8 @@ class Gates:
 
     async def add_waiter(self, id: str, name: str, *, by: str | None = None) -> Gate:
         """Let somebody be told when a gate ends."""
-        return unwire.gate(await self._line.write("POST", f"{_at(id)}/waiters", {"name": name, "by": by}))
+        body = {"name": address.single(name), "by": by}
+        return unwire.gate(await self._line.write("POST", f"{_at(id)}/waiters", body))
 
     async def _end(self, id: str, body: dict[str, object]) -> Gate:
         return unwire.gate(await self._line.write("PUT", f"{_at(id)}/resolution", body))

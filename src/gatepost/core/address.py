@@ -11,8 +11,13 @@ from typing import Final
 
 from gatepost.errors import Invalid
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_ALIAS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+LONGEST_NAME: Final = 63
+LONGEST_ALIAS: Final = 128
+#: of all addresses, that of a role in a team
+LONGEST: Final = len("team:/") + 2 * LONGEST_NAME
+
+_NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
+_ALIAS: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{LONGEST_ALIAS - 1}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,9 @@ def name(text: str, what: str = "name") -> str:
     """Return the text if it can be the name of an entity, a team or a role."""
     if not _NAME.fullmatch(text):
         raise Invalid(
-            f"{text!r} is not a {what}",
-            hint="use up to 63 lower-case letters, digits, dots, dashes and underscores, a letter or digit first",
+            f"{text[:60]!r} is not a {what}",
+            hint=f"use up to {LONGEST_NAME} lower-case letters, digits, dots, dashes and underscores, "
+            "a letter or digit first",
         )
     if text == "all":
         raise Invalid(f"{text!r} cannot be a {what}: it reads as the address of every agent")
@@ -62,7 +68,7 @@ def name(text: str, what: str = "name") -> str:
 def alias(text: str) -> str:
     """Return the text if it can be an alias (a bead id, an account id)."""
     if not _ALIAS.fullmatch(text) or text.lower() == "all" or text.startswith("team:"):
-        raise Invalid(f"{text!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
+        raise Invalid(f"{text[:60]!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
     return text
 
 
@@ -74,7 +80,7 @@ def parse(text: str) -> Address:
         team, slash, role = text.removeprefix("team:").partition("/")
         return Team(name(team, "team"), name(role, "role") if slash else None)
     if not _ALIAS.fullmatch(text):
-        raise Invalid(f"{text!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
+        raise Invalid(f"{text[:60]!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
     return Named(text)
 
 

@@ -46,6 +46,7 @@ SKILLS: Final = ("routing",)
 #: the fields of a configuration
 FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "skills")
 
+LONGEST_MODEL: Final = 300
 _MASK: Final = "***"
 _KIB: Final = 1024
 _INSTRUCTIONS: Final = 64 * _KIB
@@ -171,7 +172,7 @@ def _model(given: Given) -> ModelChoice:
 
 def _model_name(given: Given, provider: str | None) -> str:
     """`provider:name`; `demo` and `code` are both in one."""
-    text = given.text(300)
+    text = given.text(LONGEST_MODEL)
     if provider in (DEMO, CODE) and text in ("", provider):
         return provider
     if provider is None and text in (DEMO, CODE):

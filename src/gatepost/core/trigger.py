@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gatepost.core import address
 from gatepost.core.instants import Instant
 from gatepost.core.webhook import Scheme
 
@@ -28,3 +29,8 @@ class Trigger:
     owner: str | None = None
     active: bool = True
     created_at: Instant
+
+
+def named(text: str) -> str:
+    """Return the text if a trigger can be called that."""
+    return address.name(text, "name of a trigger")

@@ -35,6 +35,7 @@ from gatepost.errors import Invalid, Malformed
 
 TOLERANCE: Final[Duration] = 5 * MINUTE
 SHORTEST_SECRET: Final = 16
+LONGEST_SECRET: Final = 500
 
 _SECRET_HEADERS: Final = ("x-secret-key", "x-webhook-secret", "x-gitlab-token")
 _STANDARD_PREFIX: Final = "whsec_"
@@ -116,6 +117,11 @@ def kept(scheme: Scheme, secret: str) -> str:
     """
     What to store of a secret, if it is good enough: its hash where it is sent along itself, the secret where it signs.
     """
+    if len(secret) > LONGEST_SECRET:
+        raise Invalid(
+            f"the secret has {len(secret)} characters, over the limit of {LONGEST_SECRET}",
+            hint="`openssl rand -hex 24` makes a good one",
+        )
     if scheme is Scheme.STANDARD:
         return _STANDARD_PREFIX + b64encode(_standard_key(secret)).decode()
     if len(secret) < SHORTEST_SECRET:
@@ -127,8 +133,8 @@ def kept(scheme: Scheme, secret: str) -> str:
         if not re.fullmatch(r"[\x21-\x7e]+", secret):
             raise Invalid("the secret cannot be sent in a header", hint="use letters, digits and signs, no spaces")
         return _hash(secret)
-    if len(secret) > 1_000 or not secret.isprintable():
-        raise Invalid("the secret is not usable", hint="use up to 1,000 printable characters")
+    if not secret.isprintable():
+        raise Invalid("the secret is not usable", hint="use printable characters")
     return secret
 
 

@@ -14,8 +14,8 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from gatepost.actions import directory, intake, services
+from gatepost.core import address, wire
 from gatepost.core import event as core_event
-from gatepost.core import wire
 from gatepost.core.event import Priority, Push, Pushed, Ref, Trust, Type
 from gatepost.core.instants import duration
 from gatepost.errors import GatepostError, Invalid, Refused
@@ -47,7 +47,9 @@ class RouteBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """Something to tell somebody."""
 
-    to: Annotated[str, msgspec.Meta(min_length=1, max_length=200, examples=["analyst"])]
+    to: Annotated[
+        str, msgspec.Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.LONGEST})
+    ]
     type: str = "event"
     content: str = ""
     subject: str | None = None

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import directory, feed, inbox, upkeep
+from gatepost.actions import directory, feed, inbox, intake, upkeep
 from gatepost.core import wire
-from gatepost.core.event import Item, Ref, State, Type
+from gatepost.core.event import Item, State, Type
 from gatepost.core.instants import duration, instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
@@ -28,7 +28,9 @@ def filtered(
     state: Annotated[str | None, Query(description=f"one of {', '.join(State)}")] = None,
     type: Annotated[str | None, Query(description=f"one of {', '.join(Type)}")] = None,
     sender: Words = None,
-    ref: Annotated[str | None, Query(max_length=600, examples=["task:0.0.123"])] = None,
+    ref: Annotated[
+        str | None, Query(examples=["task:0.0.123"], json_schema_extra={"maxLength": 2 * intake.LONGEST_REFERENCE + 1})
+    ] = None,
     since: Annotated[str | None, Query(examples=["2026-02-18T15:07:00Z"])] = None,
     until: Words = None,
 ) -> inbox.Wanted:
@@ -37,7 +39,7 @@ def filtered(
         state=State.parse(state) if state else None,
         type=Type.parse(type) if type else None,
         sender=sender,
-        ref=Ref.parse(ref) if ref else None,
+        ref=intake.about(ref) if ref else None,
         since=instant(since) if since else None,
         until=instant(until) if until else None,
     )
@@ -46,7 +48,7 @@ def filtered(
 Wanted = Annotated[inbox.Wanted, Depends(filtered)]
 
 
-@router.get("/api/inbox", responses=shaped(shapes.ItemPage))
+@router.get("/api/inbox", responses=shaped(shapes.ItemPage) | documented(413))
 async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, limit: Limit = 100) -> Any:
     """The items of all inboxes in order of arrival, for the administrator."""
     administrator(who)
@@ -57,7 +59,7 @@ async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, 
     return page([wire.item(item) for item in found], limit, lambda: f"{found[-1].event.arrival}-{found[-1].recipient}")
 
 
-@router.get("/api/inbox/{name}", responses=shaped(shapes.ItemPage))
+@router.get("/api/inbox/{name}", responses=shaped(shapes.ItemPage) | documented(413))
 async def list_inbox(name: str, who: Who, house: House, wanted: Wanted, after: After = 0, limit: Limit = 100) -> Any:
     """The items of an inbox in order of arrival, whatever state they are in."""
     found = await house.store.read(inbox.page, await _whose(house, who, name), after=after, limit=limit, **wanted)

@@ -77,8 +77,8 @@ async def cancel(id: str, who: Who, house: House, write: Write) -> Any:
 async def replay(id: str, body: ReplayWish, who: Who, house: House) -> Any:
     """Show what another model would have said and done in a past run. Nothing is done, and nothing stored."""
     administrator(who)
-    run = await house.store.read(_own, id, None)
     model = await house.models(config.parse({"model": body.model}).model)
+    run = await house.store.read(_own, id, None)
     told = await replayed(house.store, run.id, model)
     return wire.replayed(run.id, model.name, original=told.original, replayed=told.replayed, same=told.same)
 

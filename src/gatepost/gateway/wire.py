@@ -1,22 +1,33 @@
-"""What requests may say. Unknown fields are refused, so that a misspelt one is not silently ignored."""
+"""
+What requests may say. Unknown fields are refused, so that a misspelt one is not silently ignored. Where the domain has
+a limit of its own, the schema only tells it (`told`): so whoever exceeds it hears the same without a gateway.
+"""
 
 from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.directory import Changes, Newcomer
-from gatepost.core import config
+from gatepost.actions.directory import MOST_ALIASES, Changes, Newcomer
+from gatepost.actions.triggers import LONGEST_PROMPT
+from gatepost.core import address, config, webhook
 from gatepost.core.entity import Kind
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
 
-Name = Annotated[str, Field(min_length=1, max_length=128)]
+
+def told(description: str | None = None, **limits: int) -> Any:
+    """A field with limits that the domain keeps."""
+    return Field(description=description, json_schema_extra={**limits})
+
+
+NewName = Annotated[str, told(minLength=1, maxLength=address.LONGEST_NAME)]
+Name = Annotated[str, told(minLength=1, maxLength=address.LONGEST_ALIAS)]
 Text = Annotated[str, Field(max_length=300_000)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
 Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many characters at most")]
-Aliases = Annotated[list[str], Field(max_length=50)]
+Aliases = Annotated[list[str], told(maxItems=MOST_ALIASES)]
 
 
 class Body(BaseModel):
@@ -33,7 +44,7 @@ def example(**fields: Any) -> ConfigDict:
 
 
 class _Newcomer(Body):
-    name: Name
+    name: NewName
     display_name: str | None = None
     team: str | None = None
     role: str | None = None
@@ -124,7 +135,7 @@ class ToolResult(Body):
 class ReplayWish(Body):
     model_config = example(model="demo")
 
-    model: Annotated[str, Field(min_length=1, max_length=300, description="the model to hold it against")]
+    model: Annotated[str, told("the model to hold it against", minLength=1, maxLength=config.LONGEST_MODEL)]
 
 
 class Drain(Body):
@@ -250,11 +261,11 @@ class NewTrigger(Body):
         target="analyst",
     )
 
-    name: Name
+    name: NewName
     scheme: Annotated[str, Field(description="how whoever calls it proves who they are")]
-    secret: Annotated[str, Field(min_length=16, max_length=500)]
+    secret: Annotated[str, told(minLength=webhook.SHORTEST_SECRET, maxLength=webhook.LONGEST_SECRET)]
     target: Annotated[str, Field(description="the address of whoever gets the events")]
-    prompt: Annotated[str | None, Field(max_length=10_000, description="added to every event as context")] = None
+    prompt: Annotated[str | None, told("added to every event as context", maxLength=LONGEST_PROMPT)] = None
     owner: str | None = None
 
 
