@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from tests.brokers import Nats, Redis
@@ -34,6 +35,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         by_night = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
         if by_night and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
             item.add_marker(pytest.mark.nightly)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """A command that was run here may have set how logs are written, and to whom."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """What scenarios stand on: an empty database, once of each kind, and logs that are written as plainly as in earnest."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _plain_logs() -> Iterator[None]:
-    before = structlog.get_config()
+def _plain_logs() -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -26,5 +24,3 @@ def _plain_logs() -> Iterator[None]:
             structlog.processors.JSONRenderer(),
         ]
     )
-    yield
-    structlog.configure(**before)
