@@ -12,6 +12,7 @@ The file is marked as ours (`application_id`), and a file that is somebody else'
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -192,7 +193,7 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
         [application] = db.execute("PRAGMA application_id").fetchone()
         if anything and application != APPLICATION:
             raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
-        db.execute("PRAGMA journal_mode = WAL")
+        _turn_to_wal(db, busy)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 4000")
         db.execute("PRAGMA foreign_keys = ON")
@@ -205,6 +206,19 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _turn_to_wal(db: sqlite3.Connection, busy: float) -> None:
+    """SQLite does not wait for others who turn a new file to WAL at the same time, so we do."""
+    until = time.monotonic() + busy
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)  # until they are done: there is no signal to wait for
 
 
 _FILE_TROUBLE: Final = {
