@@ -24,14 +24,14 @@ from gatepost.core import gate as gate_rules
 from gatepost.core.address import Everyone, Named
 from gatepost.core.decision import MOST_ROUNDS, Answer, Decision, DecisionStatus, Outcome, Question, Reply
 from gatepost.core.entity import Entity
-from gatepost.core.event import Item, Json, Priority, Push, State, Type
+from gatepost.core.event import Json, Priority, Push, Type
 from gatepost.core.gate import GateKind, GateWish
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.ring import Ring
 from gatepost.core.text import shows
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import decisions, entities, items
+from gatepost.tables import decisions, entities
 from gatepost.tables import gates as stored_gates
 
 #: the kind of errand that runs the command of `decision.on_answer`
@@ -40,8 +40,6 @@ ERRAND: Final = "on_answer"
 _QUOTED: Final = 200
 #: who can be asked at once
 _MOST_ASKED: Final = 100
-#: the states of what was not read, and is not to be
-_PUT_AWAY: Final = (State.EXPIRED, State.DEAD, State.DISCARDED)
 _ANSWERS: Final = (Outcome.ANSWERED, Outcome.DEFAULTED, Outcome.REJECTED, Outcome.AGAIN)
 
 
@@ -227,27 +225,6 @@ def end(
         errands.add(work, ERRAND, wish.data)
     work.after_commit(Ring(f"decision:{decision.id}", "answered", wakes=False))
     return _read(work, decision.id)
-
-
-def keep_asked(work: Work, going: Sequence[Item]) -> None:
-    """Refuse to discard a question without which whoever asked it would wait for ever, and not hear of it."""
-    question = going[0].event
-    id = rules.of_key(question.key or "")
-    decision = decisions.read(work, id) if id is not None else None
-    if decision is None or decision.deadline is not None:
-        return
-    stored_gates.lock(work, decision.gate)  # so that two who discard it at once do not each leave it to the other
-    decision = _read(work, decision.id)
-    if decision.last is not None or question.key != rules.key(decision, decision.iteration):
-        return
-    asked = {one.name for one in _live(work, decision)}
-    gone = {item.recipient for item in going if item.state in (State.PENDING, State.DEAD)} & asked
-    had = {item.recipient for _, item in items.of_event(work, question.id) if item.state not in _PUT_AWAY}
-    if gone and not (had & asked) - gone:
-        raise Conflict(
-            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
-            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
-        )
 
 
 def _hash(question: Question) -> str:

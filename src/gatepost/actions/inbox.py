@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn, TypedDict, Unpack
 
-from gatepost.actions import directory, intake
+from gatepost.actions import asked, directory, intake
 from gatepost.core import batch as rules
 from gatepost.core import claim as claim_rules
 from gatepost.core import ids
@@ -283,14 +283,12 @@ def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
     Put away what is pending or dead, for one recipient or for all. A broadcast that an agent has still to take is put
     away for that one alone. The last question of a decision that nothing else would end stays.
     """
-    from gatepost.actions import decisions  # what was asked is put away here
-
     recipient = directory.find(work, name) if name is not None else None
     if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
         _, cursor = claims.lock(work, recipient.number)
         _take_broadcasts(work, recipient, cursor, broadcasts.last(work))
     found = _found(work, event, recipient)
-    decisions.keep_asked(work, [item for _, item in found])
+    asked.keep(work, [item for _, item in found])
     moved = [
         replace(item, state=State.DISCARDED, ended_at=work.now)
         for number, item in found
