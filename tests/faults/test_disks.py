@@ -1,8 +1,10 @@
 """SQLite when the disk is full, or somebody else has the file: callers are told, and the same store goes on later."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from gatepost.actions import inbox, upkeep
 from gatepost.adapters.clock import SystemClock
+from gatepost.adapters.stores import sqlite
 from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.app import sqlite_path
 from gatepost.core.event import Push
@@ -161,3 +164,23 @@ def pages(url: str) -> int:
     with witness(url) as ask:
         [[count]] = ask("PRAGMA page_count")
     return int(count)
+
+
+def test_a_new_file_that_another_is_about_to_write_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite waits for others, but not where it would turn a file to WAL that another has taken for writing."""
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(time, "sleep", lambda _: other.execute("ROLLBACK"))
+        with closing(sqlite.open_file(path, 30.0)) as opened:
+            assert opened.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_and_not_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="is locked by another process"):
+            sqlite.open_file(path, 0.05)
