@@ -31,6 +31,8 @@ class Effort:
     #: messages in one turn, and how many hear each
     posts: int
     hearers: int
+    #: cycles of a resident in one turn: after the first, it has all the history that it is told
+    cycles: int
     #: residents that sleep
     sleepers: int
     #: hooks in one turn
@@ -52,6 +54,7 @@ FULL = Effort(
     wakes=100,
     posts=5,
     hearers=1_000,
+    cycles=25,
     sleepers=100_000,
     hooks=10,
 )
@@ -64,6 +67,7 @@ QUICK = Effort(
     wakes=10,
     posts=2,
     hearers=1_000,
+    cycles=5,
     sleepers=5_000,
     hooks=3,
 )
@@ -76,6 +80,7 @@ TINY = Effort(
     wakes=2,
     posts=1,
     hearers=10,
+    cycles=1,
     sleepers=10,
     hooks=1,
     fsync=False,

@@ -85,18 +85,18 @@ def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Tar
         memory.settled()
 
         async def one_by_one() -> None:
-            for _ in range(commits * effort.posts):
+            for _ in range(commits * effort.cycles):
                 await raw.run(leases.take, "floor", "me", 1_000_000, lane=AGENT)
 
         def floor() -> float:
             began = time.perf_counter()
             runner.run(one_by_one())
-            return (time.perf_counter() - began) / effort.posts
+            return (time.perf_counter() - began) / effort.cycles
 
         return Row(
             claim=f"a think cycle without its model, one event in, one reply out, {database}",
             floor=f"its {commits} commits, of one row each",
-            measured=in_turns(floor, _timed(store, runner, think_once, effort.posts), effort.rounds),
+            measured=in_turns(floor, _timed(store, runner, think_once, effort.cycles), effort.rounds),
             unit=millis,
             target=target,
         )
@@ -112,7 +112,7 @@ def _minds(database: str, url: str, large_url: str, effort: Effort) -> Row:
             for _ in range(behind if effort.fsync else _BEHIND):
                 runner.run(_say(store))
                 runner.run(think_once())
-            turns.append(_timed(store, runner, think_once, effort.posts))
+            turns.append(_timed(store, runner, think_once, effort.cycles))
         memory.settled()
         return Row(
             claim=f"the same when a hundred times more cycles are behind the agent, {database}",

@@ -8,7 +8,8 @@ What one cycle of a resident writes, transaction by transaction.
 Why nothing is lost, shown twice or done twice, though the process may be killed at any instruction, or put to sleep
 and woken when somebody else has long taken over:
 
-- A cycle's every transaction holds the agent's lease (`leases.hold`): it names the fence, and takes the row. Whoever
+- A cycle's every transaction holds the agent's lease (`leases.hold`, and `leases.give_back` the last): it names the
+  fence, and takes the row. Whoever
   took the lease later made the fence grow, so a transaction of an earlier holder finds no row and fails whole; and
   while it runs nobody can take the lease. So the transactions of all holders stand in one line, and each builds on all
   before it.
@@ -20,15 +21,16 @@ and woken when somebody else has long taken over:
   given back" are one transaction too: whatever is committed later rings later, and finds the lease free.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from gatepost.actions import directory, errands, inbox, intake, leases, prompt
 from gatepost.actions.prompt import Remembered
 from gatepost.actions.tools import BUILT_IN, Desk, use
-from gatepost.core import batch, rest
+from gatepost.core import address, batch, rest
 from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
 from gatepost.core.claim import Batch
@@ -41,7 +43,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.run import Run, Status, Step
 from gatepost.errors import Lost, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import agents, calls, entities, items, minds, runs, steps
+from gatepost.tables import agents, calls, items, minds, runs, steps
 
 #: how long a lease lasts when nothing is committed meanwhile
 LENGTH: Final = 30 * SECOND
@@ -54,7 +56,7 @@ _LOOKED_AT: Final = 50
 #: how long somebody outside may take to answer a call
 _PATIENCE: Final = DAY
 
-_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class Held:
     lease: Lease
     length: Duration
     run: Run
+    #: its agent, when the lease was taken
+    me: Entity
     resident: Resident
 
 
@@ -87,14 +91,22 @@ class Acted:
 
 def looked_at(reader: Reader, name: str, *, looking: bool = False) -> tuple[Resident | None, bool]:
     """An agent, if it lives here, and whether it has something to think about now."""
-    resident = agents.read(reader, directory.find(reader, name).number)
+    _, resident = _at_home(reader, name)
     return resident, resident is not None and agents.stirring(reader, resident.number, looking=looking)
+
+
+def _at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = agents.at_home(reader, address.single(name))
+    if found is None:
+        raise directory.unknown(reader, name)
+    return found
 
 
 def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
     """Take an agent's lease, and with it what it has to think about; None when that is nothing, or not ours to do."""
-    me = directory.find_live(work, name)
-    resident = agents.read(work, me.number)
+    me, resident = _at_home(work, name)
+    if not me.live:
+        raise Refused(f"{me.name!r} is retired")
     if resident is None or resident.paused_at is not None:
         return None
     if resident.rest_until is not None and resident.rest_until > work.now:
@@ -111,7 +123,7 @@ def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Ta
         return None
     mindful = resident.config.model.name != CODE
     return Taken(
-        held=Held(lease=lease, length=length, run=run, resident=resident),
+        held=Held(lease=lease, length=length, run=run, me=me, resident=resident),
         steps=journal,
         remembered=prompt.remembered(work, me, resident.config, run) if mindful else None,
     )
@@ -176,12 +188,12 @@ def act(
 ) -> Acted:
     """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
     renew(work, held)
-    me, hops = entities.at_work(work, held.run.number)
-    if not me.live:
-        raise Refused(f"{me.name!r} is retired")
+    hops, retired = runs.standing(work, held.run.number)
+    if retired:
+        raise Refused(f"{held.me.name!r} is retired")
     run = held.run if hops == held.run.hops else replace(held.run, hops=hops)
-    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active)
-    result = Result(call.id, call.tool, _encoded(use(desk, call.tool, arguments)))
+    desk = Desk(work=work, me=held.me, run=run, call=f"{run.id}/{key}", active=active)
+    result = Result(call.id, call.tool, _encode(use(desk, call.tool, arguments)).decode())
     _write(
         work,
         run,
@@ -192,7 +204,7 @@ def act(
         events=len(desk.taken),
         hops=_hops(work, desk.taken),
     )
-    return Acted(result, desk.active, waiting(work, me.number) if look else None)
+    return Acted(result, desk.active, waiting(work, held.me.number) if look else None)
 
 
 def record(work: Work, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:
@@ -214,7 +226,7 @@ def defer(
     if arguments is not None:
         errands.add(work, ERRAND, {"run": held.run.id, "call": id, "tool": call.tool, "arguments": arguments})
     pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
-    result = Result(call.id, call.tool, _encoded(pending))
+    result = Result(call.id, call.tool, _encode(pending).decode())
     _write(work, held.run, number, result, key=key, effects=1)
     return result
 
@@ -254,7 +266,7 @@ def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, r
     End a cycle with what the model said last; its summary is what will be left of it, and `room` the tokens that its
     model could read, where that was found out. Return whether there is more to think about.
     """
-    renew(work, held)
+    leases.give_back(work, held.lease)
     _write_reply(work, held, number, reply)
     weight = _end(work, held, Status.COMPLETED, summary=summary)
     _remember(work, held, weight, room)
@@ -263,7 +275,7 @@ def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, r
 
 def stop(work: Work, held: Held, number: int, text: str, *, room: int | None = None) -> bool:
     """End a cycle that has gone as far as it may, with a note of the agent to itself."""
-    renew(work, held)
+    leases.give_back(work, held.lease)
     _write(work, held.run, number, Prompt(text))
     weight = _end(work, held, Status.COMPLETED, summary=text)
     _remember(work, held, weight, room)
@@ -272,7 +284,7 @@ def stop(work: Work, held: Held, number: int, text: str, *, room: int | None = N
 
 def skip(work: Work, held: Held) -> bool:
     """End a cycle that changed nothing: its events are delivered, and the mind does not know of it."""
-    renew(work, held)
+    leases.give_back(work, held.lease)
     _end(work, held, Status.SKIPPED)
     agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
     return _slept(work, held)
@@ -283,7 +295,7 @@ def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -
     The model failed before anything was done: give the batch back, as if nothing had been. If the content is to blame,
     the next batch is half as large; and an item that was alone has failed of its own.
     """
-    renew(work, held)
+    leases.give_back(work, held.lease)
     run = held.run
     shown = [step.turn for step in steps.of_run(work, run.number)]
     events = [event for turn in shown if isinstance(turn, Prompt) for event in turn.events]
@@ -304,7 +316,7 @@ def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -
 
 def stumble(work: Work, held: Held, pause: Duration) -> None:
     """The model failed after something was done: the run stays open, and is gone on with later."""
-    renew(work, held)
+    leases.give_back(work, held.lease)
     _rest(work, held, pause, held.resident.cap)
 
 
@@ -314,7 +326,7 @@ def refuse(work: Work, held: Held, error: str, pause: Duration) -> bool | None:
     done stays done, the events count as delivered, the owner is told, and it is returned whether there is more to think
     about. Only refusals count: an outage is nobody's fault.
     """
-    renew(work, held)
+    leases.give_back(work, held.lease)
     if runs.refused(work, held.run.number) < _REFUSALS:
         _rest(work, held, pause, held.resident.cap)
         return None
@@ -386,14 +398,12 @@ def _remember(work: Work, held: Held, weight: int, room: int | None) -> None:
 
 
 def _slept(work: Work, held: Held) -> bool:
-    leases.release(work, held.lease)
     return agents.stirring(work, held.resident.number, looking=False)
 
 
 def _rest(work: Work, held: Held, pause: Duration, cap: int | None) -> None:
     resident = held.resident
     agents.rest(work, replace(resident, failures=resident.failures + 1, rest_until=work.now + pause, cap=cap))
-    leases.release(work, held.lease)
 
 
 def _is_dead(work: Work, resident: Resident, event: str) -> bool:

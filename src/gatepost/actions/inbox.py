@@ -184,16 +184,19 @@ def take(
 
 def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
     """A new claim, with nothing under it yet."""
-    made = Claim(
-        id=work.id("clm"),
+    id = work.id("clm")
+    deadline = work.now + (terms.hold or work.limits.hold) if terms.kind == "drain" else None
+    number = claims.insert(work, id, reader.number, terms.kind, terms.owner, fence, deadline)
+    return Claim(
+        number=number,
+        id=id,
         recipient=reader.name,
         kind=terms.kind,
         owner=terms.owner,
         fence=fence,
         taken_at=work.now,
-        deadline=work.now + (terms.hold or work.limits.hold) if terms.kind == "drain" else None,
+        deadline=deadline,
     )
-    return replace(made, number=claims.insert(work, made, reader.number))
 
 
 def pull(

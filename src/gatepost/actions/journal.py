@@ -81,8 +81,7 @@ def mind_before(reader: Reader, run: Run, agent: int) -> Mind:
 
 
 def _recalled(reader: Reader, agent: int, carried: Carried, before: int = 2**62) -> Mind:
-    found = journal.of_mind(reader, agent, after=carried.run, before=before)
-    return Mind(carried, tuple(step.turn for step in found))
+    return Mind(carried, journal.of_mind(reader, agent, after=carried.run, before=before))
 
 
 def cancel(work: Work, id: str) -> Run:

@@ -25,15 +25,25 @@ def release(work: Work, lease: Lease) -> bool:
     return leases.release(work, lease.name, lease.holder, lease.fence)
 
 
+def give_back(work: Work, lease: Lease) -> None:
+    """The same for whoever may act only while it is their own, in the transaction of their last act."""
+    if not release(work, lease):
+        raise _lost(lease)
+
+
 def hold(work: Work, lease: Lease, length: Duration) -> None:
     """
     Make sure, for as long as this transaction lasts, that a lease is still one's own, and keep it from now on for so
     long. A holder that was asleep past its deadline keeps it too, as long as nobody else has taken it.
     """
     if not leases.hold(work, lease.name, lease.holder, lease.fence, work.now + length):
-        raise Lost(f"{lease.holder!r} has lost the lease {lease.name!r} with fence {lease.fence}")
+        raise _lost(lease)
 
 
 def drop(work: Work, name: str) -> None:
     """Take a lease from whoever has it: nothing they do under it counts any more."""
     leases.drop(work, name)
+
+
+def _lost(lease: Lease) -> Lost:
+    return Lost(f"{lease.holder!r} has lost the lease {lease.name!r} with fence {lease.fence}")

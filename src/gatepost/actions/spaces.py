@@ -48,12 +48,15 @@ def create(work: Work, *, name: str, id: str | None = None, members: Iterable[st
 
 def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     """A space, as one of its members or (None) as the administrator."""
-    found = spaces.read(reader, rules.check(id))
+    rules.check(id)
+    reading = directory.find_live(reader, as_) if as_ is not None else None
+    found = spaces.read(reader, id, reading.number if reading else None)
     if found is None:
         raise _unknown(id)
-    if as_ is not None:
-        _member(reader, found, directory.find_live(reader, as_))
-    return found
+    space, is_member = found
+    if reading is not None and not is_member:
+        raise _stranger(space, reading)
+    return space
 
 
 def page(reader: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
@@ -204,7 +207,7 @@ def _open(space: Space) -> None:
 def _member(reader: Reader, space: Space, entity: Entity) -> Member:
     found = spaces.member(reader, space.number, entity.number)
     if found is None:
-        raise Refused(f"{entity.name!r} is not a member of the space {space.id!r}")
+        raise _stranger(space, entity)
     return found
 
 
@@ -247,6 +250,10 @@ def _wish(space: Space, message: Message, hops: int, trust: Trust) -> Push:
 def _ring(space: Space, cause: str) -> Ring:
     """For whoever reads the space as it grows."""
     return Ring(f"space:{space.id}", cause)
+
+
+def _stranger(space: Space, entity: Entity) -> Refused:
+    return Refused(f"{entity.name!r} is not a member of the space {space.id!r}")
 
 
 def _unknown(id: str) -> NotFound:

@@ -180,7 +180,7 @@ def recent(turns: Sequence[Turn], most: int) -> list[Turn]:
 def _cut_result(turn: Turn) -> Turn:
     if not isinstance(turn, Result) or len(turn.content) <= 2 * _CUT:
         return turn
-    return replace(turn, content=_shortened(turn.content))
+    return Result(turn.call, turn.tool, _shortened(turn.content), turn.ok)
 
 
 def _cut_calls(turn: Turn) -> Turn:

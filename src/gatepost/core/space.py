@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from gatepost.core import address
 from gatepost.core.entity import Kind
@@ -52,15 +52,8 @@ class Message:
     created_at: Instant
 
 
-class Said(NamedTuple):
-    """A message as an agent is told it."""
-
-    id: str
-    sender_display: str
-    #: a `Kind`
-    sender_kind: str
-    content: str
-    created_at: Instant
+#: a message as an agent is told it: its id, who said it, of what kind they are, the content, and when it was said
+Said = tuple[str, str, str, str, Instant]
 
 
 def title(text: str) -> str:

@@ -61,7 +61,7 @@ def arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
         read = form.adapter.validate_json(text if text.strip() else "{}")
     except ValidationError as error:
         raise _explained(error.errors(include_url=False), form.names) from None
-    found = {each.name: getattr(read, each.name) for each in fields(read)}
+    found: dict[str, Any] = vars(read)
     for name, value in zip(form.names, found.values(), strict=True):
         if name in written:
             _measure(value, (name,))

@@ -147,12 +147,11 @@ class Toolbox:
         async with self._servers.visit() as visit:
             listed, troubles = await _listed(visit, resident.config.servers)
             candidates: list[Tool] = [
-                *_built_in(),
                 *(self._configured(resident.name, tool, functions) for tool in resident.config.tools),
                 *(_function(resident.name, name, function) for name, function in functions.items()),
                 *(_served(visit, server, spec) for server, spec in listed),
             ]
-            tools: dict[str, Tool] = {}
+            tools: dict[str, Tool] = {**_built_in()}
             for tool in candidates:
                 tools.setdefault(tool.name, tool)
             yield Toolkit(tools, resident.config.loop, troubles)
@@ -186,8 +185,8 @@ class Toolbox:
 
 
 @cache
-def _built_in() -> tuple[BuiltInTool, ...]:
-    return tuple(BuiltInTool(name, schema.spec(name, tool.function), tool.effect) for name, tool in BUILT_IN.items())
+def _built_in() -> Mapping[str, BuiltInTool]:
+    return {name: BuiltInTool(name, schema.spec(name, tool.function), tool.effect) for name, tool in BUILT_IN.items()}
 
 
 def _function(agent: str, name: str, function: Callable[..., Any], timeout: Duration = _TIMEOUT) -> Outside:
@@ -239,7 +238,8 @@ async def _listed(
     visit: Visit, servers: Iterable[ToolServer]
 ) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
     """What all servers offer, asked at the same time; and why some offer nothing."""
-    wanted = list(servers)
+    if not (wanted := list(servers)):
+        return (), ()
     answers = await asyncio.gather(*(visit.tools(server) for server in wanted), return_exceptions=True)
     found: list[tuple[ToolServer, ToolSpec]] = []
     troubles: list[str] = []

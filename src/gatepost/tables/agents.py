@@ -5,8 +5,10 @@ from typing import Final
 
 from gatepost.core import config
 from gatepost.core.agent import Config, Resident
+from gatepost.core.entity import Entity
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Row, Work
+from gatepost.tables import entities
 from gatepost.tables.rows import Columns
 
 _RESIDENT: Final = Columns(
@@ -60,6 +62,16 @@ def stirring(reader: Reader, entity: int, *, looking: bool) -> bool:
 def read(reader: Reader, entity: int) -> Resident | None:
     row = reader.one("agents/read", entity=entity)
     return _resident(row) if row else None
+
+
+def at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None] | None:
+    """Whoever has this name or alias, and how it stands if it is a resident."""
+    row = reader.one("agents/at_home", name=name)
+    if row is None:
+        return None
+    entity, config, standing = entities.of(row[:9]), row[9], row[10:]
+    home = (entity.number, entity.name, entity.display, config, *standing)
+    return entity, _resident(home) if config is not None else None
 
 
 def among(reader: Reader, entities: Sequence[int]) -> dict[int, Resident]:

@@ -6,7 +6,7 @@ from gatepost.core.claim import Claim
 from gatepost.core.event import Receipt
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Columns
 
 _claim: Final = Columns(Claim, "number id recipient kind owner fence taken_at deadline ended_at outcome").read
 
@@ -22,9 +22,17 @@ def lock(work: Work, recipient: int) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def insert(work: Work, claim: Claim, recipient: int) -> int:
+def insert(work: Work, id: str, recipient: int, kind: str, owner: str, fence: int, deadline: Instant | None) -> int:
+    """Make a claim; return its number."""
     row = work.one(
-        "claims/insert", **columns(claim, "id kind owner fence deadline"), recipient=recipient, now=claim.taken_at
+        "claims/insert",
+        id=id,
+        recipient=recipient,
+        kind=kind,
+        owner=owner,
+        fence=fence,
+        deadline=deadline,
+        now=work.now,
     )
     assert row is not None
     return int(row[0])

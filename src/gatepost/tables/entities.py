@@ -8,43 +8,37 @@ from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
 from gatepost.tables.rows import Columns, grouped
 
-_entity: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
+#: the entity of a row
+of: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
 
 
 def by_name(reader: Reader, name: str) -> Entity | None:
     """Whoever has this name or alias."""
     row = reader.one("entities/by_name", name=name)
-    return _entity(row) if row else None
+    return of(row) if row else None
 
 
 def by_names(reader: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Those of these names and aliases that somebody has."""
     rows = reader.all("entities/by_names", names=sorted(set(names)))
-    return {row[0]: _entity(row[1:]) for row in rows}
+    return {row[0]: of(row[1:]) for row in rows}
 
 
 def of_team(reader: Reader, team: str, role: str | None) -> list[Entity]:
     """Everybody who is or was in a team."""
-    return [_entity(row) for row in reader.all("entities/of_team", team=team, role=role)]
+    return [of(row) for row in reader.all("entities/of_team", team=team, role=role)]
 
 
 def in_space(reader: Reader, space: int) -> list[Entity]:
     """The live agents among the members of a space."""
-    return [_entity(row) for row in reader.all("entities/in_space", space=space)]
-
-
-def at_work(reader: Reader, run: int) -> tuple[Entity, int]:
-    """Whose run it is, and its hops by now."""
-    row = reader.one("entities/at_work", run=run)
-    assert row is not None
-    return _entity(row[1:]), int(row[0])
+    return [of(row) for row in reader.all("entities/in_space", space=space)]
 
 
 def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
     rows = reader.all("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
     aliases = aliases_of(reader, [row[0] for row in rows])
-    return [_entity(row, aliases=aliases.get(row[0], ())) for row in rows]
+    return [of(row, aliases=aliases.get(row[0], ())) for row in rows]
 
 
 def aliases_of(reader: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -40,7 +40,7 @@ def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Mess
 def said(reader: Reader, space: Space, *, before: int, most: int) -> list[Said]:
     """The same, as agents are told them."""
     rows = reader.all("messages/said", space=space.number, before=before, most=most)
-    return [Said._make(row) for row in reversed(rows)]
+    return rows[::-1]
 
 
 def _message(row: Row, space: str) -> Message:

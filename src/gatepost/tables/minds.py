@@ -1,6 +1,6 @@
 """What is left of old cycles, at rest."""
 
-import json
+import msgspec
 
 from gatepost.core.mind import Carried
 from gatepost.ports.store import Reader, Row, Work
@@ -21,7 +21,7 @@ def insert(work: Work, agent: int, carried: Carried) -> None:
         "minds/insert",
         agent=agent,
         run=carried.run,
-        summaries=json.dumps(carried.summaries),
+        summaries=msgspec.json.encode(carried.summaries).decode(),
         dropped=carried.dropped,
         now=work.now,
     )
@@ -31,4 +31,4 @@ def _carried(row: Row | None) -> tuple[int | None, Carried]:
     if row is None:
         return None, Carried()
     number, run, summaries, dropped = row
-    return number, Carried(run, tuple(json.loads(summaries)), dropped)
+    return number, Carried(run, tuple(msgspec.json.decode(summaries)), dropped)

@@ -12,14 +12,16 @@ N = TypeVar("N")
 class Columns(Generic[N]):
     def __init__(self, noun: Callable[..., N], columns: str) -> None:
         self._noun = noun
-        self._columns = [(name, _made(noun.__annotations__[name])) for name in columns.split()]
+        self._names = columns.split()
+        self._made = [(name, make) for name in self._names if (make := _made(noun.__annotations__[name]))]
 
     def read(self, row: Row, **more: Any) -> N:
         """The noun of a row; `more` is what is not in it, or is written otherwise there."""
-        found = {
-            name: value if make is None else make(value) for (name, make), value in zip(self._columns, row, strict=True)
-        }
-        return self._noun(**(found | more))
+        found = dict(zip(self._names, row, strict=True))
+        for name, make in self._made:
+            found[name] = make(found[name])
+        found.update(more)
+        return self._noun(**found)
 
 
 def grouped(rows: Iterable[Row]) -> dict[int, tuple[Any, ...]]:

@@ -16,9 +16,10 @@ def insert(work: Work, id: str, name: str) -> Space | None:
     return Space(id=id, name=name, last_seq=0, created_at=work.now, number=row[0]) if row else None
 
 
-def read(reader: Reader, id: str) -> Space | None:
-    row = reader.one("spaces/read", id=id)
-    return _space(row) if row else None
+def read(reader: Reader, id: str, entity: int | None = None) -> tuple[Space, bool] | None:
+    """A space, and whether an entity is a member of it."""
+    row = reader.one("spaces/read", id=id, entity=entity)
+    return (_space(row[:-1]), bool(row[-1])) if row else None
 
 
 def page(reader: Reader, *, entity: int | None, after: int, most: int) -> list[Space]:

@@ -1,9 +1,10 @@
 """What a built-in tool has before it: the transaction it works in, whose hands it is in, and the run it is used in."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
+
+import msgspec
 
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json
@@ -14,9 +15,7 @@ from gatepost.ports.store import Work
 #: characters of one result: more would push everything else out of the mind
 ROOM: Final = 64_000
 
-T = TypeVar("T")
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+_encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,16 +59,20 @@ def few(given: Sequence[object], most: int, what: str) -> None:
         raise Invalid(f"{len(given)} {what} are too many at once", hint=f"use at most {most}")
 
 
-def fitting(given: Iterable[T], shown: Callable[[T], Json]) -> list[Json]:
-    """As many as there is room for, as JSON, from the first on; the first always."""
-    whole = [shown(one) for one in given]
-    if len(_encode(whole)) <= ROOM:
-        return whole
+def fitting(given: list[Json]) -> list[Json]:
+    """As many as there is room for, from the first on; the first always."""
+    if size(given) <= ROOM:
+        return given
     room = ROOM
     fit: list[Json] = []
-    for written in whole:
-        room -= len(_encode(written))
+    for one in given:
+        room -= size(one)
         if fit and room < 0:
             break
-        fit.append(written)
+        fit.append(one)
     return fit
+
+
+def size(document: Json) -> int:
+    """The characters that it takes as JSON."""
+    return len(_encode(document).decode())

@@ -1,10 +1,9 @@
 """The tools for the inbox: taking more from it, and leaving a cycle in silence."""
 
-import json
 from typing import Annotated, Final
 
 from gatepost.actions import inbox
-from gatepost.actions.tools.desk import ROOM, Desk
+from gatepost.actions.tools.desk import ROOM, Desk, size
 from gatepost.core import line, wire
 from gatepost.core.batch import COUNTED
 from gatepost.core.event import Event, Json, Type
@@ -47,6 +46,6 @@ def skip(desk: Desk, reason: Annotated[str | None, "why there is nothing to do, 
 def _event(event: Event, room: int) -> Json:
     """An event without what it does not have; one that is too large is its line, cut."""
     document = {name: value for name, value in wire.event(event).items() if value is not None}
-    if len(json.dumps(document, ensure_ascii=False)) <= room:
+    if size(document) <= room:
         return document
     return {"eventId": event.id, "type": event.type.value, "line": line.line(event, room)}

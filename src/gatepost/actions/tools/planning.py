@@ -62,7 +62,7 @@ def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or t
 def get_plans(desk: Desk, status: Annotated[Status | None, "only plans that are so"] = None) -> Json:
     """Read your plans in full."""
     found = verbs.page(desk.work, desk.me.name, status=status, limit=_SHOWN)
-    shown = fitting(found, _plan)
+    shown = fitting([_plan(plan) for plan in found])
     return {"plans": shown} | ({"more": len(found) - len(shown)} if len(shown) < len(found) else {})
 
 

@@ -36,7 +36,7 @@ def get_memories(
     """Read your memories in full."""
     few(keys or (), _AT_ONCE, "memories")
     found = verbs.page(desk.work, desk.me.name, keys=keys, limit=MOST)
-    shown = fitting(found, lambda one: {"key": one.key, "value": one.value})
+    shown = fitting([{"key": one.key, "value": one.value} for one in found])
     more = {"more": [one.key for one in found[len(shown) :]][:_AT_ONCE]} if len(shown) < len(found) else {}
     return {"memories": shown} | more
 

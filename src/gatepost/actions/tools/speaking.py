@@ -11,9 +11,6 @@ from gatepost.core.space import Said
 from gatepost.errors import Conflict, Invalid
 
 _MOST: Final = 200
-#: what a character may take as JSON, and what else is in a message, at the most
-_WIDEST: Final = 6
-_AROUND: Final = 200
 
 _Limit = Annotated[int, f"how many messages at most; {_MOST} is the most there is"]
 
@@ -71,16 +68,14 @@ def _most(limit: int) -> int:
 
 def _written(said: list[Said]) -> list[Json]:
     """The newest of them that there is room for."""
-    if sum((len(one.content) + len(one.sender_display)) * _WIDEST + _AROUND for one in said) <= ROOM:
-        return [_message(message) for message in said]
-    return fitting(reversed(said), _message)[::-1]
-
-
-def _message(message: Said) -> Json:
-    return {
-        "id": message.id,
-        "senderName": message.sender_display,
-        "senderType": message.sender_kind,
-        "content": texts.cut(message.content, ROOM // 2),
-        "timestamp": rfc3339(message.created_at),
-    }
+    newest_first: list[Json] = [
+        {
+            "id": id,
+            "senderName": sender,
+            "senderType": kind,
+            "content": texts.cut(content, ROOM // 2),
+            "timestamp": rfc3339(at),
+        }
+        for id, sender, kind, content, at in reversed(said)
+    ]
+    return fitting(newest_first)[::-1]

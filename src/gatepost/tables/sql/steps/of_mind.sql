@@ -1,4 +1,4 @@
-SELECT s.number, s.kind, s.body, s.created_at
+SELECT s.kind, s.body
 FROM runs r
 JOIN steps s ON s.run = r.number
 WHERE r.agent = :agent AND r.number > :after AND r.number < :before AND r.status IN ('waiting_tool', 'completed')
