@@ -388,7 +388,7 @@ def _remember(work: Work, held: Held, weight: int, room: int | None) -> None:
     if room is not None and room < limits.max_tokens:
         limits = replace(limits, max_tokens=room)
     if tokens > limits.max_tokens:
-        _, carried = minds.read(work, resident.number)
+        carried = minds.read(work, resident.number)
         cycles = runs.weights(work, resident.number, carried.run)
         smaller = rules.compact(cycles, carried, limits)
         if smaller != carried:

@@ -71,7 +71,7 @@ def mind(reader: Reader, name: str) -> Mind:
     resident = agents.read(reader, directory.find(reader, name).number)
     if resident is None:
         raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
-    _, carried = minds.read(reader, resident.number)
+    carried = minds.read(reader, resident.number)
     return _recalled(reader, resident.number, carried)
 
 

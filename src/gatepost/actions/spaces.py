@@ -130,14 +130,24 @@ def post(
         data=data,
         created_at=work.now,
     )
-    wish = _wish(found, message, hops, trust)
-    stored = intake.checked(replace(wish, data=data), work.limits)
+    said = Push(
+        to=found.id,
+        type=Type.SPACE_MESSAGE,
+        source=found.id,
+        sender=speaker.name,
+        content=content,
+        data=data,
+        key=f"msg:{message.id}",
+        hops=hops,
+        trust=trust,
+    )
+    stored = intake.checked(said, work.limits)
     messages.insert(work, message, space=found.number, sender=speaker.number, data=stored)
     # Who had read everything has read this too: it is their own.
     spaces.advance(work, found.number, speaker.number, message.seq, least=message.seq - 1)
     others = [one for one in entities.in_space(work, found.number) if one.number != speaker.number]
     if others:
-        intake.fan_out(work, wish, speaker, others)
+        intake.fan_out(work, replace(said, data=_told(found, message)), speaker, others)
     work.after_commit(_ring(found, Type.SPACE_MESSAGE))
     return message
 
@@ -224,27 +234,17 @@ def _live(work: Work, names: Iterable[str]) -> set[int]:
     return numbers
 
 
-def _wish(space: Space, message: Message, hops: int, trust: Trust) -> Push:
-    """What the other agents are told, whose address is the space's; who they are is for the members to say."""
-    return Push(
-        to=space.id,
-        type=Type.SPACE_MESSAGE,
-        source=space.id,
-        sender=message.sender,
-        content=message.content,
-        data={
-            "spaceId": space.id,
-            "spaceName": space.name,
-            "messageId": message.id,
-            "seq": message.seq,
-            "senderEntityId": message.sender,
-            "senderName": message.sender_display,
-            "senderType": message.sender_kind.value,
-        },
-        key=f"msg:{message.id}",
-        hops=hops,
-        trust=trust,
-    )
+def _told(space: Space, message: Message) -> Json:
+    """What the other agents are told of a message beside its content."""
+    return {
+        "spaceId": space.id,
+        "spaceName": space.name,
+        "messageId": message.id,
+        "seq": message.seq,
+        "senderEntityId": message.sender,
+        "senderName": message.sender_display,
+        "senderType": message.sender_kind.value,
+    }
 
 
 def _ring(space: Space, cause: str) -> Ring:

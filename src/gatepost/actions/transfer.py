@@ -123,7 +123,7 @@ def _residents(reader: Reader, secrets: bool) -> Iterator[Record]:
     for agent in _all(partial(directory.page, reader, kind=Kind.AGENT)):
         if (resident := agents.read(reader, agent.number)) is None:
             continue
-        _, carried = minds.read(reader, agent.number)
+        carried = minds.read(reader, agent.number)
         cycles = runs.weights(reader, agent.number, carried.run)
         yield ResidentRecord(
             name=agent.name,

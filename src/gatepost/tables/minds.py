@@ -6,14 +6,14 @@ from gatepost.core.mind import Carried
 from gatepost.ports.store import Reader, Row, Work
 
 
-def read(reader: Reader, agent: int) -> tuple[int | None, Carried]:
-    """What an agent carries now, and the number of the row that says so."""
+def read(reader: Reader, agent: int) -> Carried:
+    """What an agent carries now."""
     return _carried(reader.one("minds/read", agent=agent))
 
 
 def of_run(reader: Reader, number: int | None) -> Carried:
     """What was carried when a run began."""
-    return _carried(reader.one("minds/of_run", number=number))[1] if number is not None else Carried()
+    return _carried(reader.one("minds/of_run", number=number)) if number is not None else Carried()
 
 
 def insert(work: Work, agent: int, carried: Carried) -> None:
@@ -27,8 +27,8 @@ def insert(work: Work, agent: int, carried: Carried) -> None:
     )
 
 
-def _carried(row: Row | None) -> tuple[int | None, Carried]:
+def _carried(row: Row | None) -> Carried:
     if row is None:
-        return None, Carried()
-    number, run, summaries, dropped = row
-    return number, Carried(run, tuple(msgspec.json.decode(summaries)), dropped)
+        return Carried()
+    run, summaries, dropped = row
+    return Carried(run, tuple(msgspec.json.decode(summaries)), dropped)

@@ -1,1 +1,1 @@
-SELECT number, run, summaries, dropped FROM minds WHERE number = :number
+SELECT run, summaries, dropped FROM minds WHERE number = :number

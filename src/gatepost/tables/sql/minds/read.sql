@@ -1,1 +1,1 @@
-SELECT number, run, summaries, dropped FROM minds WHERE agent = :agent ORDER BY number DESC LIMIT 1
+SELECT run, summaries, dropped FROM minds WHERE agent = :agent ORDER BY number DESC LIMIT 1
