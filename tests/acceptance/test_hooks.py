@@ -245,6 +245,13 @@ def test_scopes_and_the_folders_that_variables_name(gatepost: Office, tmp_path: 
     assert {each["state"] for each in states} == {"installed", "missing"}
 
 
+def test_at_home_a_file_is_listed_once(gatepost: Office) -> None:
+    gatepost.environ["HOME"] = str(gatepost.here)
+    gatepost.done("hooks", "install", "--host", "gemini")
+    [state] = gatepost.done("hooks", "status", "--host", "gemini", "--json").json
+    assert (state["scope"], state["state"]) == ("user", "installed")
+
+
 def test_where_gates_were_registered_hooks_are_installed_too(gatepost: Office) -> None:
     gatepost.home.mkdir(mode=0o700)
     gates.register(gatepost.home, SessionGate(name="careful", hook="PreToolUse"))

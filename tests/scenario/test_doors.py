@@ -307,6 +307,17 @@ async def test_what_is_a_list_or_unknown_may_be_said_twice(world: World) -> None
         assert_problem(answer, 404)
 
 
+async def test_a_person_is_no_agent_at_any_door_for_agents(office: Gateway) -> None:
+    async with office.client() as admin:
+        for method, path, body in (
+            ("GET", "/api/agents/admin", None),
+            ("POST", "/api/agents/admin/trigger", {"serviceName": "ci", "payload": {}}),
+        ):
+            answer = await admin.request(method, path, json=body)
+            assert_problem(answer, 404)
+            assert answer.json()["detail"] == "'admin' is not an agent, but a human"
+
+
 async def test_paths_and_methods_that_are_not_there_are_problems(office: Gateway) -> None:
     async with office.client() as admin:
         for method, path, status in (

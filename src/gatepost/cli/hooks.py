@@ -117,9 +117,11 @@ def status(
 
 def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
     scopes: tuple[str, ...] = ("user",) if file is not None else SCOPES if host == "claude" else SCOPES[:2]
-    places = {scope: _file(host, scope, file) for scope in scopes}
+    places: dict[Path, str] = {}  # a project in the home has one file with the user
+    for scope in scopes:
+        places.setdefault(_file(host, scope, file), scope)
     wanted = _wanted(host)
-    return [(None if file else scope, files.look(place, host, wanted)) for scope, place in places.items()]
+    return [(None if file else scope, files.look(place, host, wanted)) for place, scope in places.items()]
 
 
 def _row(host: str, scope: str | None, state: State) -> list[str]:

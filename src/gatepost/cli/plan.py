@@ -64,6 +64,8 @@ def set_(
     if id is None:
         _check_new(given)
         whose = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
+    elif not given and owner is None:
+        raise Invalid("there is nothing to change", hint="say what, such as --after 5h or another TEXT")
     if id is not None and owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
     with here.opened(configuration) as place:

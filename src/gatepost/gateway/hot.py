@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from gatepost.actions import directory, intake, services
+from gatepost.actions import agents, directory, intake, services
 from gatepost.core import address, wire
 from gatepost.core import event as core_event
 from gatepost.core.event import Priority, Push, Pushed, Ref, Trust, Type
@@ -152,7 +152,7 @@ async def _triggered(house: Office, who: Principal, name: str) -> str:
         case Triggering(agent) if agent == name:
             return agent
         case Triggering() | Administrator():
-            entity = await house.store.read(directory.find_live, name)
+            entity = agents.of_kind(await house.store.read(directory.find_live, name))
             if isinstance(who, Triggering) and who.agent != entity.name:
                 raise Refused(f"this key can only trigger {who.agent!r}")
             return entity.name

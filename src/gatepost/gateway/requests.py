@@ -18,6 +18,7 @@ from gatepost.actions.once import once
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal, caller
+from gatepost.gateway.misread import told
 from gatepost.gateway.office import Office, office
 from gatepost.ports.store import Reader, Work
 
@@ -106,6 +107,6 @@ def decoded(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
-        raise Invalid(str(error)[:300]) from None
+        raise Invalid(told(str(error), raw)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Malformed("the body is not JSON") from None
