@@ -3,11 +3,12 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, intake, journal, spaces
+from gatepost.actions import agents, cycle, intake, journal, spaces
 from gatepost.core.agent import Config, Execution, LoopRules, MindRules, Tool
 from gatepost.core.event import Priority, Push, State
 from gatepost.core.frame import Frame
@@ -231,6 +232,36 @@ async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
         exchange.tell([Ring("ana", "event")])
         await household.supervisor.idle()
         assert len(room.model.asked) == 1
+
+
+async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it rings: else every ring would begin a chain of tries of its own."""
+    room = Room(kit, quiet)
+    room.push("hello")
+    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
+    call_later = loop.call_later
+
+    def watched(seconds: float, callback: Callable[..., object], *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        timer = call_later(seconds, callback, *args, **kwargs)
+        if getattr(callback, "__self__", None) is supervisor:
+            timers.append(timer)
+        return timer
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("broken")
+
+    exchange = Exchange()
+    async with exchange.open(), living(room.means, exchange, Habits(interval=3_600)) as household:
+        supervisor = household.supervisor
+        await supervisor.idle()
+        monkeypatch.setattr(loop, "call_later", watched)
+        monkeypatch.setattr(cycle, "looked_at", broken)
+        for _ in range(3):
+            supervisor.ring("ana")
+            await supervisor._quiet.wait()
+        assert [timer.cancelled() for timer in timers] == [True, True, False]
 
 
 async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:

@@ -4,13 +4,15 @@ from typing import Any, cast
 
 import pytest
 
-from gatepost.actions import agents, directory
+from gatepost.actions import agents, cycle, directory, inbox, spaces
 from gatepost.actions.directory import Newcomer
 from gatepost.core import config
 from gatepost.core.agent import Config, ModelChoice
 from gatepost.core.entity import Kind
+from gatepost.core.mind import Call
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.ports.store import Reader
+from tests.residents import resident
 from tests.unit.conftest import House
 
 TOOL = {"name": "crm", "execution": {"url": "https://crm.example.com/", "headers": {"Authorization": "Bearer sk_1"}}}
@@ -151,3 +153,23 @@ def test_only_live_residents(house: House) -> None:
             house.store.call(agents.configure, nobody, {"model": "demo"})
         with pytest.raises(UnknownAddress):
             house.store.look(agents.show, nobody)
+
+
+def test_nothing_is_taken_for_one_who_is_retired(house: House) -> None:
+    resident(house.store)
+    house.push(to="thinker")
+    house.store.call(directory.retire, "thinker")
+    assert house.store.call(cycle.take, "thinker", "here") is None
+
+
+def test_in_mid_cycle_one_speaks_under_the_name_that_one_has_by_then(house: House) -> None:
+    resident(house.store)
+    house.store.call(spaces.create, name="Tea", members=["thinker", "ann"])
+    house.push(to="thinker")
+    taken = house.store.call(cycle.take, "thinker", "here")
+    assert taken is not None
+    house.store.call(directory.update, "thinker", display="After")
+    house.store.call(cycle.act, taken.held, 2, Call("c", "send_message", ""), "1.0", {"text": "Hello"}, "tea")
+    [item] = house.store.look(inbox.peek, "ann")
+    assert item.event.sender is not None
+    assert cast("dict[str, Any]", item.event.data)["senderName"] == item.event.sender.display == "After"

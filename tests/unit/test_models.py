@@ -1,6 +1,7 @@
 """Conversations with a model: what it is shown, what is heard of it, and that nothing of it is lost."""
 
 import json
+import math
 import subprocess
 import sys
 from itertools import pairwise
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RequestUsage
 
 from gatepost.adapters.models import talk
 from gatepost.adapters.models.choose import open_model
@@ -123,6 +125,15 @@ async def test_the_very_message_is_sent_back_thoughts_and_all() -> None:
     assert server.url not in first.raw
     assert back["reasoning_content"] == "Who is Husam?"
     assert back["content"] == "Hm. "
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [(7, 7), (12.5, 12), ("7", 7), (-3, 0), (1e18, 10**9), (1e300, 10**9), (math.inf, 0), (math.nan, 0), (None, 0)],
+)
+def test_what_cannot_be_a_count_is_not_counted(said: Any, counted: int) -> None:
+    response = ModelResponse([], usage=RequestUsage(input_tokens=said, output_tokens=said))
+    assert talk.reply(response, model="m", ids=[]).usage == Usage(counted, counted)
 
 
 async def test_text_that_cannot_be_stored_is_mended() -> None:

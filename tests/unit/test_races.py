@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans, upkeep
+from gatepost.actions import agents, cycle, decisions, directory, endings, gates, inbox, intake, journal, plans, upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.core import plan as plan_rules
 from gatepost.core.decision import Decision, DecisionStatus, Question, Reply
@@ -23,10 +23,12 @@ from gatepost.core.event import Push, Pushed, State
 from gatepost.core.gate import Ending, Gate, GateWish
 from gatepost.core.instants import HOUR, MINUTE
 from gatepost.core.limits import Limits
+from gatepost.core.mind import Reply as Said
 from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.ports.store import Store, Work
 from gatepost.tables import checks
 from gatepost.testing import Kit
+from tests.residents import resident
 from tests.unit.conftest import House, contents
 
 PATIENCE = 20.0
@@ -455,3 +457,33 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
         ending = race.blocked(gates.resolve, other.id, by="husam")
     ending.result(PATIENCE)
     assert race.store.look(plans.show, planned.result().id).next_at is not None
+
+
+def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
+    resident(race.store)
+    race.store.call(intake.push, wish(to="thinker"))
+    first = race.store.call(cycle.take, "thinker", "one")
+    assert first is not None
+    race.store.call(intake.push, wish("more", to="thinker"))
+    with race.halfway(cycle.finish, first.held, 2, Said("Done."), summary="Done."):
+        waiting = race.blocked(cycle.take, "thinker", "two")
+    second = waiting.result(PATIENCE)
+    assert (second.held.run.cycle, second.held.resident.cycles) == (2, 1)
+    race.store.call(cycle.finish, second.held, 2, Said("Done again."), summary="Done again.")
+    now = race.store.look(agents.show, "thinker")
+    assert now is not None
+    assert (now.cycles, now.tokens) == (2, race.store.look(journal.mind, "thinker").tokens)
+
+
+def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:
+    resident(race.store)
+    race.store.call(intake.push, wish(to="thinker"))
+    first = race.store.call(cycle.take, "thinker", "one")
+    assert first is not None
+    with race.halfway(cycle.release, first.held, "content", "no", MINUTE):
+        waiting = race.blocked(cycle.take, "thinker", "two")
+    assert waiting.result(PATIENCE) is None
+    race.clock.advance("1 minute")
+    second = race.store.call(cycle.take, "thinker", "two")
+    assert second is not None, "the lease was given back"
+    assert second.held.resident.failures == 1

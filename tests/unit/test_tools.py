@@ -8,8 +8,9 @@ import pytest
 
 from gatepost.actions import goals, inbox, memories, plans, spaces
 from gatepost.actions.tools import BUILT_IN, Desk, use
-from gatepost.actions.tools.desk import ROOM
+from gatepost.actions.tools.desk import ROOM, size
 from gatepost.core import config, memory
+from gatepost.core import plan as plan_rules
 from gatepost.core.event import Priority, Type
 from gatepost.core.goal import GoalWish
 from gatepost.core.limits import LONGEST_CHAIN
@@ -163,6 +164,29 @@ class TestSpaces:
         [said] = ann.use("read_messages", limit=1)["messages"]
         assert len(said["content"]) < ROOM
         assert "200000 characters" in said["content"]
+
+
+@pytest.mark.parametrize("text", ["x", "\x01", '"\\', "é", "😀\n"])
+def test_whatever_the_words_a_result_has_its_room(ann: Hands, house: House, text: str) -> None:
+    """Some characters take six as JSON."""
+    long = text * (100_000 // len(text))
+    for _ in range(3):
+        house.store.call(spaces.post, "tea", sender="husam", content=long)
+        house.push(long)
+    house.store.call(memories.set, "ann", {f"key {number}": long[:4_000] for number in range(20)})
+    for number in range(3):
+        wish = {"name": f"plan {number}", "instruction": long, "runAfter": "1 hour"}
+        house.store.call(plans.set, "ann", plan_rules.read(wish))
+    ann.use("enter_space", spaceId="tea")
+    for tool, arguments in (
+        ("enter_space", {"spaceId": "tea"}),
+        ("read_messages", {}),
+        ("peek_inbox", {"count": 3}),
+        ("get_memories", {}),
+        ("get_plans", {}),
+    ):
+        result = ann.use(tool, **arguments)
+        assert ROOM / 10 < size(result) < ROOM + 1_000, tool
 
 
 class TestInbox:

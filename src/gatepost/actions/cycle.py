@@ -9,10 +9,9 @@ Why nothing is lost, shown twice or done twice, though the process may be killed
 and woken when somebody else has long taken over:
 
 - A cycle's every transaction holds the agent's lease (`leases.hold`, and `leases.give_back` the last): it names the
-  fence, and takes the row. Whoever
-  took the lease later made the fence grow, so a transaction of an earlier holder finds no row and fails whole; and
-  while it runs nobody can take the lease. So the transactions of all holders stand in one line, and each builds on all
-  before it.
+  fence, and takes the row. Whoever took the lease later made the fence grow, so a transaction of an earlier holder
+  finds no row and fails whole; and while it runs nobody can take the lease. So the transactions of all holders stand in
+  one line, and each builds on all before it: also the first, which reads how the agent stands only when it has the row.
 - The batch, the run and the first step are committed together (`take`). A run that is open is gone on with by whoever
   takes the lease next; only when there is none is a new batch claimed. So an event is in the steps of one run, once.
 - Steps are numbered without a gap, and a step is committed before the next begins. What a built-in tool does is
@@ -43,7 +42,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.run import Run, Status, Step
 from gatepost.errors import Lost, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import agents, calls, items, minds, runs, steps
+from gatepost.tables import agents, calls, entities, items, minds, runs, steps
 
 #: how long a lease lasts when nothing is committed meanwhile
 LENGTH: Final = 30 * SECOND
@@ -66,8 +65,6 @@ class Held:
     lease: Lease
     length: Duration
     run: Run
-    #: its agent, when the lease was taken
-    me: Entity
     resident: Resident
 
 
@@ -104,32 +101,35 @@ def _at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
 
 def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
     """Take an agent's lease, and with it what it has to think about; None when that is nothing, or not ours to do."""
-    me, resident = _at_home(work, name)
-    if not me.live:
-        raise Refused(f"{me.name!r} is retired")
-    if resident is None or resident.paused_at is not None:
-        return None
-    if resident.rest_until is not None and resident.rest_until > work.now:
-        return None
-    lease = leases.take(work, name_of(me.name), holder, length)
+    lease = leases.take(work, name_of(directory.find(work, name).name), holder, length)
     if lease is None:
         return None
-    run = runs.open_of(work, me.number)
-    journal = tuple(steps.of_run(work, run.number)) if run is not None else ()
-    if run is None and (begun := _begun(work, me, resident)) is not None:
-        run, journal = begun[0], (begun[1],)
-    if run is None:
+    me, resident = _at_home(work, name)  # not before: whoever had the lease may just have ended a cycle
+    going = _going(work, me, resident) if resident is not None else None
+    if resident is None or going is None:
         leases.release(work, lease)
         return None
+    run, journal = going
     mindful = resident.config.model.name != CODE
     return Taken(
-        held=Held(lease=lease, length=length, run=run, me=me, resident=resident),
+        held=Held(lease=lease, length=length, run=run, resident=resident),
         steps=journal,
         remembered=prompt.remembered(work, me, resident.config, run) if mindful else None,
     )
 
 
-def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, Step] | None:
+def _going(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
+    """The run that was not ended, or a new one; None when it may not think now, or has nothing to think about."""
+    resting = resident.rest_until is not None and resident.rest_until > work.now
+    if not me.live or resident.paused_at is not None or resting:
+        return None
+    run = runs.open_of(work, me.number)
+    if run is not None:
+        return run, tuple(steps.of_run(work, run.number))
+    return _begun(work, me, resident)
+
+
+def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
     id = work.id("run")
     loop = resident.config.loop
     taken = inbox.claim(
@@ -161,7 +161,7 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, Step] | Non
     run = runs.insert(work, run, resident.number, tokens=rules.weigh(shown))
     steps.insert(work, run.number, 1, shown)
     work.after_commit(_stepped(run))
-    return run, Step(number=1, turn=shown, at=work.now)
+    return run, (Step(number=1, turn=shown, at=work.now),)
 
 
 def renew(work: Work, held: Held) -> None:
@@ -188,11 +188,11 @@ def act(
 ) -> Acted:
     """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
     renew(work, held)
-    hops, retired = runs.standing(work, held.run.number)
-    if retired:
-        raise Refused(f"{held.me.name!r} is retired")
+    me, hops = entities.at_work(work, held.run.number)
+    if not me.live:
+        raise Refused(f"{me.name!r} is retired")
     run = held.run if hops == held.run.hops else replace(held.run, hops=hops)
-    desk = Desk(work=work, me=held.me, run=run, call=f"{run.id}/{key}", active=active)
+    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active)
     result = Result(call.id, call.tool, _encode(use(desk, call.tool, arguments)).decode())
     _write(
         work,
@@ -204,7 +204,7 @@ def act(
         events=len(desk.taken),
         hops=_hops(work, desk.taken),
     )
-    return Acted(result, desk.active, waiting(work, held.me.number) if look else None)
+    return Acted(result, desk.active, waiting(work, me.number) if look else None)
 
 
 def record(work: Work, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:

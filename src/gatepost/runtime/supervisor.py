@@ -69,6 +69,8 @@ class Supervisor:
         self._again: dict[str, bool] = {}
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._held: dict[str, Held] = {}
+        #: those who are looked at in a while
+        self._rests: dict[str, asyncio.TimerHandle] = {}
         self._guests: set[str] = set()
         self._stirred = asyncio.Event()
         self._quiet = asyncio.Event()
@@ -181,7 +183,14 @@ class Supervisor:
             self.ring(name)
 
     def _later(self, name: str, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self.heard, Ring(name, "rested"))
+        """Have an agent looked at in a while; whenever that is said anew, what was said before is void."""
+        if (before := self._rests.pop(name, None)) is not None:
+            before.cancel()
+        self._rests[name] = asyncio.get_running_loop().call_later(seconds, self._rested, name)
+
+    def _rested(self, name: str) -> None:
+        del self._rests[name]
+        self.heard(Ring(name, "rested"))
 
     def _sweep(self) -> None:
         """Somebody told everybody something: the janitor's rings would come late."""

@@ -47,13 +47,6 @@ def page(
     return [_run(row) for row in reader.all("runs/list", agent=agent, status=status, before=before, most=most)]
 
 
-def standing(reader: Reader, run: int) -> tuple[int, bool]:
-    """The hops of a run by now, and whether its agent is retired."""
-    row = reader.one("runs/standing", number=run)
-    assert row is not None
-    return row[0], bool(row[1])
-
-
 def count(
     work: Work,
     run: int,

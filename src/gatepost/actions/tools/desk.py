@@ -1,11 +1,13 @@
 """What a built-in tool has before it: the transaction it works in, whose hands it is in, and the run it is used in."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
+from gatepost.core import text as texts
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json
 from gatepost.core.run import Run
@@ -15,6 +17,8 @@ from gatepost.ports.store import Work
 #: characters of one result: more would push everything else out of the mind
 ROOM: Final = 64_000
 
+#: what a character may take as JSON
+_WIDEST: Final = 6
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -71,6 +75,13 @@ def fitting(given: list[Json]) -> list[Json]:
             break
         fit.append(one)
     return fit
+
+
+def brief(text: str, room: int) -> str:
+    """As much of a text as takes no more than so many characters as JSON."""
+    if len(text) <= room // _WIDEST or size(text) <= room:
+        return text
+    return texts.cut(text, bisect_right(range(len(text)), room, key=lambda most: size(texts.cut(text, most))) - 1)
 
 
 def size(document: Json) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from gatepost.actions import plans as verbs
-from gatepost.actions.tools.desk import Desk, few, fitting, optional
+from gatepost.actions.tools.desk import ROOM, Desk, brief, few, fitting, optional
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.event import Json
@@ -93,4 +93,4 @@ def _wish(given: Intention) -> PlanWish:
 
 def _plan(plan: Plan) -> Json:
     document = wire.plan(plan)
-    return {name: document[name] for name in _FIELDS}
+    return {name: document[name] for name in _FIELDS} | {"instruction": brief(plan.instruction, ROOM // 2)}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from gatepost.actions import memories as verbs
-from gatepost.actions.tools.desk import Desk, few, fitting
+from gatepost.actions.tools.desk import ROOM, Desk, brief, few, fitting
 from gatepost.core.event import Json
 from gatepost.core.memory import LARGEST_VALUE, LONGEST_KEY, MOST
 
@@ -36,7 +36,7 @@ def get_memories(
     """Read your memories in full."""
     few(keys or (), _AT_ONCE, "memories")
     found = verbs.page(desk.work, desk.me.name, keys=keys, limit=MOST)
-    shown = fitting([{"key": one.key, "value": one.value} for one in found])
+    shown = fitting([{"key": one.key, "value": brief(one.value, ROOM // 2)} for one in found])
     more = {"more": [one.key for one in found[len(shown) :]][:_AT_ONCE]} if len(shown) < len(found) else {}
     return {"memories": shown} | more
 

@@ -3,8 +3,7 @@
 from typing import Annotated, Final
 
 from gatepost.actions import spaces
-from gatepost.actions.tools.desk import ROOM, Desk, fitting
-from gatepost.core import text as texts
+from gatepost.actions.tools.desk import ROOM, Desk, brief, fitting
 from gatepost.core.event import Json
 from gatepost.core.instants import rfc3339
 from gatepost.core.space import Said
@@ -73,7 +72,7 @@ def _written(said: list[Said]) -> list[Json]:
             "id": id,
             "senderName": sender,
             "senderType": kind,
-            "content": texts.cut(content, ROOM // 2),
+            "content": brief(content, ROOM // 2),
             "timestamp": rfc3339(at),
         }
         for id, sender, kind, content, at in reversed(said)

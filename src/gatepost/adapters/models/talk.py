@@ -42,6 +42,8 @@ _GO_ON: Final = "(go on)"
 _NOTHING: Final = "(nothing)"
 _UNANSWERED: Final = '{"error":"this call was never answered"}'
 _NO_ARGUMENTS: Final = "{}"
+#: more than anybody reads or writes in one answer
+_MOST_TOKENS: Final = 10**9
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -82,8 +84,16 @@ def reply(response: ModelResponse, *, model: str, ids: Sequence[str]) -> Reply:
             case _:
                 parts.append(part)
     text = "".join(part.content for part in parts if isinstance(part, TextPart))
-    usage = Usage(prompt=response.usage.input_tokens, completion=response.usage.output_tokens)
+    usage = Usage(prompt=_count(response.usage.input_tokens), completion=_count(response.usage.output_tokens))
     return Reply(text, tuple(calls), usage, model, _raw(replace(response, parts=parts)))
+
+
+def _count(said: Any) -> int:
+    """What a server says that it has counted, as far as it can be a count."""
+    try:
+        return min(max(int(said), 0), _MOST_TOKENS)
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def arguments(args: Any) -> str:
