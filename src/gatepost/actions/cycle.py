@@ -101,10 +101,13 @@ def _at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
 
 def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
     """Take an agent's lease, and with it what it has to think about; None when that is nothing, or not ours to do."""
-    lease = leases.take(work, name_of(directory.find(work, name).name), holder, length)
+    lease = leases.take(work, name_of(address.single(name)), holder, length)
     if lease is None:
         return None
     me, resident = _at_home(work, name)  # not before: whoever had the lease may just have ended a cycle
+    if me.name != name:  # an alias, which has no lease of its own
+        leases.release(work, lease)
+        return take(work, me.name, holder, length=length)
     going = _going(work, me, resident) if resident is not None else None
     if resident is None or going is None:
         leases.release(work, lease)
@@ -143,11 +146,12 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
     if taken.claim is None:
         return None
     shown = _shown(taken)
-    run = Run(
-        number=0,
+    run = runs.begin(
+        work,
+        resident.number,
+        tokens=rules.weigh(shown),
         id=id,
         agent=resident.name,
-        status=Status.RUNNING,
         cycle=resident.cycles + 1,
         cause=taken.items[0].event.type,
         claim=taken.claim.id,
@@ -156,9 +160,7 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
         hops=_hops(work, taken.items),
         version=resident.version,
         model=resident.config.model.name,
-        started_at=work.now,
     )
-    run = runs.insert(work, run, resident.number, tokens=rules.weigh(shown))
     steps.insert(work, run.number, 1, shown)
     work.after_commit(_stepped(run))
     return run, (Step(number=1, turn=shown, at=work.now),)

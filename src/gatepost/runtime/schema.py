@@ -53,12 +53,12 @@ def spec(name: str, function: Callable[..., Any]) -> ToolSpec:
 
 def arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
     """Read a call's arguments; raises Invalid with what is wrong with them."""
-    from pydantic import ValidationError
+    from pydantic_core import ValidationError
 
     form = _form(function)
     written = document(text)
     try:
-        read = form.adapter.validate_json(text if text.strip() else "{}")
+        read = form.adapter.validator.validate_json(text if text.strip() else "{}")
     except ValidationError as error:
         raise _explained(error.errors(include_url=False), form.names) from None
     found: dict[str, Any] = vars(read)

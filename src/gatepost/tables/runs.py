@@ -1,6 +1,6 @@
 """Runs at rest."""
 
-from dataclasses import replace
+from typing import Any
 
 from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
@@ -8,25 +8,11 @@ from gatepost.core.run import Run, Status
 from gatepost.ports.store import Reader, Row, Work
 
 
-def insert(work: Work, run: Run, agent: int, *, tokens: int) -> Run:
-    """Begin a run whose first step weighs so much; return it with its number, and with what its agent carries."""
-    row = work.one(
-        "runs/insert",
-        id=run.id,
-        agent=agent,
-        cycle=run.cycle,
-        cause=run.cause,
-        claim=run.claim,
-        claim_fence=run.claim_fence,
-        events=run.events,
-        hops=run.hops,
-        version=run.version,
-        model=run.model,
-        tokens=tokens,
-        now=run.started_at,
-    )
+def begin(work: Work, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
+    """Begin a run, whose first step weighs so much, with what its agent carries by now."""
+    row = work.one("runs/insert", agent=entity, tokens=tokens, now=work.now, **fields)
     assert row is not None
-    return replace(run, number=row[0], carried=row[1])
+    return Run(number=row[0], carried=row[1], agent=agent, status=Status.RUNNING, started_at=work.now, **fields)
 
 
 def open_of(reader: Reader, agent: int) -> Run | None:

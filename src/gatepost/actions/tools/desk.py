@@ -18,7 +18,7 @@ from gatepost.ports.store import Work
 ROOM: Final = 64_000
 
 #: what a character may take as JSON
-_WIDEST: Final = 6
+WIDEST: Final = 6
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -79,7 +79,7 @@ def fitting(given: list[Json]) -> list[Json]:
 
 def brief(text: str, room: int) -> str:
     """As much of a text as takes no more than so many characters as JSON."""
-    if len(text) <= room // _WIDEST or size(text) <= room:
+    if size(text) <= room:
         return text
     return texts.cut(text, bisect_right(range(len(text)), room, key=lambda most: size(texts.cut(text, most))) - 1)
 

@@ -3,13 +3,15 @@
 from typing import Annotated, Final
 
 from gatepost.actions import spaces
-from gatepost.actions.tools.desk import ROOM, Desk, brief, fitting
+from gatepost.actions.tools.desk import ROOM, WIDEST, Desk, brief, fitting
 from gatepost.core.event import Json
 from gatepost.core.instants import rfc3339
 from gatepost.core.space import Said
 from gatepost.errors import Conflict, Invalid
 
 _MOST: Final = 200
+#: characters that have room whatever they are
+_PLAIN: Final = ROOM // 2 // WIDEST
 
 _Limit = Annotated[int, f"how many messages at most; {_MOST} is the most there is"]
 
@@ -72,7 +74,7 @@ def _written(said: list[Said]) -> list[Json]:
             "id": id,
             "senderName": sender,
             "senderType": kind,
-            "content": brief(content, ROOM // 2),
+            "content": content if len(content) <= _PLAIN else brief(content, ROOM // 2),
             "timestamp": rfc3339(at),
         }
         for id, sender, kind, content, at in reversed(said)
