@@ -78,10 +78,9 @@ def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Tar
         _furnish(store, Config(mind=MindRules(max_tokens=1_000)))
         raw.migrate()
         counted = _Counted(store)
-        think_once = _thinker(counted)
         runner.run(_say(store))
-        runner.run(think_once())
-        commits = counted.count
+        runner.run(_thinker(counted)())
+        commits, think_once = counted.count, _thinker(store)
         memory.settled()
 
         async def one_by_one() -> None:
