@@ -13,7 +13,7 @@ preview is shown, which is not.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -293,7 +293,7 @@ class Cycle:
             result = failure(call, error.message, error.hint)
             await self._write(journal.record, at, result, place, effect=False)
         self._turns.append(result)
-        if self._streams is not None and call.tool == "send_message":
+        if self._streams is not None and self._streams.begun(index):
             await self._streams.ended(index, message=succeeded(result).get("messageId"), reason="it was not sent")
         return None
 
@@ -339,8 +339,8 @@ class Cycle:
         """The step of the last reply."""
         return max(number for number, turn in enumerate(self._turns, 1) if isinstance(turn, Reply))
 
-    async def _write(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return await write(self._store, self._held, verb, *args, **kwargs)
+    def _write(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
+        return write(self._store, self._held, verb, *args, **kwargs)
 
 
 async def refused(means: Means, held: Held, failed: ModelFailed, *, effects: int) -> Outcome:

@@ -64,17 +64,18 @@ class Streams:
             self._write(delta)
 
     def _write(self, delta: CallDelta) -> None:
-        text = _partial(delta.arguments).get("text")
+        call, now = delta.call, asyncio.get_running_loop().time()
+        whole = None if call in self._texts else _whole(delta.arguments)
+        text = (whole if whole is not None else _partial(delta.arguments)).get("text")
         if not isinstance(text, str) or not text:
             return
-        call, now = delta.call, asyncio.get_running_loop().time()
-        new, self._texts[call] = call not in self._texts, text
+        self._texts[call] = text
         if call in self._shown:
             self._show(call)
             if now - self._asked[call] >= _AGAIN and self._asking[call].done():
                 self._asked[call] = now
                 self._asking[call] = asyncio.create_task(self._stay(call))
-        elif new and _is_whole(delta.arguments):
+        elif whole is not None:
             self._whole = call
         elif call not in self._asking:
             self._ask(call)
@@ -120,11 +121,14 @@ class Streams:
         for call in list(self._shown):
             self._void(call, reason)
 
+    def begun(self, index: int) -> bool:
+        """Whether it was asked if a call of the reply may be shown."""
+        return index < len(self._order) and self._order[index] in self._asking
+
     async def ended(self, index: int, *, message: str | None, reason: str = "") -> None:
-        """A call of the reply was done: the message is stored, or there is none."""
-        call = self._order[index] if index < len(self._order) else ""
-        if call in self._asking:
-            await self._asking[call]
+        """A call of which that was asked is done: the message is stored, or there is none."""
+        call = self._order[index]
+        await self._asking[call]
         if call in self._shown and message is None:
             self._void(call, reason)
         elif call in self._shown:
@@ -159,12 +163,13 @@ def _entered(arguments: str) -> str | None:
     return space if isinstance(space, str) and type(limit) is int and limit >= 1 else None
 
 
-def _is_whole(text: str) -> bool:
+def _whole(text: str) -> dict[str, Any] | None:
+    """What JSON says, if it is whole."""
     try:
-        from_json(text)
+        found = from_json(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return found if isinstance(found, dict) else {}
 
 
 def _partial(text: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -140,21 +140,27 @@ class Toolbox:
         schema.spec(called, function)
         self._functions.setdefault(agent, {})[called] = function
 
-    @asynccontextmanager
-    async def open(self, resident: Resident) -> AsyncIterator[Toolkit]:
+    def open(self, resident: Resident) -> AbstractAsyncContextManager[Toolkit]:
         """The tools of a resident, for as long as a cycle lasts."""
-        functions = self._functions.get("", {}) | self._functions.get(resident.name, {})
+        return self._visiting(resident) if resident.config.servers else nullcontext(self._toolkit(resident))
+
+    @asynccontextmanager
+    async def _visiting(self, resident: Resident) -> AsyncIterator[Toolkit]:
         async with self._servers.visit() as visit:
             listed, troubles = await _listed(visit, resident.config.servers)
-            candidates: list[Tool] = [
-                *(self._configured(resident.name, tool, functions) for tool in resident.config.tools),
-                *(_function(resident.name, name, function) for name, function in functions.items()),
-                *(_served(visit, server, spec) for server, spec in listed),
-            ]
-            tools: dict[str, Tool] = {**_built_in()}
-            for tool in candidates:
-                tools.setdefault(tool.name, tool)
-            yield Toolkit(tools, resident.config.loop, troubles)
+            yield self._toolkit(resident, [_served(visit, server, spec) for server, spec in listed], troubles)
+
+    def _toolkit(self, resident: Resident, served: Iterable[Tool] = (), troubles: tuple[str, ...] = ()) -> Toolkit:
+        functions = self._functions.get("", {}) | self._functions.get(resident.name, {})
+        candidates: list[Tool] = [
+            *(self._configured(resident.name, tool, functions) for tool in resident.config.tools),
+            *(_function(resident.name, name, function) for name, function in functions.items()),
+            *served,
+        ]
+        tools: dict[str, Tool] = {**_built_in()}
+        for tool in candidates:
+            tools.setdefault(tool.name, tool)
+        return Toolkit(tools, resident.config.loop, troubles)
 
     def _configured(self, agent: str, tool: Configured, functions: Mapping[str, Callable[..., Any]]) -> Tool:
         spec = ToolSpec(tool.name, tool.description, tool.schema)
@@ -238,8 +244,7 @@ async def _listed(
     visit: Visit, servers: Iterable[ToolServer]
 ) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
     """What all servers offer, asked at the same time; and why some offer nothing."""
-    if not (wanted := list(servers)):
-        return (), ()
+    wanted = list(servers)
     answers = await asyncio.gather(*(visit.tools(server) for server in wanted), return_exceptions=True)
     found: list[tuple[ToolServer, ToolSpec]] = []
     troubles: list[str] = []
