@@ -227,6 +227,12 @@ class TestInbox:
         assert len(json.dumps(event)) < ROOM + 200
         assert "cut" in event["line"]
 
+    def test_what_is_cut_says_where_the_rest_is_however_it_is_written(self, ann: Hands, house: House) -> None:
+        house.push('"\\' * 100_000)
+        [event] = ann.use("peek_inbox")["events"]
+        assert "the rest: " in event["line"]
+        assert size(event) < ROOM + 200
+
     def test_skipping_does_nothing_by_itself(self, ann: Hands, house: House) -> None:
         assert ann.use("skip", reason="not for me")["success"] is True
         assert not BUILT_IN["skip"].effect

@@ -3,7 +3,7 @@
 from typing import Annotated, Final
 
 from gatepost.actions import inbox
-from gatepost.actions.tools.desk import ROOM, Desk, brief, size
+from gatepost.actions.tools.desk import ROOM, Desk, size
 from gatepost.core import line, wire
 from gatepost.core.batch import COUNTED
 from gatepost.core.event import Event, Json, Type
@@ -48,4 +48,7 @@ def _event(event: Event, room: int) -> Json:
     document = {name: value for name, value in wire.event(event).items() if value is not None}
     if size(document) <= room:
         return document
-    return {"eventId": event.id, "type": event.type.value, "line": brief(line.line(event, room), room)}
+    length = room
+    while size(told := line.line(event, length)) > room:  # what is escaped takes more than it is long
+        length //= 2
+    return {"eventId": event.id, "type": event.type.value, "line": told}
