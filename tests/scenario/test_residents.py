@@ -256,6 +256,7 @@ async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
     async with exchange.open(), living(room.means, exchange, Habits(interval=3_600)) as household:
         supervisor = household.supervisor
         await supervisor.idle()
+        monkeypatch.setattr("gatepost.runtime.supervisor._RETRY", 3_600.0)
         monkeypatch.setattr(loop, "call_later", watched)
         monkeypatch.setattr(cycle, "looked_at", broken)
         for _ in range(3):

@@ -184,18 +184,9 @@ def take(
 
 def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
     """A new claim, with nothing under it yet."""
-    id = work.id("clm")
     deadline = work.now + (terms.hold or work.limits.hold) if terms.kind == "drain" else None
-    number = claims.insert(work, id, reader.number, terms.kind, terms.owner, fence, deadline)
-    return Claim(
-        number=number,
-        id=id,
-        recipient=reader.name,
-        kind=terms.kind,
-        owner=terms.owner,
-        fence=fence,
-        taken_at=work.now,
-        deadline=deadline,
+    return claims.begin(
+        work, reader, id=work.id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
     )
 
 

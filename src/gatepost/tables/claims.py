@@ -1,8 +1,9 @@
 """Claims, and the inboxes they are made on."""
 
-from typing import Final
+from typing import Any, Final
 
 from gatepost.core.claim import Claim
+from gatepost.core.entity import Entity
 from gatepost.core.event import Receipt
 from gatepost.core.instants import Instant
 from gatepost.ports.store import Reader, Work
@@ -22,20 +23,11 @@ def lock(work: Work, recipient: int) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def insert(work: Work, id: str, recipient: int, kind: str, owner: str, fence: int, deadline: Instant | None) -> int:
-    """Make a claim; return its number."""
-    row = work.one(
-        "claims/insert",
-        id=id,
-        recipient=recipient,
-        kind=kind,
-        owner=owner,
-        fence=fence,
-        deadline=deadline,
-        now=work.now,
-    )
+def begin(work: Work, recipient: Entity, **fields: Any) -> Claim:
+    """Make a claim on an inbox, with nothing under it yet."""
+    row = work.one("claims/insert", recipient=recipient.number, now=work.now, **fields)
     assert row is not None
-    return int(row[0])
+    return Claim(number=row[0], recipient=recipient.name, taken_at=work.now, **fields)
 
 
 def restore(work: Work, id: str, recipient: int, receipt: Receipt) -> int:
