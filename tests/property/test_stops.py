@@ -1,13 +1,15 @@
 """
 Stops, again and again, with time passing as it likes: three blocked ones within two minutes are the most there can be,
-a blocked one reads nothing, and five continuations in a row are the most there can be.
+a blocked one reads nothing, and five continuations in a row are the most there can be. Only a person's prompt begins
+anew: what was said at a stop may come back as a prompt, and helpers have prompts and stops of their own.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gatepost.core.guest import IDLE, WORKING
 from gatepost.core.instants import SECOND
@@ -23,11 +25,16 @@ class Stops(RuleBasedStateMachine):
         self.folder = TemporaryDirectory()
         self.guest = Guest(Path(self.folder.name))
         register(self.guest.home, SessionGate(name="tested"))
+        register(self.guest.home, SessionGate(name="summed-up", hook="SubagentStop"))
         self.guest.hook("SessionStart", source="startup")
         #: what has to come of the next stop, told another way
         self.blocked: list[int] = []
         self.continued = 0
         self.waiting: list[str] = []
+        #: the blocked stops of each helper
+        self.helpers: dict[str, list[int]] = {"h-1": [], "h-2": []}
+        #: what was said at the last stop, until a prompt comes
+        self.said: str | None = None
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -52,8 +59,34 @@ class Stops(RuleBasedStateMachine):
 
     @rule()
     def speak(self) -> None:
-        self._shown(self.guest.hook("UserPromptSubmit").context)
-        self.blocked, self.continued = [], 0
+        self._shown(self.guest.hook("UserPromptSubmit", prompt="Go on.").context)
+        self.blocked, self.continued, self.said = [], 0, None
+        self.helpers = {helper: [] for helper in self.helpers}
+
+    @rule(rewrite=st.sampled_from([str, str.strip, lambda text: f" {text}\n", lambda text: text.replace("<", "&lt;")]))
+    @precondition(lambda self: self.said is not None)
+    def echo(self, rewrite: Callable[[str], str]) -> None:
+        assert self.said is not None
+        self._shown(self.guest.hook("UserPromptSubmit", prompt=rewrite(self.said)).context)
+        self.said = None
+
+    @rule(helper=st.sampled_from(["h-1", "h-2"]))
+    def instruct_helper(self, helper: str) -> None:
+        self.guest.hook("UserPromptSubmit", prompt="Look it up.", subagent=helper)
+
+    @rule(helper=st.sampled_from(["h-1", "h-2"]))
+    def stop_helper(self, helper: str) -> None:
+        now = self.guest.clock.now()
+        recent = [at for at in self.helpers[helper] if now - at < WINDOW]
+        verdict = self.guest.hook("SubagentStop", subagent=helper)
+        assert verdict.context is None
+        if len(recent) >= 3:
+            assert verdict.block is None
+            assert any("lets the helper stop" in each for each in verdict.warnings)
+            self.helpers[helper] = []
+        else:
+            assert verdict.block == "summed-up: it is not marked"
+            self.helpers[helper] = [*recent, now]
 
     @rule()
     def work(self) -> None:
@@ -80,6 +113,7 @@ class Stops(RuleBasedStateMachine):
         else:
             assert (verdict.block, verdict.context, verdict.continues) == (None, None, False)
             self.continued = 0
+        self.said = verdict.block or verdict.context
         goes_on = verdict.block is not None or verdict.continues
         assert self.guest.session.read().state == (WORKING if goes_on else IDLE)
 

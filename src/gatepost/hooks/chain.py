@@ -56,9 +56,11 @@ class Listed(NamedTuple):
         return Listed(name=handler.name, priority=handler.priority, events=handler.events, where=where)
 
 
+#: the events at which an agent, or a helper of it, wants to stop
+STOPS: Final = frozenset({"Stop", "SubagentStop"})
 _HERE: Final = "gatepost.hooks.handlers"
 BUILT_IN: Final = (
-    Listed(name="loop detector", priority=14, events=frozenset({"Stop"}), where=f"{_HERE}.loop:handler"),
+    Listed(name="loop detector", priority=14, events=STOPS, where=f"{_HERE}.loop:handler"),
     Listed(name="stop decision", priority=15, events=frozenset({"Stop"}), where=f"{_HERE}.decision:handler"),
     Listed(name="gates", priority=20, events=None, where=f"{_HERE}.gates:handler"),
     Listed(name="inbox", priority=30, events=None, where=f"{_HERE}.inbox:handler"),

@@ -35,9 +35,16 @@ class Occasion:
     reason: str | None = None
     #: The helper inside the session that this is about (SubagentStop, a tool it uses), if not the agent itself.
     subagent: str | None = None
+    #: UserPromptSubmit: the prompt is what we said at the last stop, which Gemini sends to the agent as a prompt.
+    is_echo: bool = False
     #: Another hook of ours is called for the same event in the host's own words: this one has nothing to do.
     spare: bool = False
     raw: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_person_prompt(self) -> bool:
+        """Return True if a person has written a prompt; the prompts of helpers and echoes of ours do not count."""
+        return self.event == "UserPromptSubmit" and self.subagent is None and not self.is_echo
 
 
 def nothing() -> None:
@@ -66,6 +73,11 @@ class Verdict:
     final: bool = False
     printed: Callable[[], None] = nothing
     unprinted: Callable[[], None] = nothing
+
+    @property
+    def block_reason(self) -> str | None:
+        """Return `block` without outer spaces, never empty: a host ignores a block that has no reason."""
+        return None if self.block is None else self.block.strip() or "this is held by a gate that does not say why"
 
     @property
     def silent(self) -> bool:

@@ -58,6 +58,10 @@ class State(NamedTuple):
     again: str | None = None
     #: when stops were blocked, of late
     stops: tuple[Instant, ...] = ()
+    #: when stops of helpers were blocked, of late, with the helper's id
+    helper_stops: tuple[tuple[str, Instant], ...] = ()
+    #: digest of the text that the last stop was answered with; None once a prompt came
+    stop_digest: int | None = None
     #: how often in a row a stop became a continuation
     continuations: int = 0
     closed: tuple[Held, ...] = ()
@@ -197,5 +201,6 @@ def _exists(path: Path) -> bool:
 def _state(document: Any) -> State:
     known = {name: document[name] for name in State._fields if name in document}
     known["stops"] = tuple(int(at) for at in known.get("stops", ()))
+    known["helper_stops"] = tuple((str(helper), int(at)) for helper, at in known.get("helper_stops", ()))
     known["closed"] = tuple(Held(**held) for held in known.get("closed", ()))
     return State(**known)

@@ -7,16 +7,22 @@ What is noted is on disk, and in the store where it can be reached. Nothing of t
 cannot be noted is said on stderr. There is one exception, the other way round: a stop that is blocked, or made a
 continuation, without anybody remembering it could be so for ever. What cannot be remembered is not done, and the guest
 goes.
+
+A prompt counts as a person's only if a person wrote it. Helpers inside a session have prompts of their own, and Gemini
+sends the reason of a denied stop as a prompt. So the text that was said at a stop is remembered, as a digest, until the
+next prompt, and a prompt with the same text changes nothing that a person's prompt would reset.
 """
 
+import zlib
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from typing import Final
 
 from gatepost.core.guest import ENDED, IDLE, WORKING
 from gatepost.core.instants import DAY, SECOND, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import chain
-from gatepost.hooks.chain import Handler, Listed, Wait
+from gatepost.hooks.chain import STOPS, Handler, Listed, Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Occasion, Verdict
 from gatepost.hooks.session import State
@@ -27,6 +33,14 @@ _SWEPT: Final = 20
 #: how long a blocked stop counts
 WINDOW: Final = 120 * SECOND
 
+#: what a host may change in a text that it sends back, and what it was
+_REWRITTEN: Final = (
+    *(("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&")),
+    *(("<system-reminder>", ""), ("</system-reminder>", "")),
+)
+#: bytes of a text that are compared: a long one is cut before it is printed
+_COMPARED: Final = 1_000
+
 _NOBODY: Final = "Gatepost does not know which agent this is: set GATEPOST_AGENT, or `agent` in gatepost.toml"
 
 
@@ -34,6 +48,8 @@ def receive(
     desk: Desk, occasion: Occasion, handlers: Iterable[Handler | Listed] = chain.BUILT_IN
 ) -> Generator[Wait, None, Verdict]:
     """Answer a hook. What it yields is to be waited for; what it returns is to be said."""
+    if occasion.is_person_prompt and occasion.prompt and desk.state.stop_digest is not None:
+        occasion = replace(occasion, is_echo=digest_text(occasion.prompt) == desk.state.stop_digest)
     try:
         _arrived(desk, occasion)
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
@@ -41,13 +57,20 @@ def receive(
     verdict = yield from chain.run(handlers, desk, occasion)
     if desk.agent is None and _begins(occasion):
         verdict = verdict.warned(_NOBODY)
-    return _left(desk, verdict) if occasion.event == "Stop" else verdict
+    return _left(desk, occasion, verdict) if occasion.event in STOPS else verdict
+
+
+def digest_text(text: str) -> int:
+    """Return a number that stays the same if a host trims the text, wraps it, or escapes characters of HTML in it."""
+    for new, old in _REWRITTEN:
+        text = text.replace(new, old)
+    return zlib.crc32("".join(text.split()).encode(errors="replace")[:_COMPARED])
 
 
 def _arrived(desk: Desk, occasion: Occasion) -> None:
     before = desk.state
     doing = _doing(occasion) or before.state
-    turns = occasion.event == "UserPromptSubmit" or _begins(occasion)
+    turns = occasion.is_person_prompt or _begins(occasion)
     changed = before.agent != desk.agent or not before.started_at
     turn = desk.began
     registered = before.registered and not changed
@@ -65,8 +88,12 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
             started_at=state.started_at or turn,
             registered=registered,
         )
+        if occasion.is_person_prompt or occasion.is_echo:
+            state = state._replace(stop_digest=None)
         # A person speaks: whatever went round in circles is over, and decisions are to be asked for anew.
-        return state._replace(turn=turn, again=None, stops=(), continuations=0) if turns else state
+        if turns:
+            state = state._replace(turn=turn, again=None, stops=(), helper_stops=(), continuations=0)
+        return state
 
     desk.remember(arrived)
     if turns:
@@ -85,7 +112,7 @@ def _cleared(desk: Desk, id: str, before: Instant) -> bool:
 
 
 def _begins(occasion: Occasion) -> bool:
-    return occasion.event == "SessionStart" and occasion.source != "compact"
+    return occasion.event == "SessionStart" and occasion.source != "compact" and occasion.subagent is None
 
 
 def _doing(occasion: Occasion) -> str | None:
@@ -125,12 +152,24 @@ def _noted(desk: Desk, doing: str, now: Instant, *, fresh: bool = False) -> Inst
         return now
 
 
-def _left(desk: Desk, verdict: Verdict) -> Verdict:
+def _left(desk: Desk, occasion: Occasion, verdict: Verdict) -> Verdict:
     """Remember what came of a stop, and then let it be said."""
     now = desk.clock.now()
+    helper = occasion.subagent or ""
+    if occasion.event == "SubagentStop" and verdict.block is None and not desk.state.helper_stops:
+        return verdict
 
     def left(state: State) -> State:
+        if occasion.event == "SubagentStop":
+            recent = tuple(stop for stop in state.helper_stops if stop[1] > now - WINDOW)
+            if verdict.block is not None:
+                recent = (*recent, (helper, now))
+            elif verdict.final:
+                recent = tuple(stop for stop in recent if stop[0] != helper)
+            return state._replace(helper_stops=recent)
         stops = tuple(at for at in state.stops if at > now - WINDOW)
+        text = verdict.block_reason or (verdict.context if verdict.continues else None)
+        state = state._replace(stop_digest=digest_text(text) if text else None)
         if verdict.block is not None:
             return state._replace(state=WORKING, stops=(*stops, now))
         if verdict.continues:

@@ -40,12 +40,10 @@ def can_show(occasion: Occasion) -> bool:
 
 def render(occasion: Occasion, verdict: Verdict, *, wrap: bool = False) -> Answer:
     """Say it in the host's words; with `wrap`, text for the model stands in a <system-reminder>, as some hosts like."""
-    block, context = verdict.block, (verdict.context or "").strip() or None
-    if block is not None:  # a host lets go what is held without a reason
-        block = block.strip() or "this is held by a gate that does not say why"
+    context = (verdict.context or "").strip() or None
     if wrap and context:
         context = f"<system-reminder>\n{context}\n</system-reminder>"
-    said = Verdict(block=block, context=context, continues=verdict.continues, warnings=verdict.warnings)
+    said = Verdict(block=verdict.block_reason, context=context, continues=verdict.continues, warnings=verdict.warnings)
     return _dialect(occasion.host).render(occasion, said)
 
 

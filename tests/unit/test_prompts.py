@@ -1,0 +1,151 @@
+"""Which prompts are a person's. Only these begin a new turn: they reset the counters and the mark of a decision."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gatepost.actions import directory, inbox
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.hooks.gates import SessionGate, register
+from gatepost.hooks.visit import digest_text
+from gatepost.porch import Hook, Porch
+from gatepost.testing import Kit
+from tests.visits import Guest
+
+
+class Program:
+    """One session of an agent program that calls our hooks by its own names of the events."""
+
+    def __init__(self, home: Path, kit: Kit, host: str) -> None:
+        self._porch = Porch(home, store=kit.store, handlers=())
+        self._home = home
+        self._host = host
+
+    def call(self, event: str, **fields: object) -> dict[str, str]:
+        """Call a hook and return its answer."""
+        payload = json.dumps({"session_id": "s-1", "cwd": str(self._home), **fields})
+        environ = {"GATEPOST_AGENT": "ann"}
+        hook = Hook(event=event, host=self._host, told=payload, environ=environ, cwd=str(self._home))
+        with pytest.raises(StopIteration) as end:
+            next(self._porch.receive(hook))
+        end.value.value.printed()
+        answer: dict[str, str] = json.loads(end.value.value.answer.stdout or "{}")
+        return answer
+
+
+def escape(reason: str) -> str:
+    return reason.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def count_denials(gemini: Program, rewrite: Callable[[str], str], limit: int = 20) -> int:
+    """Let the agent stop as Gemini does, with each reason sent back as a prompt, and count the denied stops."""
+    for count in range(limit):
+        answer = gemini.call("AfterAgent", stop_hook_active=count > 0)
+        if answer.get("decision") != "deny":
+            return count
+        gemini.call("BeforeAgent", prompt=rewrite(answer["reason"]))
+    return limit
+
+
+@pytest.fixture
+def gemini(tmp_path: Path, kit: Kit) -> Program:
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    program = Program(tmp_path, kit, "gemini")
+    program.call("SessionStart", source="startup")
+    return program
+
+
+@pytest.mark.parametrize("rewrite", [str, str.strip, escape, lambda reason: f"\n{reason}  \n"])
+@pytest.mark.parametrize("hint", ["run the tests", 'say <done> & "go"', "x" * 990])
+def test_a_reason_that_gemini_sends_back_does_not_reset_the_loop_detector(
+    gemini: Program, tmp_path: Path, kit: Kit, rewrite: Callable[[str], str], hint: str
+) -> None:
+    register(tmp_path, SessionGate(name="tested", hint=hint))
+    gemini.call("BeforeAgent", prompt="Do it.")
+    assert count_denials(gemini, rewrite) == 3
+    assert "lets the agent stop" not in json.dumps(gemini.call("BeforeAgent", prompt="And now?"))
+    assert len(kit.store.look(inbox.peek, "admin")) == 1, "the owner is told of the loop"
+
+
+def test_a_long_reason_that_was_cut_is_known_too(gemini: Program, tmp_path: Path) -> None:
+    for number in range(20):
+        register(tmp_path, SessionGate(name=f"gate-{number}", hint="\u8a66" * 900))
+    assert count_denials(gemini, str) == 3
+
+
+def test_an_inbox_that_gemini_sends_back_does_not_reset_the_continuations(tmp_path: Path) -> None:
+    guest = Guest(tmp_path)
+    guest.hook("SessionStart", source="startup")
+    for number in range(5):
+        guest.spooled(f"line {number}")
+        verdict = guest.stop()
+        assert verdict.continues
+        guest.hook("UserPromptSubmit", prompt=verdict.context)
+    guest.spooled("one more")
+    assert guest.stop().silent
+    assert "one more" in (guest.hook("UserPromptSubmit", prompt="Go on.").context or "")
+
+
+def test_an_echo_keeps_the_mark_of_a_decision_and_a_person_clears_it(tmp_path: Path) -> None:
+    guest = Guest(tmp_path)
+    register(tmp_path, SessionGate(name="tested"))
+    reason = guest.stop().block
+    guest.session.mark("decision")
+    turn = guest.session.read().turn
+    guest.clock.advance(1)
+    guest.hook("UserPromptSubmit", prompt=reason)
+    assert guest.session.marked("decision")
+    assert guest.session.read().turn == turn
+    guest.hook("UserPromptSubmit", prompt="Go on.")
+    assert not guest.session.marked("decision")
+    assert guest.session.read().turn > turn
+
+
+def test_a_person_may_say_the_same_as_we_did(tmp_path: Path) -> None:
+    """The host sends a reason back once; whoever says it again is a person, and so is whoever quotes it."""
+    guest = Guest(tmp_path)
+    register(tmp_path, SessionGate(name="tested"))
+    reason = guest.stop().block
+    guest.hook("UserPromptSubmit", prompt=reason)
+    assert guest.session.read().stops
+    guest.hook("UserPromptSubmit", prompt=reason)
+    assert not guest.session.read().stops
+    guest.stop()
+    guest.hook("UserPromptSubmit", prompt=f"What does this mean: {reason}")
+    assert not guest.session.read().stops
+
+
+def test_a_prompt_of_a_helper_resets_nothing(tmp_path: Path) -> None:
+    guest = Guest(tmp_path)
+    register(tmp_path, SessionGate(name="tested"))
+    for _ in range(3):
+        assert guest.stop().block
+        guest.session.mark("decision")
+        guest.hook("UserPromptSubmit", prompt="Look it up.", subagent="h-1")
+        assert guest.session.marked("decision")
+    assert guest.stop().block is None
+
+
+def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) -> None:
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    guest = Guest(tmp_path, kit.store, kit.clock)
+    guest.hook("SessionStart", source="startup")
+    register(tmp_path, SessionGate(name="summed-up", hook="SubagentStop"))
+    for helper in ("h-1", "h-2"):  # each is counted apart
+        for _ in range(3):
+            assert guest.hook("SubagentStop", subagent=helper).block == "summed-up: it is not marked"
+    assert guest.stop().block is None, "the agent itself is not held by the stops of its helpers"
+    verdict = guest.hook("SubagentStop", subagent="h-1")
+    assert (verdict.block, verdict.final) == (None, True)
+    assert "lets the helper stop" in verdict.warnings[0]
+    (alert,) = kit.store.look(inbox.peek, "admin")
+    assert "the last 3 stops of its helper 'h-1' were blocked" in alert.event.content
+    assert guest.hook("SubagentStop", subagent="h-1").block, "it begins anew"
+
+
+def test_a_digest_tells_texts_apart() -> None:
+    texts = ["", "tested: it is not marked", "tested: it is marked", "Tested: it is not marked"]
+    assert len({digest_text(text) for text in texts}) == len(texts)
