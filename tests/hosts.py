@@ -21,7 +21,7 @@ from typing import Any, Final
 
 #: how often in a row a stop hook may make the model go on
 CAP: Final = 8
-#: characters of a string that the model is shown
+#: UTF-8 bytes of a string that the model is shown: Codex counts these, Claude Code UTF-16 units (never more)
 LONGEST: Final = 10_000
 UNIVERSAL: Final = {"continue", "stopReason", "suppressOutput", "systemMessage"}
 BLOCK: Final = {"decision", "reason"}
@@ -72,7 +72,7 @@ def _understood(event: str, document: dict[str, Any]) -> Heard:
     specific = document.get("hookSpecificOutput", {})
     strange = document.keys() - UNIVERSAL - (BLOCK if event in BLOCKABLE else set()) - {"hookSpecificOutput"}
     strange |= specific.keys() - SPECIFIC.get(event, set()) - {"hookEventName"}
-    long = [each for each in _strings(document) if len(each) > LONGEST]
+    long = [each for each in _strings(document) if len(each.encode()) > LONGEST]
     if strange or long or (specific and specific.get("hookEventName") != event):
         raise Rejected(f"not an answer to {event}: {sorted(strange)} {document}"[:1_000])
     denied = specific.get("permissionDecision") == "deny"

@@ -139,7 +139,7 @@ class InboxMachine(RuleBasedStateMachine):
             created_at=self.now,
         )
         source, person = (sender.name, sender.kind is Kind.HUMAN) if sender else (wish.source, False)
-        return Event(told, arrival, source, person, len(line.line(told)))
+        return Event(told, arrival, source, person, len(line.line(told).encode()))
 
     def _cast(self, wish: Push, outcome: Pushed, event: Event) -> None:
         first = next((one for one in self.model.broadcasts if one.key == wish.key), None)

@@ -26,7 +26,7 @@ class Event:
 
     told: core.Event
     arrival: int
-    #: what the batch rule needs: the sender, else the source; whether that is a person; characters of its line
+    #: what the batch rule needs: the sender, else the source; whether that is a person; bytes of its line
     source: str
     person: bool
     size: int

@@ -68,7 +68,9 @@ def test_a_claim_takes_what_the_rule_says(
             priority=wish.priority,
             created_at=kit.clock.now(),
         )
-        model.accept(name, Event(told, arrival, wish.source, sender is not None, len(line.line(told))), None, None)
+        model.accept(
+            name, Event(told, arrival, wish.source, sender is not None, len(line.line(told).encode())), None, None
+        )
 
     batch = kit.store.call(inbox.claim, name, owner="me", cap=cap, budget=budget)
 

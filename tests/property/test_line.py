@@ -15,13 +15,17 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Item, Priority, Ref, Route, Sender, Trust, Type
 from gatepost.core.instants import HOUR, instant
 from gatepost.core.line import line, quote, title
-from tests.property.texts import BREAKS, dangerous, events, texts, values
+from tests.property.texts import BREAKS, WIDE, dangerous, events, texts, values
 
 NOW = instant("2026-02-18T15:07:00Z")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 #: What a line has outside its quotes: words, numbers, and the signs of its own grammar.
 SKELETON = re.compile(r"""[\w .'@#&+/:,()\[\]{}~-]*""")
 rooms = st.integers(160, 400)
+
+
+def count_bytes(text: str) -> int:
+    return len(text.encode())
 
 
 def batch(items: list[Event], rooms: list[int | None] | None = None, held: int = 0) -> str:
@@ -85,22 +89,35 @@ def test_a_name_is_plain_or_quoted(text: str) -> None:
         assert not set(shown) & set('"\\[](){}:,')
 
 
-@given(events(), rooms)
+@given(events(content=texts | st.text(WIDE, min_size=60, max_size=200)), rooms)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\U0001f600" * 200, created_at=0), 200)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\U000e0041" * 200, created_at=0), 197)
+@example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\U000e0041" * 200, created_at=0), 200)
 @example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\" * 500, created_at=0), 201)
 @example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\" * 500, created_at=0), 202)
 @example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\\u00" * 500, created_at=0), 202)
 @example(Event(id="evt_1", type=Type.SYSTEM, source="x", content="\n<" * 500, created_at=0), 203)
 def test_a_line_that_is_cut_fits_and_stays_readable(event: Event, room: int) -> None:
     full, cut = line(event), line(event, room)
-    assert len(cut) <= room or len(full) <= room
+    assert count_bytes(cut) <= room or count_bytes(full) <= room
     if cut == full:
         return
     start, _, rest = cut.rpartition(" ... (")
     assert full.startswith(start)
-    assert rest.endswith(f"{len(full)} characters in all; the rest: gatepost inbox show {event.id})")
+    assert rest.endswith(f"{count_bytes(full)} bytes in all; the rest: gatepost inbox show {event.id})")
     whole = STRING.sub("", start)
     if '"' in whole:
         json.loads(whole[whole.index('"') :] + '"')
+
+
+@pytest.mark.parametrize("room", range(160, 200))
+@pytest.mark.parametrize("character", WIDE)
+def test_a_cut_splits_neither_a_character_nor_a_pair_of_escapes(character: str, room: int) -> None:
+    event = Event(id="evt_1", type=Type.SYSTEM, source="x", content=character * 200, created_at=0)
+    start = line(event, room).rpartition(" ... (")[0].removeprefix("[System] ")
+    kept = json.loads(start + '"')
+    assert kept == character * len(kept)
+    assert kept
 
 
 @given(events(content=st.just("x" * 2_000)), rooms)
@@ -109,9 +126,15 @@ def test_trust_is_shown_also_when_a_line_is_cut(event: Event, room: int) -> None
     assert (event.trust in notes) == (event.trust is not Trust.MEMBER)
 
 
-@given(st.lists(events(), min_size=1, max_size=6), st.integers(1, 6), st.integers(600, 2_000))
+@given(
+    st.lists(events(content=texts | st.text(WIDE, max_size=400)), min_size=1, max_size=6),
+    st.integers(1, 6),
+    st.integers(600, 2_000),
+)
 def test_a_chosen_batch_keeps_to_its_budget(items: list[Event], cap: int, budget: int) -> None:
-    candidates = [Candidate(place, 2, False, event.source, len(line(event))) for place, event in enumerate(items)]
+    candidates = [
+        Candidate(place, 2, False, event.source, count_bytes(line(event))) for place, event in enumerate(items)
+    ]
     chosen = choose(candidates, cap=cap, budget=budget)
     shown = Batch(
         claim=None,
@@ -120,7 +143,7 @@ def test_a_chosen_batch_keeps_to_its_budget(items: list[Event], cap: int, budget
         held=len(items) - len(chosen),
         at=NOW,
     )
-    assert len(str(shown)) <= budget
+    assert count_bytes(str(shown)) <= budget
 
 
 @pytest.mark.parametrize("name", ["Mail", "mail", "SYSTEM", "Gate g_3", "Decision d_12", "gate  x"])

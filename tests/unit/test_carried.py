@@ -151,13 +151,14 @@ class TestBatches:
         assert sorted(guest.left()) == ["line 0", "line 1", "line 2", "stored 1", "stored 2"]
         assert guest.read(cap=20) == ["stored 1", "stored 2", "line 0", "line 1", "line 2"]
 
-    def test_the_text_stays_within_the_budget(self, house: House, guest: Guest) -> None:
+    @pytest.mark.parametrize(("spooled", "stored"), ["xy", "\u5bdf\u8a66", "\U0001f600\U0001f680"])
+    def test_the_text_stays_within_the_budget(self, house: House, guest: Guest, spooled: str, stored: str) -> None:
         for number in range(30):
-            guest.write(f"{number} " + "x" * 1_000, priority=Priority(number % 3))
-            house.tell(f"{number} " + "y" * 1_000)
+            guest.write(f"{number} " + spooled * 1_000, priority=Priority(number % 3))
+            house.tell(f"{number} " + stored * 1_000)
         seen: list[str] = []
         while (drained := guest.drain(reconcile=True)).text:
-            assert len(drained.text) <= 9_000
+            assert len(drained.text.encode()) <= 9_000
             seen += [event.content for event in drained.events]
             drained.ack()
         assert len(seen) == len(set(seen)) == 60

@@ -89,6 +89,8 @@ VERDICTS = {
     "a long inbox": Verdict(context="x" * 30_000, continues=True),
     "a long block": Verdict(block="y" * 30_000),
     "a long warning": Verdict(warnings=("z" * 30_000,)),
+    "a long inbox in Japanese": Verdict(context="\u5bdf" * 9_000, continues=True),
+    "a long block of emoji": Verdict(block="\U0001f680" * 9_000),
 }
 verdicts = pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 #: what is in any payload of any host, whatever it should be
@@ -122,7 +124,7 @@ def check(host: str, event: str, answer: Answer) -> None:
             assert document.get("decision") != "block" or document["reason"].strip()
         case _:
             assert document.keys() <= READ[host][event], answer
-    assert all(len(text) <= 10_000 for text in strings(document))
+    assert all(len(text.encode()) <= 10_000 for text in strings(document))
 
 
 def strings(document: Mapping[str, Any]) -> list[str]:

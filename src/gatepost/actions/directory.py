@@ -14,6 +14,7 @@ from gatepost.core import address, key, line
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.ring import Ring
+from gatepost.core.text import count_bytes
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import broadcasts, claims, entities, items
@@ -129,7 +130,7 @@ def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
         role=role,
         owner=holder.number if holder else None,
     )
-    if (more := len(line.title(changed)) - len(line.title(old.display))) > 0:
+    if (more := count_bytes(line.title(changed)) - count_bytes(line.title(old.display))) > 0:
         items.widen(work, old, more)
     if "aliases" in changes:
         _give_aliases(work, old, _aliases(changes["aliases"] or ()))

@@ -116,7 +116,7 @@ class Terms:
         if not 1 <= self.cap <= 1_000:
             raise Invalid(f"{self.cap} is not a size of a batch", hint="use 1 to 1000")
         if self.budget < rules.LEAST_BUDGET:
-            raise Invalid(f"{self.budget} characters are too few for a batch", hint=f"use {rules.LEAST_BUDGET} or more")
+            raise Invalid(f"{self.budget} bytes are too few for a batch", hint=f"use {rules.LEAST_BUDGET} or more")
 
 
 def claim(
@@ -193,7 +193,7 @@ def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
 def pull(
     work: Work, id: str, *, owner: str, fence: int, count: int = 1, type: Type | None = None, budget: int | None = None
 ) -> Batch:
-    """Take more items into an open claim, most urgent first; with a budget (characters), only what fits, cut to it."""
+    """Take more items into an open claim, most urgent first; with a budget (bytes), only what fits, cut to it."""
     if not 1 <= count <= 1_000:
         raise Invalid(f"{count} is not a number of items", hint="use 1 to 1000")
     found = claims.read(work, id)

@@ -210,7 +210,7 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         wakes=wish.priority is not Priority.FYI and wish.hops <= work.limits.hops,
         arrival=arrival,
     )
-    return Draft(event, data, sender, [], len(line.line(event)))
+    return Draft(event, data, sender, [], line.measure(event))
 
 
 def checked(wish: Push, limits: Limits) -> str | None:

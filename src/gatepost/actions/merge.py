@@ -220,7 +220,7 @@ def _arriving(
         with _of_line(number):
             draft = intake.drawn(work, record.wish, arrival, senders, again=True)
         draft.event = replace(draft.event, id=record.id, created_at=record.created_at)
-        draft.size = len(line.line(draft.event))
+        draft.size = line.measure(draft.event)
         arriving[record.id] = draft
     return arriving
 

@@ -28,7 +28,7 @@ from gatepost.settings import Configuration
 if TYPE_CHECKING:
     from gatepost.cli.far import Far
 
-#: characters of a batch for a program: it reads JSON, and no host cuts that short
+#: bytes of a batch for a program: it reads JSON, and no host cuts that short
 _PROGRAM_BUDGET = 1_000_000
 #: how long a store that another process writes to is waited for, when there is a spool to be read
 _BUSY = 2 * SECOND

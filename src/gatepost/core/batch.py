@@ -6,7 +6,7 @@ Which of the waiting items make the next batch. A pure function, so that the rul
 *Which* items get in is decided by priority, then people before machines, then arrival. While a batch is capped, no
 source takes more than half of it as long as others wait. What got in is shown by priority and arrival.
 
-The budget (characters) binds everything, critical items too: an item longer than a third of it is shown cut to that,
+The budget (UTF-8 bytes) binds everything, critical items too: an item longer than a third of it is shown cut to that,
 and when the room runs out the rest stays pending and is announced in the header. A batch is never empty while
 something waits: the first item always fits.
 
@@ -24,7 +24,7 @@ from gatepost.core.event import Priority
 #: items of a batch for a guest's hook, and for a resident
 GUEST_CAP: Final = 20
 RESIDENT_CAP: Final = 100
-#: characters of a batch for a guest's hook: its host cuts at 10,000
+#: bytes of a batch for a guest's hook: hosts cut at 10,000, be it bytes or UTF-16 units, of which there are never more
 GUEST_BUDGET: Final = 9_000
 #: candidates looked at for each place in the batch
 DEPTH: Final = 4
@@ -35,7 +35,7 @@ FEW: Final = 4
 
 #: waiting items are counted up to this; past it the header says so with a plus
 COUNTED: Final = 1_000
-#: characters below which a budget has no room for an item and how to read the rest of it
+#: bytes below which a budget has no room for an item and how to read the rest of it
 LEAST_BUDGET: Final = 600
 
 _HEADER: Final = 80
@@ -50,14 +50,14 @@ class Candidate:
     person: bool
     #: the sender, else the source
     source: str
-    #: characters of its line
+    #: bytes of its line
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     arrival: int
-    #: the characters it may be shown in, where its line is longer
+    #: the bytes it may be shown in, where its line is longer
     room: int | None = None
 
 

@@ -56,7 +56,7 @@ class Told:
     """One line of a batch."""
 
     event: Event
-    #: the characters it may be shown in, where it is longer
+    #: the bytes it may be shown in, where it is longer
     room: int | None
     #: where only the spool has it
     entry: Entry | None = None
@@ -157,4 +157,4 @@ def _expired(entry: Entry, now: Instant) -> bool:
 def _candidate(arrival: int, event: Event) -> Candidate:
     sender = event.sender
     person = sender is not None and sender.kind is Kind.HUMAN
-    return Candidate(arrival, event.priority, person, sender.name if sender else event.source, len(line.line(event)))
+    return Candidate(arrival, event.priority, person, sender.name if sender else event.source, line.measure(event))

@@ -36,6 +36,7 @@ from gatepost.core.event import (
     body,
 )
 from gatepost.core.instants import DAY, Instant, rfc3339
+from gatepost.core.text import count_bytes, truncate
 
 #: controls, soft hyphen, bidi marks, invisible operators and fillers, line separators, tags, surrogates, non-characters
 _UNSAFE: Final = re.compile(
@@ -50,14 +51,21 @@ _TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
 
 
 def line(event: Event, room: int | None = None, *, rest: str | None = None) -> str:
-    """Write an event as one line; with `room`, in at most that many characters, saying how to read the `rest`."""
+    """Write an event as one line; with `room`, in at most that many bytes, saying how to read the `rest`."""
     full = _line(event)
-    if room is None or len(full) <= room:
+    if room is None or (size := count_bytes(full)) <= room:
         return full
     trust = f"{event.trust}, " if event.trust is not Trust.MEMBER else ""
     where = rest or f"gatepost inbox show {event.id}"
-    tail = f" ... ({trust}cut, {len(full)} characters in all; the rest: {where})"
-    return _unbroken(full[: max(0, room - len(tail))]) + tail
+    note = f" ... ({trust}cut, {size} bytes in all; the rest: {where})"
+    if count_bytes(note) > room:  # the path of a file can have any length
+        note = f" ... ({trust}cut, {size} bytes in all)"
+    return truncate(full, room, note)
+
+
+def measure(event: Event) -> int:
+    """Return how many bytes the line of an event has."""
+    return count_bytes(_line(event))
 
 
 def batch(items: Sequence[Item], *, at: Instant, held: int = 0, rooms: Iterable[int | None] = ()) -> str:
@@ -181,8 +189,3 @@ def _escape(code: int) -> str:
         return f"\\u{code:04x}"
     code -= 0x10000
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
-
-
-def _unbroken(text: str) -> str:
-    """Drop an escape that a cut has left half-written."""
-    return re.sub(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-f]{0,3})?$", r"\1", text)

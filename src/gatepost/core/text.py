@@ -1,5 +1,6 @@
 """Text from outside that is to be stored."""
 
+import re
 import unicodedata
 from typing import Final
 
@@ -16,6 +17,10 @@ _SELECTORS: Final = frozenset(
     map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 _NOTHING: Final = _BLANK | _SELECTORS
+#: an escape of JSON, or a pair of them, that a cut has left half-written at the end
+_HALF_ESCAPE: Final = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-f]{0,3}|d[89ab][0-9a-f]{2}(?:\\(?:u[0-9a-f]{0,3})?)?))?$"
+)
 
 
 def shows(given: str) -> bool:
@@ -43,3 +48,14 @@ def storable(what: str, given: str) -> str:
 def cut(given: str, most: int) -> str:
     """The text, or as much of it as there is room for and how much there was."""
     return given if len(given) <= most else f"{given[:most]} ... (cut, {len(given)} characters in all)"
+
+
+def count_bytes(text: str) -> int:
+    """Return the length as UTF-8. It is never less than the number of characters, or of UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def truncate(text: str, limit: int, note: str) -> str:
+    """Return the beginning of a text and the note, in at most `limit` bytes; no character and no escape is split."""
+    beginning = text.encode(errors="replace")[: max(0, limit - count_bytes(note))].decode(errors="ignore")
+    return _HALF_ESCAPE.sub(r"\1", beginning) + note

@@ -26,7 +26,7 @@ NewName = Annotated[str, told(minLength=1, maxLength=address.LONGEST_NAME)]
 Name = Annotated[str, told(minLength=1, maxLength=address.LONGEST_ALIAS)]
 Text = Annotated[str, Field(max_length=300_000)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
-Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many characters at most")]
+Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
 Aliases = Annotated[list[str], told(maxItems=MOST_ALIASES)]
 
 

@@ -8,6 +8,7 @@ from gatepost.core import decision as rules
 from gatepost.core import line
 from gatepost.core.decision import Answer, Decision, DecisionStatus
 from gatepost.core.instants import Instant
+from gatepost.core.text import count_bytes, truncate
 from gatepost.hooks.chain import Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Verdict
@@ -15,6 +16,8 @@ from gatepost.ports.store import Reader
 
 #: the option that lets an agent go
 STOP: Final = "stop"
+#: bytes of an answer that is shown beside the inbox
+_LONGEST_ANSWER: Final = 3_000
 
 
 def before_stop(desk: Desk, agent: str) -> Verdict | Wait | None:
@@ -65,6 +68,9 @@ def _sent_on(desk: Desk, decision: Decision, answer: Answer) -> Verdict:
     desk.remember(lambda state: state._replace(turn=max(desk.clock.now(), answer.at + 1), again=again))
     by = f" by {line.title(answer.by)}" if answer.by else ""
     ending = "is to be revised, as asked for" if again else "was answered"
-    words = line.quote(rules.said(decision, answer))
-    desk.answer = (f"decision:{decision.id}:{answer.iteration}", f"The decision {decision.id} {ending}{by}: {words}")
+    text = f"The decision {decision.id} {ending}{by}: {line.quote(rules.said(decision, answer))}"
+    if (size := count_bytes(text)) > _LONGEST_ANSWER:
+        note = f" ... (cut, {size} bytes in all; the rest: gatepost decision show {decision.id})"
+        text = truncate(text, _LONGEST_ANSWER, note)
+    desk.answer = (f"decision:{decision.id}:{answer.iteration}", text)
     return Verdict(continues=True)

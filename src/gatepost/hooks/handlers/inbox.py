@@ -23,18 +23,24 @@ def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
     if stops and desk.state.continuations >= CONTINUATIONS and not so_far.continues:
         return None
     # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
-    verdict, keys = _read(desk, reconcile=occasion.event == "SessionStart" or desk.answer is not None)
+    reconcile = occasion.event == "SessionStart" or desk.answer is not None
+    beside = (so_far.context or "") + (desk.answer[1] if desk.answer else "")
+    verdict, keys = _read(desk, reconcile=reconcile, taken=len(beside.encode(errors="replace")) + 2)
     if desk.answer is not None and desk.answer[0] not in keys:
         verdict = replace(verdict, context="\n".join(filter(None, (desk.answer[1], verdict.context))))
     return replace(verdict, continues=stops) if verdict.context else None
 
 
-def _read(desk: Desk, *, reconcile: bool) -> tuple[Verdict, set[str | None]]:
-    """What waits, to be shown, and the dedup keys of what is in it."""
+def _read(desk: Desk, *, reconcile: bool, taken: int) -> tuple[Verdict, set[str | None]]:
+    """What waits, to be shown beside text of `taken` bytes, and the dedup keys of what is in it."""
     if desk.spool is None or not (reconcile or desk.waiting()):
         return Verdict(), set()
+    from gatepost.core.batch import GUEST_BUDGET, LEAST_BUDGET
     from gatepost.hooks.drain import drain
 
+    if GUEST_BUDGET - taken < LEAST_BUDGET:
+        desk.tell("other handlers leave no room for the inbox, so it waits")
+        return Verdict(), set()
     drained = drain(
         desk.store,
         desk.spool(),
@@ -42,6 +48,7 @@ def _read(desk: Desk, *, reconcile: bool) -> tuple[Verdict, set[str | None]]:
         agent=desk.agent,
         now=desk.clock.now(),
         reconcile=reconcile,
+        budget=GUEST_BUDGET - taken,
         remember=desk.rules.remember,
     )
     for note in drained.notes:

@@ -16,6 +16,7 @@ from typing import Final, Protocol, cast
 from gatepost.errors import Invalid
 from gatepost.hooks.occasion import Answer, Occasion, Verdict
 
+_REMINDER: Final = "<system-reminder>\n{}\n</system-reminder>"
 HOSTS: Final = ("claude", "codex", "gemini", "cursor")
 
 
@@ -42,7 +43,10 @@ def render(occasion: Occasion, verdict: Verdict, *, wrap: bool = False) -> Answe
     """Say it in the host's words; with `wrap`, text for the model stands in a <system-reminder>, as some hosts like."""
     context = (verdict.context or "").strip() or None
     if wrap and context:
-        context = f"<system-reminder>\n{context}\n</system-reminder>"
+        from gatepost.hooks.wire import words
+
+        room = words.ROOM - len(_REMINDER.format(""))
+        context = _REMINDER.format(words.fit(context, room))
     said = Verdict(block=verdict.block_reason, context=context, continues=verdict.continues, warnings=verdict.warnings)
     return _dialect(occasion.host).render(occasion, said)
 

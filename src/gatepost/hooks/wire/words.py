@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from gatepost.hooks.occasion import Answer, Verdict
 
-#: characters of a string that hosts show; what is longer they put into a file, or cut
+#: UTF-8 bytes of a string that hosts show; what is longer they put into a file, or cut. Some count UTF-16 units, which
+#: are never more.
 ROOM: Final = 10_000
-_CUT: Final = "\n... (cut here; {} characters in all)"
+_CUT: Final = "\n... (cut here; {} bytes in all)"
 
 
 def fields(payload: object) -> Mapping[str, Any]:
@@ -45,10 +46,16 @@ def fitted(value: Any) -> Any:
     """Whatever is too long for a host, cut, and saying so."""
     if isinstance(value, dict):
         return {name: fitted(each) for name, each in value.items()}
-    if not isinstance(value, str) or len(value) <= ROOM:
+    return fit(value) if isinstance(value, str) else value
+
+
+def fit(value: str, limit: int = ROOM) -> str:
+    """Return the text if it has at most `limit` bytes, else its beginning and how long it is."""
+    if len(value) * 4 <= limit or (size := len(value.encode(errors="replace"))) <= limit:
         return value
-    note = _CUT.format(len(value))
-    return value[: ROOM - len(note)] + note
+    from gatepost.core.text import truncate  # most texts are short
+
+    return truncate(value, limit, _CUT.format(size))
 
 
 def blocked(event: str, why: str, blockable: Collection[str]) -> dict[str, Any]:
