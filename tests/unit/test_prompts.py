@@ -76,6 +76,15 @@ def test_a_long_reason_that_was_cut_is_known_too(gemini: Program, tmp_path: Path
     assert count_denials(gemini, str) == 3
 
 
+def test_a_prompt_that_gemini_writes_itself_resets_nothing(gemini: Program, tmp_path: Path) -> None:
+    register(tmp_path, SessionGate(name="tested"))
+    for _ in range(3):
+        assert gemini.call("AfterAgent")["decision"] == "deny"
+        own = "[System: You successfully executed a tool but returned an empty response. Please analyze it."
+        gemini.call("BeforeAgent", prompt=own)
+    assert "decision" not in gemini.call("AfterAgent")
+
+
 def test_an_inbox_that_gemini_sends_back_does_not_reset_the_continuations(tmp_path: Path) -> None:
     guest = Guest(tmp_path)
     guest.hook("SessionStart", source="startup")

@@ -35,16 +35,16 @@ class Occasion:
     reason: str | None = None
     #: The helper inside the session that this is about (SubagentStop, a tool it uses), if not the agent itself.
     subagent: str | None = None
-    #: UserPromptSubmit: the prompt is what we said at the last stop, which Gemini sends to the agent as a prompt.
-    is_echo: bool = False
+    #: UserPromptSubmit: the program wrote the prompt, not a person. Gemini sends what we said at a stop as a prompt.
+    is_program_prompt: bool = False
     #: Another hook of ours is called for the same event in the host's own words: this one has nothing to do.
     spare: bool = False
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_person_prompt(self) -> bool:
-        """Return True if a person has written a prompt; the prompts of helpers and echoes of ours do not count."""
-        return self.event == "UserPromptSubmit" and self.subagent is None and not self.is_echo
+        """Return True if a person wrote this prompt; the prompts of helpers and of the program do not count."""
+        return self.event == "UserPromptSubmit" and self.subagent is None and not self.is_program_prompt
 
 
 def nothing() -> None:

@@ -49,7 +49,7 @@ def receive(
 ) -> Generator[Wait, None, Verdict]:
     """Answer a hook. What it yields is to be waited for; what it returns is to be said."""
     if occasion.is_person_prompt and occasion.prompt and desk.state.stop_digest is not None:
-        occasion = replace(occasion, is_echo=digest_text(occasion.prompt) == desk.state.stop_digest)
+        occasion = replace(occasion, is_program_prompt=digest_text(occasion.prompt) == desk.state.stop_digest)
     try:
         _arrived(desk, occasion)
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
@@ -88,7 +88,7 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
             started_at=state.started_at or turn,
             registered=registered,
         )
-        if occasion.is_person_prompt or occasion.is_echo:
+        if occasion.event == "UserPromptSubmit" and occasion.subagent is None:
             state = state._replace(stop_digest=None)
         # A person speaks: whatever went round in circles is over, and decisions are to be asked for anew.
         if turns:

@@ -4,6 +4,7 @@ AfterAgent sends its reason to the agent as a new prompt: that is how an agent i
 Nothing tells a hook that the history was compressed, so what is missed then is made up for at the next prompt.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 from gatepost.hooks.occasion import Answer, Occasion, Verdict
@@ -21,13 +22,16 @@ EVENTS: Final = {
     "SessionEnd": "SessionEnd",
 }
 _BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"})
+#: how a prompt begins that Gemini writes itself, after a reply without text
+_OWN_PROMPT: Final = "[System: You successfully executed a tool"
 _THEIRS: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 
 can_show = claude.can_show
 
 
 def parse(event: str, payload: object) -> Occasion:
-    return claude.parse(event, payload, host="gemini", events=EVENTS)
+    occasion = claude.parse(event, payload, host="gemini", events=EVENTS)
+    return replace(occasion, is_program_prompt=(occasion.prompt or "").startswith(_OWN_PROMPT))
 
 
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
