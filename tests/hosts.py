@@ -31,6 +31,7 @@ SPECIFIC: Final = {
     "UserPromptSubmit": {"additionalContext"},
     "PreToolUse": {"permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"},
     "PostToolUse": {"additionalContext", "updatedToolOutput"},
+    "PostToolUseFailure": {"additionalContext"},
     "Stop": {"additionalContext"},
     "SubagentStop": {"additionalContext"},
 }
@@ -130,11 +131,14 @@ class ClaudeCode:
             self.model(heard.blocked or heard.context)
         raise AssertionError("unreachable")
 
-    def use(self, tool: str = "Bash", **given: Any) -> Heard:
-        """The model uses a tool."""
+    def use(self, tool: str = "Bash", *, fails: bool = False, **given: Any) -> Heard:
+        """The model uses a tool. After one that failed there is another event, and not this one."""
         heard = self._fire("PreToolUse", tool, tool_name=tool, tool_input=given, tool_use_id="toolu_1")
         if heard.blocked:
             return heard
+        if fails:
+            error = {"error": "Exit code 3", "is_interrupt": False}
+            return self._fire("PostToolUseFailure", tool, tool_name=tool, tool_input=given, **error)
         return self._fire("PostToolUse", tool, tool_name=tool, tool_input=given, tool_use_id="toolu_1")
 
     def compact(self) -> Heard:

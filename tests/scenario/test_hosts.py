@@ -183,11 +183,21 @@ def test_gates_of_the_session_hold_until_they_are_marked(house: House) -> None:
 
 def test_a_soft_gate_warns_once(house: House) -> None:
     host = house.host
+    house.office.done("gate", "register", "said", "--soft")
     host.start()
     assert (host.say("Do it"), host.say("And that")) == (0, 0)
-    warned = [each for each in host.shown if "work-update" in each]
+    warned = [each for each in host.shown if "said" in each]
     assert len(warned) == 1
-    assert shown(host, "work-update") == 0, "it is for the person"
+    assert shown(host, "said") == 0, "it is for the person"
+    assert not any("work-update" in each for each in host.shown), "there are no work items"
+
+
+def test_a_tool_that_failed_shows_the_inbox_too(house: House) -> None:
+    host = house.host
+    host.start()
+    house.push("while a tool fails")
+    assert "while a tool fails" in host.use(fails=True).context
+    assert shown(host, "while a tool fails") == 1
 
 
 def test_an_inbox_that_is_never_empty_makes_it_go_on_five_times_at_most(house: House) -> None:

@@ -31,7 +31,8 @@ OURS = [*sorted(SPECIFIC), "PreCompact", "PostCompact", "Notification", "Session
 #: the events of each host, by its own names, and ours
 EVENTS: Mapping[str, Mapping[str, str]] = {
     "claude": dict(zip(OURS, OURS, strict=True)),
-    "codex": {name: name for name in OURS if name != "Notification"} | {"SubagentStart": "SubagentStart"},
+    "codex": {name: name for name in OURS if name not in {"Notification", "PostToolUseFailure"}}
+    | {"SubagentStart": "SubagentStart"},
     "gemini": {
         "SessionStart": "SessionStart",
         "BeforeAgent": "UserPromptSubmit",
@@ -186,6 +187,32 @@ def test_what_is_not_for_going_on_lets_the_agent_stop(host: str) -> None:
 @pytest.mark.parametrize("event", sorted(READABLE))
 def test_a_helper_inside_a_session_never_reads_the_inbox_of_its_agent(host: str, event: str) -> None:
     assert not wire.can_show(wire.parse(host, event, {"agent_id": "agent-1"}))
+
+
+@pytest.mark.parametrize("host", ["codex", "gemini", "cursor"])
+def test_nothing_is_taken_for_an_event_that_a_host_does_not_have(host: str) -> None:
+    occasion = wire.parse(host, "PostToolUseFailure", {})
+    assert not wire.can_show(occasion)
+    assert wire.render(occasion, Verdict(context="INBOX (1 event)")).stdout == ""
+
+
+def test_gemini_is_told_the_reason_alone_because_it_shows_a_message_in_its_place() -> None:
+    occasion = wire.parse("gemini", "AfterAgent", {})
+    for verdict in (Verdict(block="Not yet."), Verdict(context="Not yet.", continues=True)):
+        answer = wire.render(occasion, verdict.warned("The tree is not clean."))
+        assert json.loads(answer.stdout) == {"decision": "deny", "reason": "Not yet."}
+        assert "The tree is not clean." in answer.stderr
+        assert not wire.can_warn(occasion, verdict)
+    assert json.loads(wire.render(occasion, Verdict(warnings=("Look.",))).stdout) == {"systemMessage": "Look."}
+    assert wire.can_warn(occasion, Verdict(warnings=("Look.",)))
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"])
+def test_gemini_gets_no_tag_because_it_escapes_it(event: str) -> None:
+    verdict = Verdict(context="INBOX (1 event)", continues=True)
+    stdout = wire.render(wire.parse("gemini", event, {}), verdict, wrap=True).stdout
+    assert "INBOX (1 event)" in stdout
+    assert "system-reminder" not in stdout
 
 
 def test_cursor_is_not_made_to_go_on_past_its_limit_or_after_a_person_broke_off() -> None:

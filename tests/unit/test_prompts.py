@@ -10,6 +10,7 @@ from gatepost.actions import directory, inbox
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.hooks.gates import SessionGate, register
+from gatepost.hooks.session import Session
 from gatepost.hooks.visit import digest_text
 from gatepost.porch import Hook, Porch
 from gatepost.testing import Kit
@@ -83,6 +84,16 @@ def test_a_prompt_that_gemini_writes_itself_resets_nothing(gemini: Program, tmp_
         own = "[System: You successfully executed a tool but returned an empty response. Please analyze it."
         gemini.call("BeforeAgent", prompt=own)
     assert "decision" not in gemini.call("AfterAgent")
+
+
+def test_a_warning_that_gemini_did_not_show_comes_again(gemini: Program, tmp_path: Path) -> None:
+    register(tmp_path, SessionGate(name="tested"))
+    register(tmp_path, SessionGate(name="said", soft=True))
+    assert gemini.call("AfterAgent").keys() == {"decision", "reason"}
+    mark = Session(tmp_path, "s-1").mark
+    mark("tested")
+    assert gemini.call("AfterAgent")["systemMessage"] == "said: it is not marked"
+    assert gemini.call("AfterAgent") == {}
 
 
 def test_an_inbox_that_gemini_sends_back_does_not_reset_the_continuations(tmp_path: Path) -> None:

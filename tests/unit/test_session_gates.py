@@ -130,7 +130,7 @@ class TestLooking:
         assert standing == {
             "decision": None,
             "commit-push": "1 file is not committed",
-            "work-update": "no work event or note in this session",
+            "work-update": None,
             "tested": "it is not marked",
         }
         assert session_gates.holding(desk, "ann") == []
@@ -138,6 +138,7 @@ class TestLooking:
 
     def test_work_is_noted_by_a_note_or_an_event_about_a_work_item(self, guest: Guest) -> None:
         assert guest.store is not None
+        guest.rules = guest.rules._replace(work_items=True)
         guest.clock.advance("1 minute")
 
         def shut() -> str | None:
@@ -155,10 +156,16 @@ class TestLooking:
         guest.store.call(intake.push, wish)
         assert shut() is None
         assert not guest.session.marked("work-update")
-        later = Guest(guest.home, guest.store, guest.clock, id="later")
+        later = Guest(guest.home, guest.store, guest.clock, guest.rules, id="later")
         guest.clock.advance("1 minute")
         later.hook("SessionStart", source="startup")
         assert session_gates.look(later.desk(), session_gates.BUILT_IN[2], "").shut is not None
+
+    def test_without_work_items_nobody_is_asked_to_note_anything(self, guest: Guest) -> None:
+        assert guest.stop().silent
+        assert not guest.session.warned("work-update")
+        guest.session.mark("work-update")
+        assert guest.session.marked("work-update"), "it is there, and can be marked"
 
 
 class TestRepository:

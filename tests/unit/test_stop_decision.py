@@ -20,7 +20,6 @@ RULES = Rules(agent="ann", stop_decision=True)
 def guest(house: House, tmp_path: Path) -> Guest:
     guest = Guest(tmp_path, house.store, house.clock, RULES)
     guest.hook("SessionStart", source="startup")
-    guest.session.warn("work-update")
     guest.hook("UserPromptSubmit")
     return guest
 

@@ -36,6 +36,8 @@ class Rules(NamedTuple):
     format: str = "plain"
     #: how long what was shown is remembered
     remember: Duration = DAY
+    #: whether there are work items that an agent can note something on; there are none without a ledger
+    work_items: bool = False
 
 
 class Desk:
@@ -70,6 +72,8 @@ class Desk:
         self.dismissed = False
         #: what a person has answered, by the dedup key under which it is in the inbox too
         self.answer: tuple[str, str] | None = None
+        #: whether the person is shown the warnings of this hook
+        self.can_warn = True
         #: for stderr, a sentence each
         self.notes: list[str] = [session.trouble] if session.trouble else []
         self._reach = reach

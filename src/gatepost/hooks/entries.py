@@ -17,6 +17,7 @@ _TIMES: Final[Mapping[str, Mapping[str, int]]] = {
         "SessionStart": 60,
         "UserPromptSubmit": 30,
         "PostToolUse": 30,
+        "PostToolUseFailure": 30,
         "Stop": 600,
         "Notification": 10,
         "SessionEnd": 5,

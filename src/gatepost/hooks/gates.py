@@ -7,7 +7,8 @@ remembered as a mark: what was clean an hour ago need not be clean now.
     decision      strict, where `stop_decision.enabled` is set: the agent has asked for a decision since it was last
                   told to go on
     commit-push   soft: everything in the repository is committed and pushed, or there is no repository
-    work-update   soft: the agent has noted what it did on a work item since the session began
+    work-update   soft: the agent has noted what it did on a work item since the session began, or there are no work
+                  items
 
 Users register more in HOME/gates.json; those are opened by a mark alone. A strict gate blocks, a soft one warns once. A
 `closed` one holds also when it cannot be looked at; without that word it does not: hooks fail open.
@@ -183,7 +184,7 @@ def _undecided(desk: Desk) -> str | None:
 
 
 def _unnoted(desk: Desk) -> str | None:
-    if desk.agent is None:
+    if desk.agent is None or not desk.rules.work_items:
         return None
     from gatepost.actions import sessions
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 #: Events whose output reaches the model (G6): only on these is an inbox shown. PreCompact is not one.
-READABLE = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
+READABLE = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

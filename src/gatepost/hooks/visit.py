@@ -21,7 +21,7 @@ from typing import Final
 from gatepost.core.guest import ENDED, IDLE, WORKING
 from gatepost.core.instants import DAY, SECOND, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.hooks import chain
+from gatepost.hooks import chain, wire
 from gatepost.hooks.chain import STOPS, Handler, Listed, Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Occasion, Verdict
@@ -57,6 +57,7 @@ def receive(
     verdict = yield from chain.run(handlers, desk, occasion)
     if desk.agent is None and _begins(occasion):
         verdict = verdict.warned(_NOBODY)
+    desk.can_warn = wire.can_warn(occasion, verdict)
     return _left(desk, occasion, verdict) if occasion.event in STOPS else verdict
 
 

@@ -133,7 +133,7 @@ def _was_warned(desk: Desk, gate: SessionGate) -> bool:
 
 
 def _warned(desk: Desk, soft: Iterable[Standing]) -> None:
-    for each in soft:
+    for each in soft if desk.can_warn else ():
         with suppress(OSError):
             desk.session.warn(each.gate.name)
 

@@ -16,6 +16,8 @@ from typing import Final, Protocol, cast
 from gatepost.errors import Invalid
 from gatepost.hooks.occasion import Answer, Occasion, Verdict
 
+#: hosts that escape a tag, and show a message for the person in place of a reason
+_PLAIN: Final = frozenset({"gemini"})
 _REMINDER: Final = "<system-reminder>\n{}\n</system-reminder>"
 HOSTS: Final = ("claude", "codex", "gemini", "cursor")
 
@@ -39,10 +41,15 @@ def can_show(occasion: Occasion) -> bool:
     return _dialect(occasion.host).can_show(occasion)
 
 
+def can_warn(occasion: Occasion, verdict: Verdict) -> bool:
+    """Tell whether the host shows the person the warnings of this verdict."""
+    return occasion.host not in _PLAIN or (verdict.block is None and not verdict.continues)
+
+
 def render(occasion: Occasion, verdict: Verdict, *, wrap: bool = False) -> Answer:
     """Say it in the host's words; with `wrap`, text for the model stands in a <system-reminder>, as some hosts like."""
     context = (verdict.context or "").strip() or None
-    if wrap and context:
+    if wrap and context and occasion.host not in _PLAIN:
         from gatepost.hooks.wire import words
 
         room = words.ROOM - len(_REMINDER.format(""))

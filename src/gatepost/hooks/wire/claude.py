@@ -1,6 +1,7 @@
 """
 Claude Code. What the model is shown goes into `hookSpecificOutput.additionalContext`, and only on the events below;
-on Stop that makes the agent go on. PreCompact has no such place: what was printed there would be read by nobody.
+on Stop that makes the agent go on. PreCompact has no such place: what was printed there would be read by nobody. After
+a tool that failed comes PostToolUseFailure, and no PostToolUse.
 
 Cursor runs the hooks of Claude Code too, beside those in its own dialect, and drops most of what they say. So under
 Cursor these name no session and say nothing: whatever is to be done is done once, by the others.
@@ -17,7 +18,7 @@ from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
 from gatepost.hooks.wire import words
 
 _NAMES: Final = (
-    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"),
+    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop"),
     *("PreCompact", "PostCompact", "Notification", "SessionEnd"),
 )
 EVENTS: Final = dict(zip(_NAMES, _NAMES, strict=True))

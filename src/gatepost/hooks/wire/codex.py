@@ -15,7 +15,9 @@ _ANSWERED: Final = (
     | _BLOCKABLE
 )
 
-can_show = claude.can_show
+
+def can_show(occasion: Occasion) -> bool:
+    return claude.can_show(occasion) and occasion.event in _ANSWERED
 
 
 def parse(event: str, payload: object) -> Occasion:

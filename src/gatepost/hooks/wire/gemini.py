@@ -2,6 +2,8 @@
 Gemini CLI. Its events have names of their own, a block is called `deny`, and stdout is JSON or nothing. A denied
 AfterAgent sends its reason to the agent as a new prompt: that is how an agent is made to go on, with what waits for it.
 Nothing tells a hook that the history was compressed, so what is missed then is made up for at the next prompt.
+
+It shows a `systemMessage` in place of the reason, so beside a reason there is none; and it escapes tags in context.
 """
 
 from dataclasses import replace
@@ -26,7 +28,9 @@ _BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", 
 _OWN_PROMPT: Final = "[System: You successfully executed a tool"
 _THEIRS: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 
-can_show = claude.can_show
+
+def can_show(occasion: Occasion) -> bool:
+    return claude.can_show(occasion) and occasion.event in _THEIRS
 
 
 def parse(event: str, payload: object) -> Occasion:
@@ -43,4 +47,7 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
         answer = {"decision": "deny", "reason": verdict.context}
     elif verdict.context and event != "Stop" and can_show(occasion):
         answer = words.shown(_THEIRS[event], verdict.context)
+    if "reason" in answer:
+        spoken = words.spoken(words.aside(verdict, said=True))
+        return replace(words.reply(answer), stderr=spoken.stderr)
     return words.told(answer, verdict, read=event in _THEIRS)  # those of the model itself take nothing of this
