@@ -119,6 +119,8 @@ class Porch:
             return Said(answer=_noted(self._unlooked(occasion, why, notes), notes))
         occasion = replace(occasion, cwd=occasion.cwd or hook.cwd)
         desk = self.desk(occasion.session, known)
+        if known is None:
+            desk.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
         desk.notes += notes
         theirs = self._handlers if self._handlers is not None else known.handlers if known else ()
         verdict = yield from visit.receive(desk, occasion, (*chain.BUILT_IN, *theirs))
@@ -184,7 +186,7 @@ class Porch:
         try:
             return self.known(hook.environ, notes.append)
         except GatepostError as error:
-            notes.append(error.message)
+            notes.append(error.message + (f" (hint: {error.hint})" if error.hint else ""))
         except OSError as error:  # a path is relative to where we are, and that is gone
             notes.append(f"what is set cannot be read: {error}")
         return None

@@ -118,6 +118,17 @@ def test_without_one_it_imports_nothing_heavy(office: Office, event: str) -> Non
     assert imported & HEAVY == set()
 
 
+def test_a_wrong_setting_is_told_the_person_as_such_and_not_as_a_missing_agent(office: Office) -> None:
+    (office.home / "gatepost.toml").write_text('[stop_decision]\nwait = "soon"\n')
+    message = json.loads(hook(office, "SessionStart").out)["systemMessage"]
+    assert message.startswith("Gatepost does nothing in this session, because of its settings: ")
+    assert "'soon'" in message
+    assert "which agent" not in message
+    assert hook(office, "UserPromptSubmit").out == "", "it is told once a session"
+    (office.home / "gatepost.toml").unlink()
+    assert hook(office, "SessionStart").out == ""
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"\n", b"nonsense\n", b"[]\n", b'{"error": "not here"}\n', b'{"stdout": "half', b'{"stdout": ""}\n']
 )

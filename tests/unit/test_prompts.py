@@ -54,6 +54,7 @@ def count_denials(gemini: Program, rewrite: Callable[[str], str], limit: int = 2
 @pytest.fixture
 def gemini(tmp_path: Path, kit: Kit) -> Program:
     kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
     program = Program(tmp_path, kit, "gemini")
     program.call("SessionStart", source="startup")
     return program
@@ -151,6 +152,7 @@ def test_a_prompt_of_a_helper_resets_nothing(tmp_path: Path) -> None:
 
 def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) -> None:
     kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
     guest = Guest(tmp_path, kit.store, kit.clock)
     guest.hook("SessionStart", source="startup")
     register(tmp_path, SessionGate(name="summed-up", hook="SubagentStop"))

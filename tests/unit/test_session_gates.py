@@ -29,6 +29,7 @@ from tests.visits import Guest
 def guest(tmp_path: Path, kit: Kit) -> Guest:
     """Ann, in a session that began just now, with an administrator to own her."""
     kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
     guest = Guest(tmp_path, kit.store, kit.clock)
     guest.hook("SessionStart", source="startup")
     return guest

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory, inbox, sessions, spaces
-from gatepost.core.entity import Kind
 from gatepost.core.guest import ENDED, IDLE, WORKING
-from gatepost.errors import GatepostError, Invalid, NotFound, Refused
+from gatepost.errors import GatepostError, Invalid, NotFound, Refused, UnknownAddress
 from tests.unit.conftest import House
 from tests.visits import Guest
 
@@ -18,11 +17,16 @@ def begun(house: House, id: str = "s-1", agent: str = "ann") -> None:
 
 class TestWhose:
     def test_it_is_registered_with_its_agent(self, house: House) -> None:
-        begun(house, agent="newcomer")
-        assert house.store.look(directory.find, "newcomer").kind is Kind.AGENT
-        assert house.store.look(directory.find, "newcomer").owner == "admin"
+        begun(house)
         found = house.store.look(sessions.find, "s-1")
-        assert (found.agent, found.host, found.doing, found.hops) == ("newcomer", "claude", IDLE, 0)
+        assert (found.agent, found.host, found.doing, found.hops) == ("ann", "claude", IDLE, 0)
+
+    def test_a_misspelt_name_makes_no_new_agent(self, house: House) -> None:
+        with pytest.raises(UnknownAddress, match="nobody is called 'annn'") as error:
+            begun(house, agent="annn")
+        assert error.value.hint == "did you mean 'ann'?"
+        with pytest.raises(UnknownAddress):
+            house.store.look(directory.find, "annn")
 
     def test_it_may_come_back_and_as_somebody_else(self, house: House) -> None:
         begun(house)
@@ -121,8 +125,25 @@ class TestHooks:
     def test_an_agent_that_cannot_be_is_said_and_the_rest_goes_on(self, house: House, tmp_path: Path) -> None:
         guest = Guest(tmp_path, house.store, house.clock)
         guest.rules = guest.rules._replace(agent="husam")
-        assert guest.hook("SessionStart", source="startup").silent
+        assert "'husam' is a human, not an agent" in guest.hook("SessionStart", source="startup").warnings[0]
         assert "'husam' is a human, not an agent" in guest.notes[0]
+
+    def test_a_misspelt_name_is_told_the_person_once_a_session(self, house: House, tmp_path: Path) -> None:
+        guest = Guest(tmp_path, house.store, house.clock)
+        guest.rules = guest.rules._replace(agent="annn")
+        guest.spooled("tea")
+        verdict = guest.hook("SessionStart", source="startup")
+        assert verdict.warnings == (
+            "Gatepost cannot find the agent of this session: nobody is called 'annn' (hint: did you mean 'ann'?)",
+        )
+        assert "tea" in (verdict.context or ""), "the spool is shown all the same"
+        assert guest.hook("UserPromptSubmit").warnings == ()
+        assert guest.stop().warnings == ()
+        guest.rules = guest.rules._replace(agent="anm")
+        assert "'anm'" in guest.hook("PostToolUse").warnings[0], "it is another name"
+        house.register("anm")
+        assert guest.hook("UserPromptSubmit").silent
+        assert house.store.look(sessions.find, "s-1").agent == "anm"
 
     def test_without_an_agent_the_person_is_told_once(self, tmp_path: Path) -> None:
         guest = Guest(tmp_path)

@@ -67,6 +67,19 @@ def test_stop_lets_it_go_and_nothing_is_read(house: House, guest: Guest, session
     assert [entry.content for entry in guest.spool.waiting("s-1")] == ["more to do"]
 
 
+def test_the_answer_stop_does_not_greet_the_next_session(house: House, guest: Guest) -> None:
+    decision = ask(house)
+    assert guest.stop(printed=False, waits=answering(house, decision, option="stop")).silent
+    assert len(house.waiting("ann")) == 1, "nobody was let go"
+    assert guest.stop().silent
+    assert house.waiting("ann") == []
+    house.push("tea")
+    later = Guest(guest.home, house.store, house.clock, RULES, id="s-2")
+    context = later.hook("SessionStart", source="startup").context or ""
+    assert "tea" in context
+    assert decision.id not in context
+
+
 def test_any_other_answer_sends_it_on_and_counts_once(house: House, guest: Guest) -> None:
     decision = ask(house)
     verdict = guest.stop(waits=answering(house, decision, option="continue"))

@@ -45,6 +45,13 @@ def gather(
     return carried.reading(found, chosen, at=work.now, claim=batch.claim, items=batch.items, held=held)
 
 
+def deliver(work: Work, name: str, keys: Iterable[str], *, owner: str) -> None:
+    """Mark the pending items with these keys as delivered, without showing them."""
+    terms = Terms(owner=owner)
+    reader, fence = inbox.enter(work, name, terms)
+    _deliver(work, reader, fence, _known(work, reader.number, keys, ()).values(), terms)
+
+
 def _deliver(work: Work, reader: Entity, fence: int, known: Iterable[Known], terms: Terms) -> None:
     """Mark what was shown by the other road, while this store was out of reach or had not heard of it yet."""
     pending = sorted({item.arrival for item in known if item.state is State.PENDING})

@@ -1,9 +1,9 @@
 """
 The sessions of guests: whose a session is, what it is doing, and what its hooks ask of the store.
 
-A session begins when its program says so, and whoever is in it becomes an agent if it was none. How long the chain of
-events is that it was told of last is kept, so that whatever it pushes carries that on (I13); a person who speaks begins
-a new chain.
+A session begins when its program says so, for an agent that is registered: a misspelt name makes no new one. How long
+the chain of events is that it was told of last is kept, so that whatever it pushes carries that on (I13); a person who
+speaks begins a new chain.
 
 What most hooks need is light; the rest is imported late, because a guest waits while a hook starts.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from gatepost.core.guest import IDLE, GuestSession
 from gatepost.core.instants import DAY, HOUR, Instant
 from gatepost.core.limits import LONGEST_CHAIN
-from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
+from gatepost.errors import Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import sessions
 
@@ -27,7 +27,7 @@ _REAPED: Final = 20
 
 
 def begin(work: Work, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
-    """Note that an agent, registered if nobody is called that, is in a session."""
+    """Note that an agent is in a session."""
     sessions.begin(work, _checked(id), entity=_guest(work, agent).number, host=host, doing=doing)
     sessions.reap(work, work.now - _REMEMBERED, _REAPED)
     return find(work, id)
@@ -83,13 +83,9 @@ def alert(work: Work, id: str, agent: str, what: str) -> None:
 
 def _guest(work: Work, name: str) -> "Entity":
     from gatepost.actions import directory
-    from gatepost.actions.directory import Newcomer
     from gatepost.core.entity import Kind
 
-    try:
-        found = directory.find_live(work, name)
-    except UnknownAddress:
-        return directory.register(work, Newcomer(name=name, kind=Kind.AGENT))
+    found = directory.find_live(work, name)
     if found.kind is not Kind.AGENT:
         raise Refused(f"{found.name!r} is a {found.kind}, not an agent", hint="set GATEPOST_AGENT to an agent's name")
     return found

@@ -3,12 +3,14 @@
 import shlex
 from typing import Final
 
-from gatepost.actions import decisions
+from gatepost.actions import carried, decisions
 from gatepost.core import decision as rules
 from gatepost.core import line
 from gatepost.core.decision import Answer, Decision, DecisionStatus
 from gatepost.core.instants import Instant
+from gatepost.core.session import filename
 from gatepost.core.text import count_bytes, truncate
+from gatepost.errors import GatepostError
 from gatepost.hooks.chain import Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Verdict
@@ -18,6 +20,8 @@ from gatepost.ports.store import Reader
 STOP: Final = "stop"
 #: bytes of an answer that is shown beside the inbox
 _LONGEST_ANSWER: Final = 3_000
+#: characters of an owner of a claim
+_LONGEST_OWNER: Final = 200
 
 
 def before_stop(desk: Desk, agent: str) -> Verdict | Wait | None:
@@ -33,9 +37,20 @@ def before_stop(desk: Desk, agent: str) -> Verdict | Wait | None:
             return None
         case DecisionStatus.REVISING | DecisionStatus.ANSWERED if decision.last and decision.last.option != STOP:
             return _sent_on(desk, decision, decision.last)
-        case status:
-            desk.dismissed = status is DecisionStatus.ANSWERED
+        case DecisionStatus.ANSWERED if (last := decision.last) is not None:
+            desk.dismissed = True
+            key = f"decision:{decision.id}:{last.iteration}"
+            return Verdict(printed=lambda: _consume(desk, agent, key))
+        case _:
             return None
+
+
+def _consume(desk: Desk, agent: str, key: str) -> None:
+    """Mark the answer as delivered: the agent has stopped, so the next session need not read it."""
+    try:
+        desk.call(carried.deliver, agent, [key], owner=filename(desk.session.id)[:_LONGEST_OWNER])
+    except GatepostError as error:
+        desk.tell(f"the answer stays in the inbox: {error.message}")
 
 
 def asked(desk: Desk, agent: str) -> Decision | None:

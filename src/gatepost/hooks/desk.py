@@ -65,6 +65,9 @@ class Desk:
         #: who the guest is; None as long as nobody has said
         same = rules.agent in (None, self.state.named)
         self.agent = self.state.agent if same and self.state.agent else rules.agent
+        #: why the settings cannot be used, and why the name of the agent cannot: sentences for the person
+        self.settings_problem: str | None = None
+        self.agent_problem: str | None = None
         self.began = clock.now()
         #: the ids of gates that do not hold this time
         self.excused: set[str] = set()

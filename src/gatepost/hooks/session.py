@@ -50,6 +50,8 @@ class State(NamedTuple):
     host: str = ""
     state: str = WORKING
     started_at: Instant = 0
+    #: the name that no agent has, of which the person was warned
+    unknown_agent: str | None = None
     #: whether the store knows this session
     registered: bool = False
     #: since when a decision counts that the agent asked for: since it was last told to go on

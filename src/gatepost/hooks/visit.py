@@ -55,8 +55,10 @@ def receive(
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
         desk.tell(f"what this session does cannot be noted: {error}")
     verdict = yield from chain.run(handlers, desk, occasion)
-    if desk.agent is None and _begins(occasion):
-        verdict = verdict.warned(_NOBODY)
+    if desk.agent_problem is not None:
+        verdict = verdict.warned(desk.agent_problem)
+    elif _begins(occasion) and (desk.settings_problem is not None or desk.agent is None):
+        verdict = verdict.warned(desk.settings_problem or _NOBODY)
     desk.can_warn = wire.can_warn(occasion, verdict)
     return _left(desk, occasion, verdict) if occasion.event in STOPS else verdict
 
@@ -85,6 +87,7 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
             agent=desk.agent,
             named=desk.rules.agent or state.named,
             host=occasion.host,
+            unknown_agent=desk.rules.agent if desk.agent_problem else state.unknown_agent,
             state=doing,
             started_at=state.started_at or turn,
             registered=registered,
@@ -138,7 +141,10 @@ def _registered(desk: Desk, occasion: Occasion, doing: str, now: Instant) -> tup
     except Unavailable:  # which has been said
         return False, now
     except GatepostError as error:
-        desk.tell(error.message + (f" (hint: {error.hint})" if error.hint else ""))
+        sentence = error.message + (f" (hint: {error.hint})" if error.hint else "")
+        desk.tell(sentence)
+        if _begins(occasion) or desk.state.unknown_agent != desk.rules.agent:  # once a session
+            desk.agent_problem = f"Gatepost cannot find the agent of this session: {sentence}"
         return False, now
     desk.agent = session.agent
     return True, session.seen_at
