@@ -375,8 +375,7 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
 
 async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: World) -> None:
     made, hops = world.gateway, {}
-    made.store.call(sessions.begin, "s-1", agent="designer", host="claude")
-    made.store.call(sessions.told, "s-1", 6)
+    made.store.call(intake.push, Push(to="designer", source="test", content="on", hops=6))
     async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
         for client, sender in ((admin, "designer"), (me, None)):
             for said in (0, 1, 9):
@@ -387,7 +386,7 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
                 [hops[sender, said]] = {item.event.hops for item in found}
     assert hops == {
         ("designer", 0): 7,
-        ("designer", 1): 1,  # the administrator is believed
+        ("designer", 1): 7,
         ("designer", 9): 9,
         (None, 0): 7,
         (None, 1): 7,
@@ -403,7 +402,7 @@ async def test_nor_does_it_begin_a_new_one_with_what_it_had_before(world: World)
     made.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
     async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
         again = [(await client.post(f"/api/events/{event}/replay")).json()["items"] for client in (me, admin)]
-    assert [item["hops"] for items in again for item in items] == [5, 0]
+    assert [item["hops"] for items in again for item in items] == [6, 0]
 
 
 async def test_the_idempotency_keys_of_two_callers_are_not_the_same(world: World) -> None:

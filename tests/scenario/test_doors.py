@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import decisions, gates, inbox, intake, keys, plans, sessions, spaces
+from gatepost.actions import decisions, gates, inbox, intake, keys, plans, spaces
 from gatepost.core import plan as rules
 from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
@@ -483,8 +483,7 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office
 
 
 async def test_what_a_guest_plans_goes_on_with_its_chain(office: Gateway) -> None:
-    office.store.call(sessions.begin, "s-1", agent="analyst", host="claude")
-    office.store.call(sessions.told, "s-1", 3)
+    office.store.call(intake.push, Push(to="analyst", source="test", content="on", hops=3))
     wish = {"owner": "analyst", "name": "p", "runAfter": "3m"}
     async with office.client() as admin:
         made = [await admin.post("/api/plans", json=wish | more) for more in ({}, {"by": "analyst"})]

@@ -16,17 +16,17 @@ from gatepost.actions import (
     inbox,
     plans,
     resettle,
-    sessions,
     spaces,
 )
 from gatepost.core import plan as rules
 from gatepost.core import record
 from gatepost.core.agent import Config
+from gatepost.core.chain import LONGEST_CHAIN
 from gatepost.core.decision import Option, Question, Reply
 from gatepost.core.event import Item, Type
 from gatepost.core.gate import Gate, GateKind, GateWish, Met, Troubled
 from gatepost.core.instants import MINUTE
-from gatepost.core.limits import LONGEST_CHAIN, Limits
+from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
 from gatepost.core.plan import Plan
 from gatepost.errors import Invalid, UnknownAddress
@@ -55,10 +55,9 @@ def hops(house: House, owner: str = "ann") -> list[int]:
     return [item.event.hops for item in fired(house, owner)]
 
 
-def talking(house: House, hops: int, agent: str = "ann") -> None:
-    """Let a guest be told of a chain so long."""
-    house.store.call(sessions.begin, f"s-{agent}", agent=agent, host="claude")
-    house.store.call(sessions.told, f"s-{agent}", hops)
+def reach(house: House, hops: int, agent: str = "ann") -> None:
+    """Put an item with this number of hops into the inbox of an agent."""
+    house.tell("go on", agent, hops=hops)
 
 
 async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner_is_told(house: House) -> None:
@@ -143,14 +142,14 @@ class TestPlans:
 
 class TestGuests:
     def test_what_a_guest_plans_goes_on_with_its_chain(self, house: House) -> None:
-        talking(house, 6)
+        reach(house, 6)
         assert planned(house, by="ann", runAfter="1 minute").hops == 7
-        assert planned(house, by="ann", hops=2, runAfter="1 minute").hops == 2
+        assert planned(house, by="ann", hops=2, runAfter="1 minute").hops == 7
         assert planned(house, by="bob", runAfter="1 minute").hops == 0
         assert planned(house, "bob", by="ann", runAfter="1 minute").hops == 7
 
     def test_what_somebody_else_plans_for_it_does_not(self, house: House) -> None:
-        talking(house, 6)
+        reach(house, 6)
         assert planned(house, runAfter="1 minute").hops == 0
         assert planned(house, by="husam", runAfter="1 minute").hops == 0
 
@@ -170,6 +169,8 @@ class TestResidents:
         house.store.call(spaces.post, "tea", sender="ann", content="hello")
         assert [item.event.hops for item in house.store.look(inbox.peek, "bob")] == [7, 7]
         assert planned(house, by="ann", runAfter="1 minute").hops == 7
+        house.clock.advance("5 minutes")
+        assert house.show(house.tell("slow", "bob", sender="ann"), "bob").event.hops == 7
         house.store.call(cycle.skip, taken.held)
         assert house.show(house.tell("later", "bob", sender="ann"), "bob").event.hops == 0
 
@@ -180,12 +181,15 @@ class TestResidents:
         assert store.call(cycle.take, "ann", "here") is not None
         assert house.show(house.tell("and on", "bob", sender="ann"), "bob").event.hops == LONGEST_CHAIN
 
-    def test_what_a_run_says_is_believed(self, house: House) -> None:
-        """A session that nobody has ended would else lengthen whatever its agent says here."""
-        talking(house, 12)
-        assert house.show(house.tell("x", "bob", sender="ann", hops=2), "bob").event.hops == 2
-        own = house.tell("x", "bob", sender="ann", hops=2, own_hops=True)
-        assert house.show(own, "bob").event.hops == 13
+    @pytest.mark.parametrize(("named", "expected"), [(0, 13), (2, 13), (14, 14)])
+    def test_hops_that_are_named_count_only_if_they_are_more(self, house: House, named: int, expected: int) -> None:
+        reach(house, 12)
+        assert house.show(house.tell("x", "bob", sender="ann", hops=named), "bob").event.hops == expected
+
+    def test_a_number_of_hops_that_makes_no_sense_is_refused(self, house: House) -> None:
+        reach(house, 12)
+        with pytest.raises(Invalid, match="not a number of hops"):
+            house.tell("x", "bob", sender="ann", hops=-1)
 
 
 class TestGates:
@@ -209,7 +213,7 @@ class TestGates:
     def test_a_guest_who_resolves_one_goes_on_with_its_chain(self, house: House) -> None:
         gate = self.gate(house, kind=GateKind.HUMAN, awaits="bob")
         planned(house, onGate=gate.id)
-        talking(house, 8, "bob")
+        reach(house, 8, "bob")
         house.store.call(gates.resolve, gate.id, by="bob")
         assert hops(house) == [9]
 
@@ -235,7 +239,7 @@ class TestGates:
         assert (self.told(house), hops(house)) == ([0], [0])
 
     def test_so_does_that_of_a_guest(self, house: House) -> None:
-        talking(house, 6)
+        reach(house, 6)
         self.gate(house, by="ann", kind=GateKind.TIMER, within=MINUTE)
         house.clock.advance(MINUTE)
         assert self.told(house) == [7]

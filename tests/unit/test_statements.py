@@ -123,6 +123,7 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
             for name in ("items/candidates", "items/peek", "items/waiting", "agents/stirring", "inboxes/awaiting")
         ),
         ("items/known", "items_key (recipient=? AND dedup_key=?)"),
+        ("items/chains", "runs_open (agent=?)"),
     ],
 )
 def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(

@@ -11,9 +11,9 @@ from gatepost.actions.tools import BUILT_IN, Desk, use
 from gatepost.actions.tools.desk import ROOM, size
 from gatepost.core import config, memory
 from gatepost.core import plan as plan_rules
+from gatepost.core.chain import LONGEST_CHAIN
 from gatepost.core.event import Priority, Type
 from gatepost.core.goal import GoalWish
-from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.core.plan import After, PlanWish
 from gatepost.core.run import Run, Status
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress

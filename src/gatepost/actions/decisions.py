@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, errands, gates, inbox, intake, sessions
+from gatepost.actions import directory, errands, gates, inbox, intake
 from gatepost.core import address, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
@@ -120,7 +120,7 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
     if deadline != decision.deadline:
         stored_gates.postpone(work, gate.number, deadline)
         work.after_commit(Ring(f"gate:{gate.id}", "postponed", wakes=False))
-    stored_gates.chain(work, gate.number, hops or sessions.chain(work, who))
+    stored_gates.chain(work, gate.number, max(hops, intake.next_hops(work, who)))
     _put(work, revised, directory.find_live(work, decision.asker), asked, hops)
     return _read(work, id)
 

@@ -15,7 +15,7 @@ it. Who may do what:
 
 `by` is who does it; None is the house, and may do everything, as the administrator may.
 
-What ends by itself goes on with the chain of events in which the gate was made a while ago at most (`limits.PAUSE`), or
+What ends by itself goes on with the chain of events in which the gate was made a while ago at most (`chain.PAUSE`), or
 that of what it waited for if that is longer (I13): else two agents could wake each other for ever by way of timers.
 Whoever ends one brings their own.
 """
@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, inbox, intake, plans, sessions
+from gatepost.actions import directory, inbox, intake, plans
 from gatepost.core import address, ids
 from gatepost.core import gate as rules
 from gatepost.core.entity import Entity
@@ -214,7 +214,7 @@ def opened(
         escalated_at=None,
         created_at=work.now,
         resolution=None,
-        hops=hops or sessions.chain(work, maker),
+        hops=max(hops, intake.next_hops(work, maker)),
         hops_at=work.now,
     )
     number = hang(work, gate, owner, maker, awaited, since=lambda: events.take_arrivals(work, 1)[0])

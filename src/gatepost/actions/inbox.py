@@ -296,7 +296,8 @@ def replay(work: Work, event: str, name: str | None = None, *, anew: bool = True
     """
     Make what is dead, expired or discarded pending again, from the start, for one recipient or for all. What was
     delivered stays delivered: for those recipients a new event is made with the same content, which begins a new chain
-    of events, or (not `anew`) goes on where the first was. Whoever has retired gets nothing again.
+    of events, or (not `anew`, by the recipient itself) goes on with the longer of that event's chain and the
+    recipient's. Whoever has retired gets nothing again.
     """
     found = _found(work, event, directory.find_live(work, name) if name is not None else None)
     everybody = entities.by_names(work, [item.recipient for _, item in found])
@@ -311,8 +312,8 @@ def replay(work: Work, event: str, name: str | None = None, *, anew: bool = True
                     again.append(Item(event=event_again, recipient=item.recipient, seen_at=item.seen_at))
                     work.after_commit(Ring(item.recipient, "replay", event_again))
             case State.DELIVERED:
-                wish = replace(_repeated(item), hops=0 if anew else item.event.hops)
-                pushed = intake.repeat(work, wish, everybody[item.recipient])
+                hops = 0 if anew else max(item.event.hops, intake.next_hops(work, everybody[item.recipient]))
+                pushed = intake.repeat(work, replace(_repeated(item), hops=hops), everybody[item.recipient])
                 again += [copy for _, copy in items.of_event(work, pushed.event)]
             case State.PENDING | State.CLAIMED:
                 pass

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import address, line, strict
+from gatepost.core import address, chain, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
@@ -24,8 +24,8 @@ from gatepost.core.instants import LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Again, Work, batched
-from gatepost.tables import broadcasts, events, items, sessions
+from gatepost.ports.store import Again, Reader, Work, batched
+from gatepost.tables import broadcasts, events, items
 
 #: how the keys begin of what the house itself warns of; nobody else's do
 ALERTS: Final = "alert:gatepost:"
@@ -161,22 +161,33 @@ def _senders(wishes: Sequence[Push]) -> list[Address]:
     return [one for one in map(_parsed, senders) if isinstance(one, Named)]
 
 
+def next_hops(reader: Reader, sender: Entity | None) -> int:
+    """Return the hops of what somebody sends next; only an agent continues a chain."""
+    return _count_hops(reader, [sender]).get(sender.number, 0) if sender is not None else 0
+
+
+def _count_hops(reader: Reader, senders: Iterable[Entity]) -> dict[int, int]:
+    """Return the hops of what each agent among these senders sends next, by its number, with one query for all."""
+    agents = [sender.number for sender in senders if sender.kind is Kind.AGENT]
+    if not agents:
+        return {}
+    since, until = reader.now - chain.PAUSE, reader.now + chain.PAUSE
+    longest = items.longest_chains(reader, agents, since=since, until=until, limit=chain.MAX_ITEMS)
+    return {agent: chain.next_hops(hops) for agent, hops in longest.items()}
+
+
 def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[Entity]]) -> Sequence[Push]:
-    """What an agent pushes goes on with the chain that is known of it, unless somebody else says how long that is."""
-    senders = {wish.sender: known.get(Named(wish.sender), ()) for wish in wishes if wish.sender and _goes_on(wish)}
-    agents = {name: one.number for name, found in senders.items() for one in found if one.kind is Kind.AGENT}
-    hops = sessions.hops(work, [*agents.values()]) if agents else {}
+    """Let what agents push continue their chains; hops that a wish names count only if they are more."""
+    found = {wish.sender: known.get(Named(wish.sender)) for wish in wishes if wish.sender}
+    senders = {name: entities[0] for name, entities in found.items() if entities}
+    hops = _count_hops(work, senders.values())
     if not any(hops.values()):
         return wishes
-    chains = {name: hops.get(number, 0) for name, number in agents.items()}
+    least: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
     return [
-        replace(wish, hops=max(wish.hops, chains.get(wish.sender or "", 0))) if _goes_on(wish) else wish
+        replace(wish, hops=least[wish.sender]) if 0 <= wish.hops < least.get(wish.sender, 0) else wish
         for wish in wishes
     ]
-
-
-def _goes_on(wish: Push) -> bool:
-    return wish.own_hops or not wish.hops
 
 
 def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False) -> Draft:
@@ -330,7 +341,7 @@ def _broadcast(work: Work, draft: Draft) -> Pushed:
     work.after_commit(Ring("*", event.type, event, event.wakes))
     if event.hops > work.limits.hops:
         # Agents take it one by one, so their owners are not told each: the one who answers for all of them is.
-        alert(work, [_too_long(event, directory.ADMINISTRATOR, "*", "every agent")])
+        alert(work, [_too_long(event, directory.ADMINISTRATOR, "*")])
     return Pushed(event.id, broadcast=number)
 
 
@@ -372,9 +383,9 @@ def _item(draft: Draft, event: Event, recipient: int) -> items.NewItem:
 
 
 def _alert(work: Work, outcomes: Sequence[Draft | Outcome]) -> None:
-    """Tell the owner of whoever has just got the last of a chain that has grown too long, once."""
+    """Tell the owner of each recipient of an event past the limit of hops, once an hour for each sender."""
     wishes = [
-        _too_long(draft.event, _other(recipient), recipient.name, repr(recipient.name))
+        _too_long(draft.event, _other(recipient), recipient.name)
         for draft in outcomes
         if isinstance(draft, Draft) and draft.event.hops > work.limits.hops
         for recipient in draft.recipients
@@ -388,9 +399,15 @@ def _other(entity: Entity) -> str:
     return entity.owner if entity.owner not in (None, entity.name) else directory.ADMINISTRATOR
 
 
-def _too_long(event: Event, to: str, reached: str, words: str) -> Push:
-    said = f"a chain of {event.hops} events reached {words}: the last one was stored and woke nobody (event {event.id})"
-    return warning(to, said, f"hops:{reached}")
+def _too_long(event: Event, to: str, recipient: str) -> Push:
+    sender = event.sender.name if event.sender else None
+    origin = f" from {sender!r}" if sender else ""
+    reached = "every agent" if recipient == "*" else repr(recipient)
+    content = (
+        f"a chain of {event.hops} events{origin} reached {reached}:"
+        f" the last one was stored and woke nobody (event {event.id})"
+    )
+    return warning(to, content, chain.alert_topic(sender, recipient, event.created_at))
 
 
 def _pushed(work: Work, draft: Draft) -> Pushed:

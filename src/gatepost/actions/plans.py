@@ -14,7 +14,7 @@ so it fires once like any other; a gate that ends otherwise takes the plan with 
 gate's row, so that no gate ends between the look at it and the commit.
 
 A plan that is due soon goes on with the chain of events in which it was set (I13), else two agents could answer each
-other for ever by way of their plans. One that is due much later does not (`limits.PAUSE`), nor one that recurs: its
+other for ever by way of their plans. One that is due much later does not (`chain.PAUSE`), nor one that recurs: its
 owner would never be woken again once it was set late in a chain.
 
 Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
@@ -25,15 +25,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gatepost.actions import directory, intake, sessions
+from gatepost.actions import directory, intake
 from gatepost.core import ids
 from gatepost.core import plan as rules
+from gatepost.core.chain import PAUSE
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Entity
 from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate
 from gatepost.core.instants import Instant, rfc3339
-from gatepost.core.limits import PAUSE
 from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
@@ -63,7 +63,7 @@ def set(work: Work, owner: str | None, wish: PlanWish, *, by: str | None = None,
     `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
     change does not make it shorter. What is due much later, or again and again, begins a new one.
     """
-    hops = hops or (sessions.chain(work, directory.find_live(work, by)) if by is not None else 0)
+    hops = max(hops, intake.next_hops(work, directory.find_live(work, by))) if by is not None else hops
     plan = _made(work, owner, wish, hops) if wish.id is None else _changed(work, owner, wish.id, wish, hops)
     work.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
     return plan
@@ -108,7 +108,7 @@ def gate_ended(work: Work, gate: Gate, ending: Ending, who: Entity | None = None
     waiting = plans.of_gate(work, gate.number)
     if not waiting:
         return
-    hops = hops or sessions.chain(work, who)
+    hops = max(hops, intake.next_hops(work, who))
     fresh = [replace(plan, hops=0) if work.now - plan.created_at >= PAUSE else plan for plan in waiting]
     told = [_chained(replace(plan, next_at=work.now), hops, work.now) for plan in fresh]
     if ending is Ending.RESOLVED:

@@ -1,9 +1,7 @@
 """
 The sessions of guests: whose a session is, what it is doing, and what its hooks ask of the store.
 
-A session begins when its program says so, for an agent that is registered: a misspelt name makes no new one. How long
-the chain of events is that it was told of last is kept, so that whatever it pushes carries that on (I13); a person who
-speaks begins a new chain.
+A session begins when its program says so, for an agent that is registered: a misspelt name makes no new one.
 
 What most hooks need is light; the rest is imported late, because a guest waits while a hook starts.
 """
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from gatepost.core.guest import IDLE, GuestSession
 from gatepost.core.instants import DAY, HOUR, Instant
-from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import Invalid, NotFound, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import sessions
@@ -41,22 +38,10 @@ def find(reader: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     return found
 
 
-def note(work: Work, id: str, doing: str, *, fresh: bool = False) -> Instant:
-    """Note what a session is doing, and with `fresh` that a person has spoken; return what time it is."""
+def note(work: Work, id: str, doing: str) -> Instant:
+    """Note what a session is doing; return what time it is."""
     sessions.note(work, id, doing)
-    if fresh:
-        sessions.chain(work, id, 0)
     return work.now
-
-
-def told(work: Work, id: str, hops: int) -> None:
-    """Note how long the chain is that the session was told of just now: what it pushes is the next link."""
-    sessions.chain(work, id, min(hops + 1, LONGEST_CHAIN))
-
-
-def chain(reader: Reader, who: "Entity | None") -> int:
-    """How long the chain is that goes on with what somebody does: of its sessions and its run, the longest there is."""
-    return sessions.hops(reader, [who.number]).get(who.number, 0) if who is not None else 0
 
 
 def held(reader: Reader, agent: str) -> bool:

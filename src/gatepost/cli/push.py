@@ -1,6 +1,5 @@
 """`gatepost inbox push`."""
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -10,8 +9,9 @@ from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag, option
 from gatepost.core import instants, wire
+from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, Push, Pushed, Ref, Type
-from gatepost.errors import GatepostError, Invalid, UnknownAddress
+from gatepost.errors import Invalid, UnknownAddress
 from gatepost.settings import Configuration
 
 
@@ -26,7 +26,9 @@ def push(
     broadcast: Annotated[bool, flag("--broadcast", "For every agent, as --to '*'.")] = False,
     bead: Annotated[str | None, option("--bead", "ID", "For whoever has this alias.")] = None,
     session: Annotated[str | None, option("--session", "ID", "For the guest whose session this is.")] = None,
-    sender: Annotated[str | None, option("--as", "NAME", "Who it is from; in a session, its agent.")] = None,
+    sender: Annotated[
+        str | None, option("--as", "NAME", "Who it is from; else the current agent, if it is for somebody else.")
+    ] = None,
     type: Annotated[str, option("--type", "TYPE", f"One of {', '.join(Type)}.")] = Type.EVENT,
     source: Annotated[str, option("--source", "NAME", "What it comes through.")] = "cli",
     subject: Annotated[str | None, option("--subject", "TEXT", "A short title.")] = None,
@@ -78,9 +80,8 @@ def push(
             _check_alias(place, bead)
         if session is not None:
             wish = replace(wish, to=place.session(session).agent)
-        if wish.sender is None and (inside := here.session()) is not None:
-            with suppress(GatepostError):  # its hooks have not made it known
-                wish = replace(wish, hops=place.session(inside).hops)
+        if wish.sender is None:
+            wish = replace(wish, sender=_current_sender(place, wish.to))
         pushed = place.call(intake.push, lambda far: far.push, wish)
     if json:
         output.document(wire.pushed(pushed))
@@ -93,6 +94,21 @@ def _address(to: str | None, bead: str | None, session: str | None, configuratio
     if words.given(session, "--session", "which"):
         return "*"
     return words.given(bead, "--bead", "which") or here.whose(to, configuration)
+
+
+def _current_sender(place: here.Here, to: str) -> str | None:
+    """
+    Return the current agent, if it is registered: what it sends to another continues its chain (I13). What is pushed to
+    the current agent itself is from nobody: whoever sits beside an agent may push to it so.
+    """
+    agent = here.current(place.configuration)
+    if agent is None or agent == to:
+        return None
+    try:
+        entity = place.entity(agent)
+    except UnknownAddress:
+        return None
+    return entity.name if entity.live and entity.kind is Kind.AGENT else None
 
 
 def _check_alias(place: here.Here, bead: str) -> None:

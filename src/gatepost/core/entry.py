@@ -22,10 +22,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gatepost.core.chain import LONGEST_CHAIN
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Json, Priority, Ref, Route, Sender, Trust, Type, body
 from gatepost.core.instants import LAST, LONGEST, SECOND, Instant
-from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.errors import GatepostError
 
 _MILLISECOND: Final = 1_000

@@ -168,9 +168,8 @@ class Push:
     ttl: Duration | None = None
     ref: Ref | None = None
     route: Route | None = None
+    #: how many events led to it; if an agent sends it, at least as many as reached that one lately
     hops: int = 0
-    #: whether the sender says so itself: then its chain may be longer than is known of it, and not shorter
-    own_hops: bool = False
     trust: Trust = Trust.MEMBER
 
 

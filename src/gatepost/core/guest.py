@@ -19,7 +19,5 @@ class GuestSession(NamedTuple):
     #: the program: `claude`, `codex`, `gemini`, `cursor`
     host: str
     doing: str
-    #: links in the chain of events that whatever it pushes is part of: those of its last batch, and one more
-    hops: int
     started_at: Instant
     seen_at: Instant

@@ -1,14 +1,8 @@
 """The rules an installation runs by. Verbs read them from `work.limits`; settings fill them."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from gatepost.core.instants import DAY, MINUTE, Duration
-
-#: links of a chain of events that are counted: one that is longer stays so long
-LONGEST_CHAIN: Final = 10_000
-#: what comes so long after it was set begins a new chain: who looks again every ten minutes does not run away
-PAUSE: Final = 5 * MINUTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ A run: one cycle of a resident, from the batch it woke for to its closing words,
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gatepost.core.chain import next_hops
 from gatepost.core.event import Json
 from gatepost.core.instants import Instant
-from gatepost.core.limits import LONGEST_CHAIN
 from gatepost.core.mind import Turn
 
 
@@ -63,7 +63,7 @@ class Run:
     @property
     def onward(self) -> int:
         """The hops of whatever comes of it: one more than of what led here."""
-        return min(self.hops + 1, LONGEST_CHAIN)
+        return next_hops(self.hops)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
 ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
 RESIDENT: Final = Shape(Resident, "version pausedAt cycles mindTokens=tokens failures restUntil", number=0)
 _NO_RESIDENT: Final = Resident(number=0, name="", display="", config=Config(), version=0)
-SESSION: Final = Shape(GuestSession, "id=session agent host state=doing hops startedAt seenAt")
+SESSION: Final = Shape(GuestSession, "id=session agent host state=doing startedAt seenAt")
 RUN: Final = Shape(
     Run,
     "id agent status cycleNumber=cycle cause events steps effects promptTokens completionTokens hops version model"

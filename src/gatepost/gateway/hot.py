@@ -66,7 +66,7 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
         msgspec.Meta(
             ge=0,
             le=10_000,
-            description="how many events led to this one; an agent's own credential cannot say fewer than are known",
+            description="how many events led to this one; if an agent sends it, at least as many as reached it lately",
         ),
     ] = 0
 
@@ -198,7 +198,6 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
         ref=Ref(body.ref.type, body.ref.id) if body.ref else None,
         route=core_event.Route(body.route.channel, body.route.session_id) if body.route else None,
         hops=body.hops,
-        own_hops=isinstance(who, Acting),
         trust=Trust.MEMBER,
     )
 

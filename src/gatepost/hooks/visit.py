@@ -80,7 +80,7 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
     if occasion.event == "SessionStart" or changed or (not registered and turns):
         registered, turn = _registered(desk, occasion, doing, turn)
     elif registered and (turns or doing != before.state):
-        turn = _noted(desk, doing, turn, fresh=turns)
+        turn = _noted(desk, doing, turn)
 
     def arrived(state: State) -> State:
         state = state._replace(
@@ -150,11 +150,11 @@ def _registered(desk: Desk, occasion: Occasion, doing: str, now: Instant) -> tup
     return True, session.seen_at
 
 
-def _noted(desk: Desk, doing: str, now: Instant, *, fresh: bool = False) -> Instant:
+def _noted(desk: Desk, doing: str, now: Instant) -> Instant:
     from gatepost.actions import sessions
 
     try:
-        return desk.call(sessions.note, desk.session.id, doing, fresh=fresh)
+        return desk.call(sessions.note, desk.session.id, doing)
     except GatepostError:
         return now
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from gatepost.core.chain import PAUSE
 from gatepost.core.event import Json
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.instants import Instant
-from gatepost.core.limits import PAUSE
 from gatepost.core.position import Position
 from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.rows import Columns, columns, grouped

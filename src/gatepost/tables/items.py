@@ -95,6 +95,17 @@ def oldest(reader: Reader) -> Instant | None:
     return row[0] if row else None
 
 
+def longest_chains(
+    reader: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
+) -> dict[int, int]:
+    """
+    Return the hops of the longest chain behind what each of these entities sends next, by its number; an entity that
+    nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
+    """
+    rows = reader.all("items/chains", entities=sorted(set(entities)), since=since, until=until, limit=limit)
+    return {row[0]: row[1] for row in rows}
+
+
 def take(work: Work, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
     """Put pending items under a claim; return the arrivals of those that still were."""
     rows = work.all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)

@@ -6,7 +6,6 @@ agent go on, so it is done a few times in a row at most; what still waits is sho
 from dataclasses import replace
 from typing import Final
 
-from gatepost.errors import GatepostError
 from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler
 from gatepost.hooks.desk import Desk
@@ -55,26 +54,8 @@ def _read(desk: Desk, *, reconcile: bool, taken: int) -> tuple[Verdict, set[str 
         desk.tell(note)
     if not drained.text:
         return Verdict(), set()
-    hops = max(event.hops for event in drained.events)
-
-    def printed() -> None:
-        drained.ack()
-        _told(desk, hops)
-
-    verdict = Verdict(context=drained.text, printed=printed, unprinted=drained.release)
+    verdict = Verdict(context=drained.text, printed=drained.ack, unprinted=drained.release)
     return verdict, {event.key for event in drained.events}
-
-
-def _told(desk: Desk, hops: int) -> None:
-    """Note of which chain this was part, so that what the guest pushes now goes on with it."""
-    if not desk.state.registered:
-        return
-    from gatepost.actions import sessions
-
-    try:
-        desk.call(sessions.told, desk.session.id, hops)
-    except GatepostError as error:
-        desk.tell(f"what it pushes now will not go on with this chain: {error.message}")
 
 
 handler = Handler(name="inbox", priority=30, events=None, handle=_handle)

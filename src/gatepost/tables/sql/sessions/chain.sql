@@ -1,1 +1,0 @@
-UPDATE sessions SET hops = :hops, seen_at = :now WHERE id = :id

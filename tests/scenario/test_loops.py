@@ -1,0 +1,283 @@
+"""I13: agents that answer each other stop at the limit of hops, through every door, and their owner is told."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gatepost.actions import agents, cycle, directory, inbox, intake, plans, spaces
+from gatepost.actions.cycle import Held
+from gatepost.actions.directory import Newcomer
+from gatepost.core import plan as plan_rules
+from gatepost.core.agent import Config
+from gatepost.core.entity import Kind
+from gatepost.core.event import Event, Item, Push, Type
+from gatepost.core.instants import HOUR
+from gatepost.core.limits import Limits
+from gatepost.core.mind import Reply
+from gatepost.ports.model import Ask
+from gatepost.ports.store import Store
+from gatepost.runtime.cycle import think
+from gatepost.testing import Kit
+from tests.faults.thinker import means
+from tests.gateways import gateway
+from tests.rooms import Played, done, use
+from tests.visits import Guest
+
+LIMIT = Limits().hops
+#: after so many rounds a loop that does not stop by itself is given up
+MANY_ROUNDS = 3 * LIMIT
+
+
+def furnish(store: Store) -> None:
+    """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
+    for name in ("admin", "husam"):
+        if not any(entity.name == name for entity in store.look(directory.page)):
+            store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+    for name in ("res", "prog"):
+        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, owner="admin"))
+    store.call(agents.settle, "res", Config())
+    store.call(spaces.create, name="tea", id="tea", members=["res", "prog", "husam"])
+
+
+class Resident:
+    """A resident that answers every batch with one mail to `prog`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.rounds = 0
+
+        def answer(ask: Ask, replies: int) -> Reply:
+            return done() if replies else Reply(calls=(use("send_mail", to="prog", text="And you?"),))
+
+        self.means = means(store, Played(answer))
+
+    def is_awake(self) -> bool:
+        return self.store.look(cycle.looked_at, "res")[1]
+
+    async def think(self) -> bool:
+        """Think if something wakes it; return False if nothing does."""
+        if not self.is_awake():
+            return False
+        taken = await self.store.run(cycle.take, "res", "here")
+        assert taken is not None
+        await think(self.means, taken)
+        self.rounds += 1
+        return True
+
+
+def alerts(store: Store) -> list[Event]:
+    return [item.event for item in store.look(inbox.page, "admin", limit=1_000) if item.event.type is Type.ALERT]
+
+
+def assert_told_once(store: Store) -> None:
+    """The owner was told, and of no pair of sender and recipient twice within an hour."""
+    told = [(re.findall("'[a-z]+'", alert.content), alert.created_at // HOUR) for alert in alerts(store)]
+    assert told
+    assert len(told) == len({(*pair, hour) for pair, hour in told})
+
+
+async def test_a_program_with_an_agents_key_and_a_resident_stop(kit: Kit) -> None:
+    """The program answers over HTTP; it names hops that would begin the chain again, which does not help it."""
+    async with gateway(kit.url) as made:
+        furnish(made.store)
+        resident = Resident(made.store)
+        async with made.client(x_secret_key=made.key("agent", "prog")) as program:
+
+            async def send() -> bool:
+                body = {"to": "res", "type": "mail", "content": "And you?", "hops": 1}
+                pushed = await program.post("/api/inbox", json=body)
+                [item] = made.store.look(inbox.show, pushed.json()["eventId"])
+                return item.event.wakes
+
+            rounds = 0
+            while await send() and await resident.think():
+                rounds += 1
+                assert rounds < MANY_ROUNDS, "the program and the resident answer each other without end"
+            assert rounds == LIMIT // 2
+            for _ in range(3):
+                assert not await send(), "the program cannot wake the resident by sending again"
+            assert not resident.is_awake()
+        assert_told_once(made.store)
+
+
+async def test_a_program_that_posts_in_a_space_and_a_resident_stop(kit: Kit) -> None:
+    async with gateway(kit.url) as made:
+        furnish(made.store)
+        resident = Resident(made.store)
+        async with made.client(x_secret_key=made.key("agent", "prog")) as program:
+            rounds = 0
+            posted = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
+            while await resident.think():
+                rounds += 1
+                assert rounds < MANY_ROUNDS, "the program and the resident answer each other without end"
+                posted = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
+                assert posted.status_code == 201
+        assert_told_once(made.store)
+
+
+async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) -> None:
+    """A scripted host: each hook shows what came, and the guest answers it."""
+    furnish(kit.store)
+    resident, guest = Resident(kit.store), Guest(tmp_path, kit.store, kit.clock)
+    guest.rules = guest.rules._replace(agent="prog")
+    guest.hook("SessionStart", source="startup")
+    rounds = 0
+    kit.store.call(intake.push, Push(to="res", source="cli", sender="prog", content="And you?"))
+    while await resident.think():
+        rounds += 1
+        assert rounds < MANY_ROUNDS, "the guest and the resident answer each other without end"
+        guest.hook("PostToolUse")
+        kit.store.call(intake.push, Push(to="res", source="cli", sender="prog", content="And you?"))
+    assert rounds == LIMIT // 2 + 1
+    assert [re.findall("'[a-z]+'", alert.content) for alert in alerts(kit.store)] == [
+        ["'res'", "'prog'"],
+        ["'prog'", "'res'"],
+    ]
+
+
+@pytest.mark.parametrize("reads", ["preview", "pull"])
+def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
+    """Both are in a run all the time: what they answer is not in the batch that began it."""
+    furnish(kit.store)
+    kit.store.call(agents.settle, "prog", Config())
+    held: dict[str, Held] = {}
+    for name in ("res", "prog"):
+        kit.store.call(intake.push, Push(to=name, source="test", content="begin"))
+        taken = kit.store.call(cycle.take, name, "here")
+        assert taken is not None
+        held[name] = taken.held
+    number = 2
+
+    def act(name: str, tool: str, **arguments: object) -> None:
+        nonlocal number
+        number += 1
+        kit.store.call(cycle.act, held[name], number, use(tool), f"call-{number}", arguments, None)
+
+    replies = 0
+    sender, recipient = "res", "prog"
+    while True:
+        if reads == "pull":
+            act(sender, "peek_inbox", count=5)
+        act(sender, "send_mail", to=recipient, text=f"reply {replies}")
+        if not newest(kit.store, recipient).event.wakes:
+            break
+        replies += 1
+        assert replies < MANY_ROUNDS, "two residents answer each other's mail without end"
+        sender, recipient = recipient, sender
+    assert replies == LIMIT
+    assert len(alerts(kit.store)) == 1
+
+
+def newest(store: Store, name: str) -> Item:
+    return max(store.look(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
+
+
+def send(store: Store, sender: str, to: str, **fields: object) -> Event:
+    """Push as an agent, and return the event."""
+    pushed = store.call(intake.push, Push(to=to, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
+    [item] = store.look(inbox.show, pushed.event)
+    return item.event
+
+
+class TestPauses:
+    """Who speaks in between, and what comes later, begins a new chain."""
+
+    @pytest.fixture
+    def store(self, kit: Kit) -> Store:
+        furnish(kit.store)
+        return kit.store
+
+    def exhaust(self, store: Store) -> None:
+        """Let both send until neither wakes the other."""
+        for _ in range(LIMIT):
+            send(store, "prog", "res")
+            send(store, "res", "prog")
+        assert not send(store, "prog", "res").wakes
+        assert not send(store, "res", "prog").wakes
+
+    @pytest.mark.parametrize("door", ["push", "space"])
+    def test_a_person_who_speaks_in_between(self, store: Store, door: str) -> None:
+        self.exhaust(store)
+        speak: dict[str, Callable[[], object]] = {
+            "push": lambda: send(store, "husam", "prog"),
+            "space": lambda: store.call(spaces.post, "tea", sender="husam", content="Go on"),
+        }
+        speak[door]()
+        event = send(store, "prog", "res")
+        assert (event.hops, event.wakes) == (1, True)
+
+    def test_a_service_is_no_person(self, store: Store) -> None:
+        self.exhaust(store)
+        store.call(intake.push, Push(to="prog", source="ci", type=Type.SERVICE, data={}))
+        assert not send(store, "prog", "res").wakes
+
+    def test_what_a_person_is_said_to_have_sent_within_a_chain_is_part_of_it(self, store: Store) -> None:
+        self.exhaust(store)
+        send(store, "husam", "prog", hops=2)
+        assert not send(store, "prog", "res").wakes
+
+    def test_five_minutes_of_silence(self, kit: Kit, store: Store) -> None:
+        self.exhaust(store)
+        kit.clock.advance("5 minutes")
+        event = send(store, "prog", "res")
+        assert (event.hops, event.wakes) == (0, True)
+
+    def test_an_agent_at_work_on_its_own_plans_is_not_silenced(self, kit: Kit, store: Store) -> None:
+        """By cron every minute, and by plans five minutes ahead, far longer than the limit has hops."""
+        store.call(plans.set, "prog", plan_rules.read({"name": "tick", "cron": "* * * * *"}), by="prog")
+        for minute in range(3 * LIMIT):
+            if minute % 5 == 0:
+                later = plan_rules.read({"name": f"later {minute}", "runAfter": "5 minutes"})
+                store.call(plans.set, "prog", later, by="prog")
+            kit.clock.advance("1 minute")
+            while store.call(plans.fire):
+                pass
+            event = send(store, "prog", "res")
+            assert (event.hops, event.wakes) == (1, True)
+
+    def test_notes_to_itself_do_not_lengthen_the_chain_until_it_has_read_them(self, store: Store) -> None:
+        assert {send(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {0}
+        assert send(store, "prog", "res").hops == 0
+        send(store, "res", "prog")
+        assert {send(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {2}
+        assert send(store, "prog", "res").hops == 2
+        while store.call(inbox.claim, "prog", owner="me").items:
+            pass
+        assert send(store, "prog", "prog").hops == 3
+
+
+class TestReplay:
+    def test_an_agent_that_replays_what_a_person_said_does_not_begin_a_new_chain(self, kit: Kit) -> None:
+        furnish(kit.store)
+        said = send(kit.store, "husam", "prog")
+        claim = kit.store.call(inbox.claim, "prog", owner="me").claim
+        assert claim is not None
+        kit.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence)
+        send(kit.store, "res", "prog", hops=9)
+        [again] = kit.store.call(inbox.replay, said.id, "prog", anew=False)
+        assert again.event.hops == 10
+        assert send(kit.store, "prog", "res").hops == 11
+
+
+class TestAlerts:
+    def test_each_sender_and_recipient_is_told_of_once_an_hour(self, kit: Kit) -> None:
+        furnish(kit.store)
+        kit.store.call(directory.register, Newcomer(name="other", kind=Kind.AGENT, owner="admin"))
+        for _ in range(3):
+            for sender in ("res", "other", None):
+                too_far = Push(to="prog", source="test", sender=sender, content="far", hops=LIMIT + 1)
+                kit.store.call(intake.push, too_far)
+        assert len(alerts(kit.store)) == 3
+        kit.clock.advance("1 hour")
+        kit.store.call(intake.push, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1))
+        assert len(alerts(kit.store)) == 4
+
+    def test_two_gateways_tell_it_once(self, kit: Kit) -> None:
+        furnish(kit.store)
+        for store in (kit.store, kit.open()):
+            store.call(intake.push, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
+        [alert] = alerts(kit.store)
+        assert "'res'" in alert.content
+        assert "'prog'" in alert.content
