@@ -127,6 +127,7 @@ class Porch:
         if known is None:
             desk.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
         desk.notes += notes
+        desk.is_elsewhere = lambda: _is_elsewhere(self._home, hook.environ, occasion.cwd)
         theirs = self._handlers if self._handlers is not None else known.handlers if known else ()
         verdict = yield from visit.receive(desk, occasion, (*chain.BUILT_IN, *theirs))
         if hook.of_daemon:
@@ -266,6 +267,15 @@ def _outermost(told: str) -> str:
     return kept + told[since:]
 
 
+def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
+    """Tell whether a command that is run in this folder finds another home."""
+    try:
+        found, _ = houses.find(environ, cwd or None)
+    except (GatepostError, OSError):
+        return True
+    return not os.path.samefile(found, home) if os.path.exists(found) else True  # noqa: PTH110, PTH121 (as it is)
+
+
 def _warn_of_daemon(desk: Desk) -> list[str]:
     """Return what the person is told, once a session, about a name that may be another terminal's."""
     with suppress(OSError):  # then it is said again
@@ -274,7 +284,8 @@ def _warn_of_daemon(desk: Desk) -> list[str]:
         desk.session.warn(_OF_DAEMON)
     return [
         f"Gatepost takes this session for one of {desk.rules.agent!r}, because GATEPOST_AGENT says so in the"
-        " environment of a background service that all terminals share. `gatepost hooks install --agent NAME` says it for sure."
+        " environment of a background service that all terminals share."
+        " `gatepost hooks install --agent NAME` says it for sure.",
     ]
 
 

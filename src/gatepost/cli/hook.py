@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor] [--agent NAME]"
 _HOSTS = ("claude", "codex", "gemini", "cursor")
 _AGENT = "GATEPOST_AGENT"
+#: what each host names its project by; Codex runs hooks in it, wherever its commands go
+_PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
 #: how many processes may stand between us and Codex, and Codex
 _SHELLS = 3
 #: an exit code that hosts report and do not act on, unlike 2
@@ -53,15 +55,16 @@ def answer(arguments: "Sequence[str]") -> int:
         from gatepost import home as houses
 
         told = None
+        project = os.environ.get(_PROJECTS.get(call.host, ""))
         try:
-            home, _ = houses.find(os.environ)
+            home, _ = houses.find(os.environ, project=project)
         except FileNotFoundError:  # where we are is gone; the host may know better
             told = _told()
             cwd = _told_cwd(told)
             if cwd is None:
                 _complain("the working directory is gone, and the host has named no other")
                 return 0
-            home, _ = houses.find(os.environ, cwd)
+            home, _ = houses.find(os.environ, cwd, project=project)
         if not os.path.isdir(home):  # nobody lives here
             return 0
         told = _told() if told is None else told

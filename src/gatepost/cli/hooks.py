@@ -1,8 +1,6 @@
 """`gatepost hooks`: our entries in the settings files of other programs."""
 
 import os
-import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -205,9 +203,8 @@ def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dic
 
 
 def _program() -> str:
-    """Where this command is, for others to run: beside the interpreter that runs it, else on the path."""
-    beside = Path(sys.executable).parent / "gatepost"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
+    """Return where this command is, for others to run."""
+    found = entries.locate_program()
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     return str(here.folder() / found)

@@ -78,7 +78,7 @@ def push(
             _check_alias(place, bead)
         if session is not None:
             wish = replace(wish, to=place.session(session).agent)
-        if wish.sender is None and (inside := here.session()) is not None:
+        if wish.sender is None and (inside := here.session(configuration)) is not None:
             with suppress(GatepostError):  # its hooks have not made it known
                 wish = replace(wish, hops=place.session(inside).hops)
         pushed = place.call(intake.push, lambda far: far.push, wish)

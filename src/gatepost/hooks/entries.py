@@ -6,9 +6,12 @@ found too; whoever writes another command around it makes the entry their own.
 Waiting for a decision may take 540 s (`stop_decision.wait`), so Stop has more than that.
 """
 
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeGuard
 
 #: for how long each event is waited for: in seconds, but for Gemini, which counts milliseconds
@@ -46,6 +49,12 @@ _MATCHERS: Final = {("claude", "Notification"): "idle_prompt"}
 _LOOPS: Final = 10
 #: a host whose events list commands, not groups of them
 FLAT: Final = frozenset({"cursor"})
+
+
+def locate_program() -> str | None:
+    """Return where the command `gatepost` is: beside the interpreter that runs this, else on the path."""
+    beside = Path(sys.executable).parent / "gatepost"
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
 
 
 class Command(NamedTuple):
