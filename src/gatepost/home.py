@@ -18,25 +18,34 @@ VARIABLE = "GATEPOST_HOME"
 NAME = ".gatepost"
 
 
-def find(environ: "Mapping[str, str]", start: str | None = None) -> tuple[str, str]:
+def find(environ: "Mapping[str, str]", start: str | None = None, *, project: str | None = None) -> tuple[str, str]:
     """
-    `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them. `start` is
+    `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them. `project`
+    is the folder that a host names as its project, and is looked in first: an agent may have gone elsewhere. `start` is
     where to look instead of the working directory, which may be gone (FileNotFoundError, where it is needed).
     """
     if named := environ.get(VARIABLE):
         named = os.path.expanduser(named)
         return named if os.path.isabs(named) else os.path.join(start or os.getcwd(), named), VARIABLE
-    folder = start or os.getcwd()
-    while True:
-        found = os.path.join(folder, NAME)
-        if os.path.isdir(found):
-            if wrong := _wrong(found):
-                from gatepost.errors import Refused
+    origin = "found upwards from the project"
+    found = _upwards(project) if project and os.path.isabs(project) else None
+    if found is None:
+        origin = "found upwards from the working directory"
+        found = _upwards(start or os.getcwd())
+    if found is None:
+        return os.path.join(_data_directory(environ), "gatepost"), "default"
+    if wrong := _wrong(found):
+        from gatepost.errors import Refused
 
-                raise Refused(f"{found!r} {wrong}", hint=f"set {VARIABLE}={found} to use it all the same")
-            return found, "found upwards from the working directory"
+        raise Refused(f"{found!r} {wrong}", hint=f"set {VARIABLE}={found} to use it all the same")
+    return found, origin
+
+
+def _upwards(folder: str) -> str | None:
+    while not os.path.isdir(found := os.path.join(folder, NAME)):
         if folder == (folder := os.path.dirname(folder)):
-            return os.path.join(_data_directory(environ), "gatepost"), "default"
+            return None
+    return found
 
 
 def _wrong(found: str) -> str | None:

@@ -42,6 +42,9 @@ _LONGEST_NUMBER: Final = 1_000
 _AGENT: Final = "GATEPOST_AGENT"
 _INDIFFERENT: Final = {"GATEPOST_DEBUG", "GATEPOST_NIGHTLY", "GATEPOST_HOME", _AGENT}
 
+#: under this the session notes that its person was warned; no gate is called so
+_OF_DAEMON: Final = "_daemon"
+
 _Key = list[Any]
 
 
@@ -54,6 +57,8 @@ class Hook(NamedTuple):
     told: str
     environ: Mapping[str, str]
     cwd: str
+    #: whether who the agent is was found in the environment of a background service
+    of_daemon: bool = False
 
 
 class Said(NamedTuple):
@@ -122,8 +127,11 @@ class Porch:
         if known is None:
             desk.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
         desk.notes += notes
+        desk.is_elsewhere = lambda: _is_elsewhere(self._home, hook.environ, occasion.cwd)
         theirs = self._handlers if self._handlers is not None else known.handlers if known else ()
         verdict = yield from visit.receive(desk, occasion, (*chain.BUILT_IN, *theirs))
+        if hook.of_daemon:
+            verdict = verdict.warned(*_warn_of_daemon(desk))
         try:
             answer = wire.render(occasion, verdict, wrap=desk.rules.format != "plain")
         except BaseException:
@@ -257,6 +265,28 @@ def _outermost(told: str) -> str:
     if depth:
         raise ValueError("brackets do not match")
     return kept + told[since:]
+
+
+def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
+    """Tell whether a command that is run in this folder finds another home."""
+    try:
+        found, _ = houses.find(environ, cwd or None)
+    except (GatepostError, OSError):
+        return True
+    return not os.path.samefile(found, home) if os.path.exists(found) else True  # noqa: PTH110, PTH121 (as it is)
+
+
+def _warn_of_daemon(desk: Desk) -> list[str]:
+    """Return what the person is told, once a session, about a name that may be another terminal's."""
+    with suppress(OSError):  # then it is said again
+        if desk.session.warned(_OF_DAEMON):
+            return []
+        desk.session.warn(_OF_DAEMON)
+    return [
+        f"Gatepost takes this session for one of {desk.rules.agent!r}, because GATEPOST_AGENT says so in the"
+        " environment of a background service that all terminals share."
+        " `gatepost hooks install --agent NAME` says it for sure.",
+    ]
 
 
 def _noted(answer: Answer, notes: Iterable[str]) -> Answer:

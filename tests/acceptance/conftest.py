@@ -28,7 +28,7 @@ STAFF = [
 @pytest.fixture
 def gatepost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Office:
     """The command, with an empty home and an empty working directory."""
-    for name in [name for name in os.environ if name.startswith("GATEPOST_") or name == "CLAUDE_CODE_SESSION_ID"]:
+    for name in [name for name in os.environ if name.startswith(("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_"))]:
         monkeypatch.delenv(name)
     here = tmp_path / "here"
     here.mkdir()

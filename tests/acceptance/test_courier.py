@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +116,39 @@ def test_wrong_use_is_one_sentence(office: Office, words: list[str], code: int, 
     note(office, "SessionStart", source="startup")
     ended = office("courier", *words)
     assert (ended.code, ended.error) == (code, error)
+
+
+def wait_as_hook(office: Office, **environ: str) -> Carrying:
+    return Carrying("--rewake", "--session", "s1", **office.environ, **environ)
+
+
+@ALONE
+def test_where_nobody_attends_it_does_not_wait(office: Office) -> None:
+    """`claude -p` ends only when its hooks have."""
+    idle(office)
+    with wait_as_hook(office, CLAUDE_CODE_SESSION_ATTENDED="0") as waiting:
+        assert waiting.process.wait(60) == 0
+
+
+@ALONE
+def test_a_host_that_is_killed_is_not_outlived(office: Office) -> None:
+    """A shell stands between the host and its hook, and lives on."""
+    idle(office)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as host:
+        environ = {"CLAUDE_PID": str(host.pid), "CLAUDE_CODE_SESSION_ATTENDED": "1"}
+        with wait_as_hook(office, **environ) as waiting:
+            lock = office.home / "sessions" / "s1" / "rewake.lock"
+            until(lock.exists, "it waits")
+            assert waiting.process.poll() is None
+            host.kill()
+            assert waiting.process.wait(60) == 0
+
+
+@ALONE
+@pytest.mark.parametrize("pid", ["", "no number", "0", "-1", "99999999999999999999"])
+def test_a_host_that_cannot_be_watched_is_not(office: Office, pid: str) -> None:
+    idle(office)
+    with wait_as_hook(office, CLAUDE_PID=pid) as waiting:
+        until((office.home / "sessions" / "s1" / "rewake.lock").exists, "it waits")
+        note(office, "SessionEnd", reason="other")
+        assert waiting.process.wait(60) == 0

@@ -438,3 +438,20 @@ def test_a_plan_and_a_message_from_there_are_its_agents(office: Office) -> None:
     planned = office.done("plan", "set", "--name", "p", "--after", "1h", "--json", CLAUDE_CODE_SESSION_ID="s-1")
     posted = office.done("space", "post", "tea", "hello", "--json", CLAUDE_CODE_SESSION_ID="s-1")
     assert (planned.json["owner"], posted.json["sender"]) == ("analyst", "analyst")
+
+
+@pytest.mark.parametrize("office", ROADS, indirect=True)
+@pytest.mark.parametrize(
+    "words", [("--agent", "quinn"), ("--agent=quinn", "--host", "claude"), ("--host=claude", "--agent", "quinn")]
+)
+def test_the_agent_in_the_command_wins_over_the_environment(office: Office, words: tuple[str, ...]) -> None:
+    ended = office.process("hook", "SessionStart", *words, stdin=told(source="startup"), GATEPOST_AGENT="analyst")
+    assert ended == Ended(0, "", "")
+    assert Session(office.home, "s-1").read().agent == "quinn"
+
+
+@pytest.mark.parametrize("words", [("--agent",), ("--agent", ""), ("--agent=",), ("--agent", "a", "--agent", "b")])
+def test_an_agent_that_is_not_named_is_wrong_use(office: Office, words: tuple[str, ...]) -> None:
+    ended = office.process("hook", "Stop", *words, stdin=told())
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("gatepost: wrong use of a hook: use gatepost hook EVENT ")

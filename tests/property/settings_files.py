@@ -1,6 +1,7 @@
 """Settings files as people write them: JSON with comments, trailing commas, and white space of every kind."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -32,6 +33,7 @@ OLDER = [
     "gatepost hook Stop --host codex",
     "/old/venv/bin/gatepost hook Stop",
     "'/a b/gatepost' hook PreCompact --host codex",
+    "gatepost hook Stop --host codex --agent ann",
 ]
 
 _scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.sampled_from(["//", "/*", '"', "{"])
@@ -60,15 +62,17 @@ def _under(hooks: dict[str, Any]) -> dict[str, Any]:
 
 
 @st.composite
-def written(draw: st.DrawFn, value: Any, *, remarks: bool = True) -> str:
+def written(
+    draw: st.DrawFn, value: Any, *, remarks: bool = True, commas: bool = True, heads: Sequence[str] = ("", "\ufeff")
+) -> str:
     """A value, written in some way."""
     gaps = st.sampled_from(GAPS + (REMARKS if remarks else []))
-    head = draw(st.sampled_from(["", "\ufeff"]))
-    return head + draw(gaps) + draw(_written(value, gaps)) + draw(gaps)
+    head = draw(st.sampled_from(heads))
+    return head + draw(gaps) + draw(_written(value, gaps, ["", ","] if commas else [""])) + draw(gaps)
 
 
 @st.composite
-def _written(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str]) -> str:
+def _written(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str], endings: Sequence[str]) -> str:
     if not isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=draw(st.booleans()))
     if is_ours(value):  # a remark within an entry of ours would go with it
@@ -78,8 +82,8 @@ def _written(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str]) -> str:
     for part in value.items() if isinstance(value, dict) else value:
         name = f"{json.dumps(part[0])}{draw(gaps)}:{draw(gaps)}" if isinstance(value, dict) else ""
         inner = part[1] if isinstance(value, dict) else part
-        parts.append(draw(gaps) + name + draw(_written(inner, gaps)) + draw(gaps))
-    comma = draw(st.sampled_from(["", ","])) if parts else ""
+        parts.append(draw(gaps) + name + draw(_written(inner, gaps, endings)) + draw(gaps))
+    comma = draw(st.sampled_from(endings)) if parts else ""
     return opening + ",".join(parts) + comma + (draw(gaps) if comma or not parts else "") + closing
 
 

@@ -85,7 +85,7 @@ class Stops(RuleBasedStateMachine):
             assert any("lets the helper stop" in each for each in verdict.warnings)
             self.helpers[helper] = []
         else:
-            assert verdict.block == "summed-up: it is not marked"
+            assert (verdict.block or "").startswith("summed-up: it is not marked. When it is done, run: ")
             self.helpers[helper] = [*recent, now]
 
     @rule()
@@ -102,7 +102,7 @@ class Stops(RuleBasedStateMachine):
             assert any("lets the agent stop" in each for each in verdict.warnings)
             self.blocked, self.continued = [], 0
         elif not self.guest.session.marked("tested"):
-            assert verdict.block == "tested: it is not marked"
+            assert (verdict.block or "").startswith("tested: it is not marked. When it is done, run: ")
             assert verdict.context is None
             self.blocked = [*recent, now]
         elif self.waiting and self.continued < 5:

@@ -305,6 +305,16 @@ async def test_relative_paths_start_from_where_the_hook_is(step: Step) -> None:
     assert "tea" in (await step.hook("SessionStart", **paths))["stdout"]
 
 
+@pytest.mark.parametrize("of_daemon", [True, False])
+async def test_a_name_from_a_background_service_is_warned_of(step: Step, of_daemon: bool) -> None:
+    line = await step.line()
+    env = {"GATEPOST_AGENT": "ann", "GATEPOST_STORE": step.url}
+    question = {"v": 1, "op": "hook", "argv": ["SessionStart"], "env": env, "cwd": str(step.home)}
+    await line.send({**question, "stdin": '{"session_id": "s-1", "source": "startup"}', "daemon": of_daemon})
+    assert ("background service" in (await line.heard())["stdout"]) is of_daemon
+    await line.end()
+
+
 async def test_what_is_set_wrong_is_said_and_lets_go(step: Step) -> None:
     (step.home / "gatepost.toml").write_text("[inbox]\nremember = 7\n")
     said = await step.hook("Stop")

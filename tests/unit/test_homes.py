@@ -78,3 +78,22 @@ def test_an_absolute_home_needs_no_working_directory(here: Path, tmp_path: Path)
     assert houses.find({houses.VARIABLE: str(tmp_path)}) == (str(tmp_path), houses.VARIABLE)
     (tmp_path / ".gatepost").mkdir(mode=0o700)
     assert houses.find({}, start=str(tmp_path))[0] == str(tmp_path / ".gatepost")
+
+
+def test_the_project_is_looked_in_first_and_then_the_working_directory(here: Path, tmp_path: Path) -> None:
+    project, mine = tmp_path / "other", here / ".gatepost"
+    (project / "deep").mkdir(parents=True)
+    (project / ".gatepost").mkdir(mode=0o700)
+    mine.mkdir(mode=0o700)
+    found, origin = houses.find({}, project=str(project / "deep"))
+    assert (found, origin) == (str(project / ".gatepost"), "found upwards from the project")
+    (project / ".gatepost").rmdir()
+    assert houses.find({}, project=str(project / "deep")) == (str(mine), "found upwards from the working directory")
+    assert houses.find({}, project="not/absolute") == (str(mine), "found upwards from the working directory")
+    assert houses.find({houses.VARIABLE: "/named"}, project=str(project)) == ("/named", houses.VARIABLE)
+
+
+def test_a_project_needs_no_working_directory(here: Path, tmp_path: Path) -> None:
+    here.rmdir()
+    (tmp_path / ".gatepost").mkdir(mode=0o700)
+    assert houses.find({}, project=str(tmp_path))[0] == str(tmp_path / ".gatepost")

@@ -96,7 +96,10 @@ def test_a_session_has_a_folder_of_its_own_whatever_it_is_called(id: str) -> Non
 class TestLooking:
     def test_a_strict_one_blocks_until_it_is_marked(self, alone: Guest) -> None:
         session_gates.register(alone.home, SessionGate(name="tested", hint="run the tests"))
-        assert alone.stop().block == "tested: it is not marked (run the tests)"
+        reason = "tested: it is not marked (run the tests). When it is done, run: "
+        block = alone.stop().block or ""
+        assert block.startswith(reason)
+        assert block.endswith(f"gatepost gate mark tested --session {alone.session.id}")
         alone.session.mark("tested")
         assert alone.stop().silent
         assert alone.session.clear("tested")

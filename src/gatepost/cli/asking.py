@@ -76,7 +76,7 @@ def ask(
         within=instants.duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
-        session=session or (here.session() if who is None else None),
+        session=session or (here.session(configuration) if who is None else None),
     )
     with here.opened(configuration) as place:
         by = asker or place.session(session or "").agent

@@ -172,16 +172,22 @@ def _noted(configuration: Configuration, session: str | None) -> str | None:
 
 
 def _wait(configuration: Configuration, session: str | None) -> int:
-    """Wait for a nudge as a hook does. Only a nudge ends with 2, which wakes the agent; what goes wrong does not."""
+    """
+    Wait for a nudge as a hook does. Only a nudge ends with 2, which wakes the agent; what goes wrong does not. Where
+    nobody attends, as in `claude -p`, the session would end but for us: then there is nothing to wait for.
+    """
+    if os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
+        return 0
     parent = os.getppid()
     try:
         id = session or _told()
-        text = rewake.wait(
-            configuration.home / FOLDER,
-            id,
-            waits=lambda: bool(app.configured_spool(configuration).waiting(id)),
-            over=lambda: os.getppid() != parent or guests.ended(configuration.home, id),
-        )
+        with rewake.watch_process(os.environ.get("CLAUDE_PID", "")) as is_host_gone:
+            text = rewake.wait(
+                configuration.home / FOLDER,
+                id,
+                waits=lambda: bool(app.configured_spool(configuration).waiting(id)),
+                over=lambda: is_host_gone() or os.getppid() != parent or guests.ended(configuration.home, id),
+            )
     except GatepostError as error:
         output.fail(error.message, error.hint)
         return 1

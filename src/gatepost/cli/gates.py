@@ -170,7 +170,7 @@ def unregister(name: Name, json: Json = False) -> None:
 
 
 def _session(configuration: Configuration, session: str | None) -> Session:
-    id = words.given(session, "--session", "which") or here.session()
+    id = words.given(session, "--session", "which") or here.session(configuration)
     if id is None:
         raise Invalid("no session is named", hint="give --session ID, as the program calls its session")
     return Session(configuration.home, id)

@@ -26,6 +26,7 @@ from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Invalid, Unavailable
+from gatepost.hooks import guests
 from gatepost.hooks.session import Session
 from gatepost.ports.bell import Bell, silent
 from gatepost.ports.store import Query, Store, Verb
@@ -43,6 +44,8 @@ T = TypeVar("T")
 Told = Callable[..., Coroutine[Any, Any, T]]
 Listed = Callable[..., AsyncIterator[T]]
 
+#: where hosts tell their commands which session it is
+_SESSIONS: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
 #: seconds between two looks of whoever watches the store
 PAUSE: Final = 1.0
 
@@ -122,13 +125,13 @@ def named(name: str | None, option: str, configuration: Configuration, *, otherw
 
 def current(configuration: Configuration) -> str | None:
     """The current agent: the one in whose session this is, if its hooks have said who that is, else the one set."""
-    inside = session()
+    inside = session(configuration)
     return (Session(configuration.home, inside).read().agent if inside else None) or configuration.settings.agent
 
 
 def pusher(configuration: Configuration) -> str | None:
     """The agent in whose session this command was given, if the store knows it too: whatever it pushes is from it."""
-    inside = session()
+    inside = session(configuration)
     state = Session(configuration.home, inside).read() if inside else None
     return state.agent if state is not None and state.registered else None
 
@@ -141,9 +144,18 @@ def folder() -> Path:
         raise Unavailable("the working directory is gone", hint="go to a folder that is there") from None
 
 
-def session() -> str | None:
-    """The session in which this command was given; hosts tell that to what they run."""
-    return os.environ.get("CLAUDE_CODE_SESSION_ID")
+def session(configuration: Configuration) -> str | None:
+    """
+    The session in which this command was given; hosts tell that to what they run, but for Gemini and Cursor.
+
+    There may be several: one program runs another, and a helper in Codex has a thread of its own, whose hooks are those
+    of the session. Then the one counts whose hooks have noted something last.
+    """
+    ids = list(dict.fromkeys(id for name in _SESSIONS if (id := os.environ.get(name))))
+    if len(ids) < 2:
+        return ids[0] if ids else None
+    noted = {id: guest.noted for id in ids if (guest := guests.find(configuration.home, id)) is not None}
+    return max(noted, key=lambda id: noted[id], default=ids[0])
 
 
 @contextmanager
@@ -164,7 +176,7 @@ def _bell(configuration: Configuration) -> Bell:
     Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
     this machine find what is for them in their spools, but for the one in whose session this command was given.
     """
-    carrier = app.configured_carrier(configuration, own=session())
+    carrier = app.configured_carrier(configuration, own=session(configuration))
     if not configuration.settings.transport.startswith("socket:"):
         return carrier
     transport = app.configured_transport(configuration)

@@ -1,10 +1,12 @@
 """
-`gatepost hook EVENT [--host HOST]`: what the program of a guest calls, thousands of times, mostly for nothing.
+`gatepost hook EVENT [--host HOST] [--agent NAME]`: what the program of a guest calls, thousands of times, mostly for
+nothing.
 
 With a gateway in this home it only carries: stdin to the gateway's socket, the answer to stdout. Without one it runs
 the chain itself. Which of the two is decided here, before anything is imported that takes time.
 
-    hook     -> {"v": 1, "op": "hook", "argv": [...], "env": {...}, "cwd": "...", "stdin": "..."}
+    hook     -> {"v": 1, "op": "hook", "argv": [...], "env": {...}, "cwd": "...", "stdin": "...",
+                "daemon": false}
     gateway  <- an empty line now and then, as long as it is at it
     gateway  <- {"stdout": "...", "stderr": "...", "exit": 0, "claim": true}
     hook     -> {"printed": true}      once all of it is out; only after a claim
@@ -19,11 +21,17 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from gatepost.porch import Said
 
-USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor]"
+USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor] [--agent NAME]"
+_HOSTS = ("claude", "codex", "gemini", "cursor")
+_AGENT = "GATEPOST_AGENT"
+#: what each host names its project by; Codex runs hooks in it, wherever its commands go
+_PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
+#: how many processes may stand between us and Codex, and Codex
+_SHELLS = 3
 #: an exit code that hosts report and do not act on, unlike 2
 TROUBLE = 1
 
@@ -40,27 +48,28 @@ _GLANCE = 1.0
 def answer(arguments: "Sequence[str]") -> int:
     """Answer a hook; return how to end. Nothing is raised that could be helped."""
     try:
-        words = _words(arguments)
-        if words is None:
+        call = _parse(arguments)
+        if call is None:
             _complain(f"wrong use of a hook: use {USAGE}")
             return TROUBLE
         from gatepost import home as houses
 
         told = None
+        project = os.environ.get(_PROJECTS.get(call.host, ""))
         try:
-            home, _ = houses.find(os.environ)
+            home, _ = houses.find(os.environ, project=project)
         except FileNotFoundError:  # where we are is gone; the host may know better
             told = _told()
             cwd = _told_cwd(told)
             if cwd is None:
                 _complain("the working directory is gone, and the host has named no other")
                 return 0
-            home, _ = houses.find(os.environ, cwd)
+            home, _ = houses.find(os.environ, cwd, project=project)
         if not os.path.isdir(home):  # nobody lives here
             return 0
         told = _told() if told is None else told
-        code = _by_gateway(home, words, told)
-        return code if code is not None else _here(home, words, told)
+        code = _by_gateway(home, call, told)
+        return code if code is not None else _here(home, call, told)
     except KeyboardInterrupt:
         return 130
     except BaseException as error:  # noqa: BLE001 (whatever it was, the host goes on)
@@ -84,25 +93,70 @@ def _told_cwd(told: str) -> str | None:
     return cwd if isinstance(cwd, str) and os.path.isabs(cwd) else None
 
 
-def _words(arguments: "Sequence[str]") -> tuple[str, str] | None:
-    """The event and the host; None if something else is said."""
+class _Call:
+    """How a host has called us."""
+
+    def __init__(self, event: str, host: str, agent: str | None) -> None:
+        self.event = event
+        self.host = host
+        #: --agent is said here and now, and wins over what the environment says
+        self.environ: Mapping[str, str] = os.environ if agent is None else {**os.environ, _AGENT: agent}
+        #: whether who the agent is was found in an environment that other terminals share
+        self.of_daemon = agent is None and event.lower() == "sessionstart" and _is_agent_of_daemon(host)
+
+
+def _parse(arguments: "Sequence[str]") -> _Call | None:
+    """Read the words of the command; None if they are wrong."""
     rest = list(arguments)
-    host = "claude"
-    for place, word in enumerate(rest):
-        if word == "--host" and place + 1 < len(rest):
-            host = rest[place + 1]
-            del rest[place : place + 2]
-            break
-        if word.startswith("--host="):
-            host = word[7:]
-            del rest[place]
-            break
-    if len(rest) != 1 or not rest[0] or rest[0].startswith("-") or host not in ("claude", "codex", "gemini", "cursor"):
+    given: dict[str, str] = {}
+    at = 0
+    while at < len(rest):
+        name, equals, value = rest[at].partition("=")
+        if name not in ("--host", "--agent"):
+            at += 1
+            continue
+        if name in given or not (equals or at + 1 < len(rest)):
+            return None
+        given[name] = value if equals else rest[at + 1]
+        del rest[at : at + (1 if equals else 2)]
+    host, agent = given.get("--host", "claude"), given.get("--agent")
+    if len(rest) != 1 or not rest[0] or rest[0].startswith("-") or host not in _HOSTS or agent == "":
         return None
-    return rest[0], host
+    return _Call(rest[0], host, agent)
 
 
-def _by_gateway(home: str, words: tuple[str, str], told: str) -> int | None:
+def _is_agent_of_daemon(host: str) -> bool:
+    """
+    Tell whether GATEPOST_AGENT was inherited from a background service, which has the environment of the first terminal
+    that needed it. Claude Code gives background sessions a variable; what its `env` setting says was not inherited.
+    Codex gives nothing, but our parent is its server, perhaps with a shell between; without /proc that cannot be told.
+    """
+    agent = os.environ.get(_AGENT)
+    if not agent:
+        return False
+    if host == "claude" and "CLAUDE_JOB_DIR" in os.environ:
+        inherited = _read_process(os.environ.get("CLAUDE_PID", ""), "environ")
+        return not inherited or f"{_AGENT}={agent}" in inherited
+    parent = str(os.getppid())
+    for _ in range(_SHELLS if host == "codex" else 0):
+        words = _read_process(parent, "cmdline")
+        if "app-server" in words and "--listen" in words:
+            return True
+        fields = " ".join(_read_process(parent, "stat")).rpartition(")")[2].split()
+        parent = fields[1] if len(fields) > 1 else ""
+    return False
+
+
+def _read_process(id: str, name: str) -> list[str]:
+    """Return what the system says of a process; nothing if it says nothing."""
+    try:
+        with open(f"/proc/{id}/{name}", "rb") as file:
+            return file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _by_gateway(home: str, call: _Call, told: str) -> int | None:
     """Have the gateway of this home answer; None if there is none, or it does not answer."""
     import json
 
@@ -113,10 +167,10 @@ def _by_gateway(home: str, words: tuple[str, str], told: str) -> int | None:
 
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        line.settimeout(_AT_THE_END if words[0].lower() == "sessionend" else _PATIENCE)
+        line.settimeout(_AT_THE_END if call.event.lower() == "sessionend" else _PATIENCE)
         try:
             line.connect(address)
-            line.sendall(json.dumps(_question(words, told)).encode() + b"\n")
+            line.sendall(json.dumps(_question(call, told)).encode() + b"\n")
             said = json.loads(_line(line))
             if "error" in said:
                 raise ValueError(said["error"])
@@ -154,15 +208,15 @@ def _address(home: str) -> str | None:
     return address if isinstance(address, str) else None
 
 
-def _question(words: tuple[str, str], told: str) -> dict[str, object]:
-    event, host = words
+def _question(call: _Call, told: str) -> dict[str, object]:
     return {
         "v": 1,
         "op": "hook",
-        "argv": [event, "--host", host],
-        "env": {name: value for name, value in os.environ.items() if name.startswith("GATEPOST_")},
+        "argv": [call.event, "--host", call.host],
+        "env": {name: value for name, value in call.environ.items() if name.startswith("GATEPOST_")},
         "cwd": _cwd(),
         "stdin": told,
+        "daemon": call.of_daemon,
     }
 
 
@@ -196,14 +250,13 @@ def _confirm(line: "_socket.socket") -> None:
         pass
 
 
-def _here(home: str, words: tuple[str, str], told: str) -> int:
+def _here(home: str, call: _Call, told: str) -> int:
     """Run the chain in this process."""
     from pathlib import Path
 
     from gatepost.porch import Hook, Porch
 
-    event, host = words
-    hook = Hook(event=event, host=host, told=told, environ=os.environ, cwd=_cwd())
+    hook = Hook(event=call.event, host=call.host, told=told, environ=call.environ, cwd=_cwd(), of_daemon=call.of_daemon)
     porch = Porch(Path(home))
     out = _aside()
     try:

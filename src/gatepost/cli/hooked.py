@@ -11,6 +11,7 @@ from gatepost.cli.plain import argument, option
 def hook(
     event: Annotated[str, argument("EVENT", "What happened, by the host's name.")],
     host: Annotated[str, option("--host", "HOST", "Whose words: claude, codex, gemini or cursor.")] = "claude",
+    agent: Annotated[str | None, option("--agent", "NAME", "Who the agent is, whatever GATEPOST_AGENT says.")] = None,
 ) -> None:
     """
     Answer a hook of the program in which a guest lives.
@@ -22,4 +23,4 @@ def hook(
     Example:
       echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
     """
-    raise typer.Exit(answer([event, "--host", host]))
+    raise typer.Exit(answer([event, "--host", host, *(() if agent is None else ("--agent", agent))]))

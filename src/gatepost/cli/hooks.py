@@ -1,8 +1,7 @@
 """`gatepost hooks`: our entries in the settings files of other programs."""
 
 import os
-import shutil
-import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from gatepost import settings
-from gatepost.cli import here, output
+from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import Noun, option
-from gatepost.errors import Invalid, Unavailable
+from gatepost.core.entity import Kind
+from gatepost.errors import Invalid, Refused, Unavailable
 from gatepost.hooks import entries, gates
 from gatepost.hooks import install as files
 from gatepost.hooks.install import SCOPES, State
@@ -25,11 +25,24 @@ Host = Annotated[str, option("--host", "|".join(HOSTS), "Whose settings.")]
 Scope = Annotated[str, option("--scope", "|".join(SCOPES), "Yours everywhere, or those of the project in this folder.")]
 File = Annotated[str | None, option("--file", "PATH", "This settings file instead.")]
 
-_TRUST = "Codex runs no hook before you trust it: type /hooks in it, and look them over"
+_CODEX_TRUST = (
+    "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`, type"
+    " /hooks and trust ours, again after each change"
+)
+_GEMINI_TRUST = (
+    "Gemini CLI runs the hooks of a project only in a folder that you trust: start `gemini` in it, and type"
+    " /permissions trust"
+)
 
 
 @app.verb("install")
-def install(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
+def install(
+    host: Host = "claude",
+    scope: Scope = "user",
+    file: File = None,
+    agent: Annotated[str | None, option("--agent", "NAME", "Write this agent into our entries.")] = None,
+    json: Json = False,
+) -> None:
     """
     Put our entries into a host's settings file, and print which file that is.
 
@@ -37,28 +50,36 @@ def install(host: Host = "claude", scope: Scope = "user", file: File = None, jso
     run again: entries of an older release are replaced, and what is as it should be is left alone. Do so after
     `gatepost gate register` with another event than Stop.
 
+    With --agent our entries say who the agent is, whatever GATEPOST_AGENT says. Sessions that a program runs in the
+    background have the environment of another terminal, and need that. Without --agent a name that is there stays.
+
     Examples:
       gatepost hooks install
-      gatepost hooks install --host codex --scope project
+      gatepost hooks install --host codex --scope project --agent ann
     """
-    change = files.install(_file(host, scope, file), host, _wanted(host))
+    place, wanted = _file(host, scope, file), _plan(host)
+    name = _find_agent(agent) or _get_written_agent(place, host, wanted)
+    change = files.install(place, host, wanted(name))
+    note = _get_trust_note(host, None if file else scope)
     if json:
         output.document(
             {
                 "host": host,
                 "file": str(change.file),
+                "agent": name,
                 "changed": change.changed,
                 "backup": str(change.backup) if change.backup else None,
+                "note": note,
             }
         )
         return
     output.line_out(str(change.file))
     if not change.changed:
         output.talk("our entries are there already")
-        return
-    output.talk(f"what it was before is in {change.backup.name}" if change.backup else "made a new file")
-    if host == "codex":
-        output.talk(_TRUST)
+    else:
+        output.talk(f"what it was before is in {change.backup.name}" if change.backup else "made a new file")
+    if note:
+        output.talk(note)
 
 
 @app.verb("uninstall")
@@ -102,15 +123,21 @@ def status(
     if file is not None and host is None:
         raise Invalid("whose settings file is that?", hint="give --host NAME")
     found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
+    notes = [_get_trust_note(each, scope) if state.events else None for each, scope, state in found]
     if json:
         output.document(
-            [{"host": each, "scope": scope, **asdict(state), "file": str(state.file)} for each, scope, state in found]
+            [
+                {"host": each, "scope": scope, **asdict(state), "file": str(state.file), "note": note}
+                for (each, scope, state), note in zip(found, notes, strict=True)
+            ]
         )
     else:
-        output.table(["HOST", "SCOPE", "STATE", "FILE"], [_row(*each) for each in found])
+        output.table(["HOST", "SCOPE", "STATE", "AGENT", "FILE"], [_row(*each) for each in found])
         for _, _, state in found:
             if state.why:
                 output.talk(f"{state.file}: {state.why}")
+        for note in dict.fromkeys(filter(None, notes)):
+            output.talk(note)
     if not any(state.state == "installed" for _, _, state in found):
         raise typer.Exit(1)
 
@@ -120,13 +147,20 @@ def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
     places: dict[Path, str] = {}  # a project in the home has one file with the user
     for scope in scopes:
         places.setdefault(_file(host, scope, file), scope)
-    wanted = _wanted(host)
+    wanted = _plan(host)
     return [(None if file else scope, files.look(place, host, wanted)) for place, scope in places.items()]
+
+
+def _get_trust_note(host: str, scope: str | None) -> str | None:
+    """Return what a person has to do before the host runs our entries, or None. Trust itself cannot be seen here."""
+    if host == "codex":
+        return _CODEX_TRUST
+    return _GEMINI_TRUST if (host, scope) == ("gemini", "project") else None
 
 
 def _row(host: str, scope: str | None, state: State) -> list[str]:
     stands = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
-    return [host, scope or "", stands, str(state.file)]
+    return [host, scope or "", stands, ", ".join(state.agents), str(state.file)]
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
@@ -139,16 +173,38 @@ def _file(host: str, scope: str, file: str | None) -> Path:
     return given
 
 
-def _wanted(host: str) -> dict[str, dict[str, Any]]:
-    """What is to be put in, with the events of the session gates that were registered in this home."""
+def _plan(host: str) -> Callable[[str | None], dict[str, dict[str, Any]]]:
+    """Return what is to be put in for an agent, with the events of the session gates registered in this home."""
     home, _ = settings.find_home(os.environ)
-    return entries.wanted(host, _program(), {gate.hook for gate in gates.registered(home)})
+    program, events = _program(), {gate.hook for gate in gates.registered(home)}
+    return lambda agent: entries.wanted(host, program, events, agent)
+
+
+def _find_agent(name: str | None) -> str | None:
+    """Return the name under which the store knows the agent."""
+    if words.given(name, "--agent") is None or name is None:
+        return None
+    with here.opened() as place:
+        entity = place.entity(name)
+    if entity.kind is Kind.HUMAN:
+        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
+    return entity.name
+
+
+def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dict[str, dict[str, Any]]]) -> str | None:
+    """Return the agent that our entries in a file name by now."""
+    agents = files.look(file, host, wanted).agents
+    if len(agents) > 1:
+        raise Invalid(
+            f"our entries in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
+            hint="give --agent NAME",
+        )
+    return agents[0] if agents else None
 
 
 def _program() -> str:
-    """Where this command is, for others to run: beside the interpreter that runs it, else on the path."""
-    beside = Path(sys.executable).parent / "gatepost"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
+    """Return where this command is, for others to run."""
+    found = entries.locate_program()
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     return str(here.folder() / found)

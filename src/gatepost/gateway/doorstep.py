@@ -252,6 +252,7 @@ def _hook(line: bytes) -> Hook:
         told=_text(told, "stdin"),
         cwd=cwd,
         environ=anchored(_variables(told.get("env")), cwd),
+        of_daemon=told.get("daemon") is True,
     )
 
 

@@ -1,6 +1,5 @@
 """Whether an agent has asked for a decision before it stops, and what comes of that; see `handlers/decision.py`."""
 
-import shlex
 from typing import Final
 
 from gatepost.actions import carried, decisions
@@ -70,10 +69,10 @@ def _recent(reader: Reader, agent: str, turn: Instant) -> list[Decision]:
 
 
 def _instruction(desk: Desk, agent: str) -> str:
+    options = ("--option", "continue=...", "--option", f"{STOP}=Stop here")
     return (
         "Before you stop, ask for a decision on what comes next, then stop again; you will be told the answer. Run: "
-        f'gatepost decision ask "QUESTION" --option continue="..." --option {STOP}="Stop here" '
-        f"--as {agent} --session {shlex.quote(desk.session.id)}"
+        + desk.write_command("decision", "ask", "QUESTION", *options, "--as", agent)
     )
 
 

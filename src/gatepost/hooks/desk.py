@@ -77,6 +77,8 @@ class Desk:
         self.answer: tuple[str, str] | None = None
         #: whether the person is shown the warnings of this hook
         self.can_warn = True
+        #: whether a command that the agent runs where it is now would find another home than this
+        self.is_elsewhere: Callable[[], bool] = lambda: False
         #: for stderr, a sentence each
         self.notes: list[str] = [session.trouble] if session.trouble else []
         self._reach = reach
@@ -93,6 +95,15 @@ class Desk:
             except Exception as error:  # noqa: BLE001 (a store that is none, a disk that fails: it is out of reach)
                 self.tell(str(error))
         return self._store
+
+    def write_command(self, *words: str) -> str:
+        """Return a command of ours for the agent's shell, which works from where it is and whatever its PATH is."""
+        import shlex
+
+        from gatepost.hooks.entries import locate_program
+
+        home = f"GATEPOST_HOME={shlex.quote(str(self.home))} " if self.is_elsewhere() else ""
+        return home + shlex.join([locate_program() or "gatepost", *words, "--session", self.session.id])
 
     def look(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the store; Unavailable if it is out of reach."""

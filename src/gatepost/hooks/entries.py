@@ -6,10 +6,13 @@ found too; whoever writes another command around it makes the entry their own.
 Waiting for a decision may take 540 s (`stop_decision.wait`), so Stop has more than that.
 """
 
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import PurePath
-from typing import Any, Final, TypeGuard
+from pathlib import Path, PurePath
+from typing import Any, Final, NamedTuple, TypeGuard
 
 #: for how long each event is waited for: in seconds, but for Gemini, which counts milliseconds
 _TIMES: Final[Mapping[str, Mapping[str, int]]] = {
@@ -48,18 +51,32 @@ _LOOPS: Final = 10
 FLAT: Final = frozenset({"cursor"})
 
 
-def wanted(host: str, program: str, gated: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+def locate_program() -> str | None:
+    """Return where the command `gatepost` is: beside the interpreter that runs this, else on the path."""
+    beside = Path(sys.executable).parent / "gatepost"
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("gatepost")
+
+
+class Command(NamedTuple):
+    """What an entry of ours runs, and as which agent if it names one."""
+
+    program: str
+    agent: str | None
+
+
+def wanted(host: str, program: str, gated: Collection[str] = (), agent: str | None = None) -> dict[str, dict[str, Any]]:
     """
     What each event is to have: an entry, or in most hosts a group with one entry. `gated` are the events at which
-    session gates were registered; most cost every tool a call, so they are asked for only then.
+    session gates were registered; most cost every tool a call, so they are asked for only then. `agent` is written into
+    the commands: it holds also where the host's environment is that of another terminal.
     """
     more = [theirs for ours, theirs in _GATED[host].items() if ours in gated]
-    return {event: _entry(host, event, program) for event in dict.fromkeys((*_TIMES[host], *more))}
+    return {event: _entry(host, event, program, agent) for event in dict.fromkeys((*_TIMES[host], *more))}
 
 
-def _entry(host: str, event: str, program: str) -> dict[str, Any]:
-    said = "" if host == "claude" else f" --host {host}"
-    command = f"{shlex.quote(program)} hook {event}{said}"
+def _entry(host: str, event: str, program: str, agent: str | None) -> dict[str, Any]:
+    options = ([] if host == "claude" else ["--host", host]) + ([] if agent is None else ["--agent", agent])
+    command = shlex.join([program, "hook", event, *options])
     timeout = _TIMES[host].get(event, 30_000 if host == "gemini" else 30)
     match host:
         case "cursor":
@@ -74,17 +91,23 @@ def _entry(host: str, event: str, program: str) -> dict[str, Any]:
 
 
 def is_ours(entry: object) -> bool:
-    """Tell whether an entry runs us and nothing else: `.../gatepost hook EVENT`, perhaps with `--host NAME`."""
+    """Tell whether an entry runs us and nothing else."""
+    return read_command(entry) is not None
+
+
+def read_command(entry: object) -> Command | None:
+    """Return what an entry runs if that is `.../gatepost hook EVENT`, with --host or --agent or neither; else None."""
     command = entry.get("command") if isinstance(entry, dict) else None
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # a quote without an end
-        return False
+        return None
     match words:
-        case [program, "hook", event, *rest] if event.isalpha():
-            return PurePath(program).name == "gatepost" and (not rest or (len(rest) == 2 and rest[0] == "--host"))
-        case _:
-            return False
+        case [program, "hook", event, *options] if event.isalpha() and PurePath(program).name == "gatepost":
+            given = dict(zip(options[::2], options[1::2], strict=False))
+            if 2 * len(given) == len(options) and given.keys() <= {"--host", "--agent"}:
+                return Command(program, given.get("--agent"))
+    return None
 
 
 def of(document: object, host: str) -> list[tuple[str, dict[str, Any]]]:
@@ -96,9 +119,10 @@ def of(document: object, host: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def programs(document: object, host: str) -> set[str]:
-    """The programs that entries of ours run."""
-    return {shlex.split(entry["command"])[0] for _, _, entry in _all(document, host) if is_ours(entry)}
+def list_commands(document: object, host: str) -> list[Command]:
+    """Return what the entries of ours in a settings file run."""
+    commands = (read_command(entry) for _, _, entry in _all(document, host))
+    return [command for command in commands if command is not None]
 
 
 def without(document: object, host: str) -> object:

@@ -9,7 +9,8 @@ its mode, also at the other end of a symbolic link. What it was before is kept b
 where the digest is that of what we wrote. So taking out needs no other record: if the file still has that digest,
 nobody changed it since, and what it was is put back, byte for byte; else our entries alone are taken out of it, and
 what that leaves empty, unless it was there before. Only what the last install found is kept, and nothing after taking
-out. What cannot be read is refused and left alone.
+out. What cannot be read is refused and left alone, and so is what the host itself would ignore: Claude Code and Codex
+read strict JSON, and skip a whole file because of one comment.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ _PLACES: Final = {
     "gemini": (".gemini", "settings.json", None),
     "cursor": (".cursor", "hooks.json", None),
 }
+#: the hosts that read nothing but strict JSON
+_STRICT: Final = {"claude": "Claude Code", "codex": "Codex"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +59,11 @@ class State:
     """How a file stands."""
 
     file: Path
-    #: missing, none, installed, outdated, unreadable
+    #: missing, none, installed, outdated, ignored (by the host), unreadable
     state: str
     events: tuple[str, ...] = ()
+    #: the agents that our entries name
+    agents: tuple[str, ...] = ()
     #: why it cannot be read, or what of ours is not as it would be put in now
     why: str | None = None
 
@@ -98,7 +103,10 @@ def install(file: Path, host: str, wanted: Mapping[str, dict[str, Any]]) -> Chan
     """Put our entries in, in place of any that are there; nothing is done if they are as they should be."""
     with _named(file):
         text = _read(file)
-        if text is not None and _same(entries.of(_document(file, text), host), wanted):
+        found = entries.of(_document(file, text), host) if text is not None else []
+        if text is not None and (reason := _find_ignored(file, text, host)):
+            raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
+        if text is not None and _same(found, wanted):
             return Change(file=file, changed=False)
         base = _before(file, text, host)
         added = _added(file, base or "", host, wanted)
@@ -126,8 +134,8 @@ def uninstall(file: Path, host: str) -> Change:
     return Change(file=file, changed=before != text, restored=kept is not None, gone=before is None)
 
 
-def look(file: Path, host: str, wanted: Mapping[str, dict[str, Any]]) -> State:
-    """Look how a file stands; nothing is raised."""
+def look(file: Path, host: str, wanted: Callable[[str | None], Mapping[str, dict[str, Any]]]) -> State:
+    """Look how a file stands; nothing is raised. `wanted` is what would be put in, for an agent or for none."""
     try:
         with _named(file):
             text = _read(file)
@@ -135,15 +143,25 @@ def look(file: Path, host: str, wanted: Mapping[str, dict[str, Any]]) -> State:
     except GatepostError as error:
         return State(file=file, state="unreadable", why=error.message)
     found = entries.of(document, host)
-    events = tuple(dict.fromkeys(event for event, _ in found))
-    if not found:
+    if text is None or not found:
         return State(file=file, state="missing" if text is None else "none")
-    gone = [each for each in sorted(entries.programs(document, host)) if shutil.which(each) is None]
-    if gone:
-        return State(file=file, state="outdated", events=events, why=f"there is no program {gone[0]!r}")
-    if not _same(found, wanted):
-        return State(file=file, state="outdated", events=events, why="they are not as `hooks install` would write them")
-    return State(file=file, state="installed", events=events)
+    commands = entries.list_commands(document, host)
+    agents = tuple(sorted({command.agent for command in commands if command.agent is not None}))
+    state, why = "outdated", None
+    gone = [program for program in sorted({each.program for each in commands}) if shutil.which(program) is None]
+    if ignored := _find_ignored(file, text, host):
+        state, why = "ignored", ignored
+    elif gone:
+        why = f"there is no program {gone[0]!r}"
+    elif len(agents) > 1:
+        why = f"they name several agents: {', '.join(map(repr, agents))}"
+    elif not _same(found, wanted(agents[0] if agents else None)):
+        why = "they are not as `hooks install` would write them"
+    else:
+        state = "installed"
+    return State(
+        file=file, state=state, events=tuple(dict.fromkeys(event for event, _ in found)), agents=agents, why=why
+    )
 
 
 def _before(file: Path, text: str | None, host: str) -> str | None:
@@ -172,6 +190,14 @@ def _added(file: Path, base: str, host: str, wanted: Mapping[str, dict[str, Any]
 
 def _same(found: list[tuple[str, dict[str, Any]]], wanted: Mapping[str, dict[str, Any]]) -> bool:
     return len(found) == len(wanted) and all(wanted.get(event) == group for event, group in found)
+
+
+def _find_ignored(file: Path, text: str, host: str) -> str | None:
+    """Return why the host would ignore the file, or None."""
+    if host not in _STRICT or _is_toml(file):
+        return None
+    found = (0, "a byte order mark") if host == "codex" and text.startswith(jsonc.BOM) else jsonc.find_extension(text)
+    return found and f"{_STRICT[host]} ignores a file with {found[1]} {jsonc.describe_place(text, found[0])}"
 
 
 def _document(file: Path, text: str) -> Any:

@@ -133,11 +133,29 @@ def comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
     return [token[0] for token in tokens if token[0].startswith("/")]
 
 
+def find_extension(text: str) -> tuple[int, str] | None:
+    """Return the place and the name of the first thing that strict JSON does not allow, or None."""
+    found = [(token.start(), "comments in it") for token in _TOKEN.finditer(text) if token[0].startswith("/")][:1]
+    root = parse(text)
+    boxes = [root] if root is not None else []
+    while boxes:
+        box = boxes.pop()
+        if box.parts and box.parts[-1].comma is not None:
+            found.append((box.parts[-1].comma, "a comma before a closing bracket"))
+        boxes += [part.node for part in box.parts]
+    return min(found, default=None)
+
+
 def refuse(text: str, at: int, why: str) -> Never:
     """Say what is wrong, and where."""
+    raise Malformed(f"{why} {describe_place(text, at)}")
+
+
+def describe_place(text: str, at: int) -> str:
+    """Return a place in the text as editors count it, in brackets."""
     line = text.count("\n", 0, at) + 1
-    column = at - text.rfind("\n", 0, at) - (line == 1 and text.startswith(BOM))
-    raise Malformed(f"{why} (line {line}, column {column})")
+    column = at - text.rfind("\n", 0, at) - (line == 1 and at > 0 and text.startswith(BOM))
+    return f"(line {line}, column {column})"
 
 
 def _value(text: str, at: int, depth: int) -> Node:

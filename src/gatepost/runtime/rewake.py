@@ -8,11 +8,15 @@ waits here for the file `nudge` in the folder of its session, which the courier 
 
 There is one who waits for each session; another that comes meanwhile ends at once. Whoever waits takes the file by
 renaming it. A file that is found when nothing is left in the spool is old, and is taken away without waking anybody.
+
+A host that is killed tells nobody, and the shell through which it runs hooks lives on. So whoever waits watches the
+process of the host itself, where that is named.
 """
 
 import fcntl
 import os
 import secrets
+import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +31,7 @@ from gatepost.ports.nudge import Guest
 #: seconds between two looks
 _PAUSE: Final = 0.5
 _FILE: Final = "nudge"
+_LARGEST_ID: Final = 2**31 - 1
 
 
 class FileNudge:
@@ -64,6 +69,41 @@ def wait(
             if text is None:
                 pause()
     return None
+
+
+@contextmanager
+def watch_process(id: str) -> Iterator[Callable[[], bool]]:
+    """
+    Yield a function that tells whether a process has ended; what is no id of a process never has. The number of one
+    that has ended may be given to another, so a descriptor of it is held where the system has those.
+    """
+    if not (id.isascii() and id.isdigit() and 0 < int(id) <= _LARGEST_ID):
+        yield lambda: False
+    elif not hasattr(os, "pidfd_open"):
+        yield lambda: not _exists(int(id))
+    else:
+        try:
+            process = os.pidfd_open(int(id))
+        except ProcessLookupError:
+            yield lambda: True
+            return
+        except OSError:  # it is not allowed
+            yield lambda: not _exists(int(id))
+            return
+        try:
+            yield lambda: bool(select.select([process], [], [], 0)[0])
+        finally:
+            os.close(process)
+
+
+def _exists(id: int) -> bool:
+    try:
+        os.kill(id, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager

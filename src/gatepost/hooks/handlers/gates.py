@@ -38,7 +38,7 @@ def _looked(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
     shut = [each for each in _of_session(desk, occasion, so_far) if each.shut is not None]
     strict = [each for each in shut if not each.gate.soft]
     soft = [each for each in shut if each.gate.soft]
-    reasons = [each.told for each in strict]
+    reasons = [_explain(desk, occasion, each) for each in strict]
     closed = any(each.gate.closed for each in strict)
     if occasion.event == "Stop":
         held, holds = _of_agent(desk)
@@ -52,6 +52,17 @@ def _looked(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
         warnings=tuple(each.told for each in soft),
         printed=(lambda: _warned(desk, soft)) if soft else nothing,
     )
+
+
+def _explain(desk: Desk, occasion: Occasion, standing: Standing) -> str:
+    """Return why a gate holds; at a stop also the command that opens it, where a mark does and one can be made."""
+    try:
+        can_mark = occasion.event in ("Stop", "SubagentStop") and standing.gate in gates.registered(desk.home)
+    except Unavailable:  # then `gate mark` cannot read the list either
+        can_mark = False
+    if not can_mark:
+        return standing.told
+    return f"{standing.told}. When it is done, run: {desk.write_command('gate', 'mark', standing.gate.name)}"
 
 
 def _of_session(desk: Desk, occasion: Occasion, so_far: Verdict) -> Iterator[Standing]:
