@@ -1,0 +1,99 @@
+"""The dialects read what the hooks of the real programs got; tests/fixtures/README.md says where it is from."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.hooks import wire
+from gatepost.hooks.occasion import Occasion
+
+FOLDER = Path(__file__).parents[1] / "fixtures/hooks"
+HOSTS = ("claude", "codex", "gemini")
+
+
+@cache
+def load_payloads(host: str) -> dict[str, dict[str, Any]]:
+    payloads: dict[str, dict[str, Any]] = json.loads((FOLDER / f"{host}.json").read_text(encoding="utf-8"))
+    return payloads
+
+
+def read(host: str, name: str) -> Occasion:
+    payload = load_payloads(host)[name]
+    return wire.parse(host, payload["hook_event_name"], payload)
+
+
+CASES = [(host, name) for host in HOSTS for name in load_payloads(host)]
+#: our names of the events that Gemini calls otherwise
+GEMINI_EVENTS = {
+    "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+    "AfterAgent": "Stop",
+    "PreCompress": "PreCompact",
+}
+
+
+@pytest.mark.parametrize(("host", "name"), CASES, ids=[f"{host}: {name}" for host, name in CASES])
+def test_every_payload_names_its_event_session_and_folder(host: str, name: str) -> None:
+    payload, occasion = load_payloads(host)[name], read(host, name)
+    event = payload["hook_event_name"]
+    assert occasion.event == GEMINI_EVENTS.get(event, event)
+    assert occasion.session == payload["session_id"]
+    assert occasion.cwd == "/work/project"
+    assert occasion.subagent == payload.get("agent_id")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_where_the_agent_itself_is_shown_its_inbox(host: str) -> None:
+    names = ["start", "start of a resumed session", "prompt", "after a tool", "stop", "second stop"]
+    assert [name for name in names if not wire.can_show(read(host, name))] == []
+    assert not wire.can_show(read(host, "end"))
+
+
+def test_a_failed_tool_of_claude_code_is_a_place_to_show_the_inbox() -> None:
+    occasion = read("claude", "after a failed tool")
+    assert occasion.event == "PostToolUseFailure"
+    assert occasion.tool == "Bash"
+    assert wire.can_show(occasion)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("claude", "after a helper's tool"),
+        ("claude", "stop of a helper"),
+        ("claude", "stop of the summarizer"),
+        ("codex", "prompt of a helper"),
+        ("codex", "after a helper's tool"),
+        ("codex", "stop of a helper"),
+    ],
+)
+def test_a_helper_is_never_shown_the_inbox(host: str, name: str) -> None:
+    occasion = read(host, name)
+    assert occasion.subagent is not None
+    assert not wire.can_show(occasion)
+
+
+def test_a_helper_has_the_session_of_its_agent() -> None:
+    for host in ("claude", "codex"):
+        assert read(host, "stop of a helper").session == read(host, "after a helper's tool").session
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_stop_after_a_blocked_stop_says_so(host: str) -> None:
+    assert not read(host, "stop").stop_hook_active
+    assert read(host, "second stop").stop_hook_active
+
+
+def test_gemini_gives_the_reason_of_a_denied_stop_as_a_prompt() -> None:
+    """Byte for byte; and the second stop names the prompt of the person, not the reason."""
+    echo = read("gemini", "echoed reason")
+    assert echo.event == "UserPromptSubmit"
+    assert echo.session == read("gemini", "stop").session
+    assert echo.prompt is not None
+    assert echo.prompt.startswith("  INBOX (2 events")
+    assert echo.prompt.endswith("--session 1\n\n")
+    assert read("gemini", "second stop").prompt == read("gemini", "stop").prompt
