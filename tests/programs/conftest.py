@@ -1,0 +1,39 @@
+"""Each test in this folder runs in each of the three programs, in a home of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.programs import cache
+from tests.programs.guest import Guest
+from tests.programs.model import ScriptedModel
+from tests.programs.programs import PROGRAMS
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.hosts)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder of the installed programs."""
+    if not cache.is_installed() or cache.find_node() is None:
+        pytest.skip("NOT CHECKED: the agent programs are not installed; `make test-hosts` installs them")
+    return cache.find_folder()
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture(params=PROGRAMS, ids=lambda program: program.host)
+def guest(request: pytest.FixtureRequest, programs: Path, model: ScriptedModel, tmp_path: Path) -> Guest:
+    """The agent ann in a program, with the hooks installed and an empty inbox."""
+    program = request.param(tmp_path / "user", tmp_path / "project", model.url)
+    return Guest.settle(program, model, tmp_path / "home")

@@ -1,0 +1,80 @@
+"""An agent of Gatepost that lives in a real agent program, and the person it works for."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gatepost import app, settings
+from gatepost.actions import directory, intake
+from gatepost.actions.directory import Newcomer
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push
+from gatepost.ports.store import Store
+from tests.programs.model import ScriptedModel
+from tests.programs.programs import Ended, Program
+
+GATEPOST: Final = Path(sys.executable).with_name("gatepost")
+
+
+@dataclass
+class Guest:
+    """The agent ann, whose owner is husam, in one program; its hooks are installed by the real command."""
+
+    program: Program
+    model: ScriptedModel
+    home: Path
+
+    @classmethod
+    def settle(cls, program: Program, model: ScriptedModel, home: Path) -> "Guest":
+        """Make a Gatepost home with both, and install the hooks."""
+        program.environ |= {"GATEPOST_HOME": str(home), "GATEPOST_AGENT": "ann"}
+        guest = cls(program, model, home)
+        with guest._open_store() as store:
+            store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+            store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT, owner="husam"))
+        guest.gatepost("hooks", "install", "--host", program.host)
+        return guest
+
+    def gatepost(self, *words: str) -> str:
+        """Run a command that has to succeed, as a person does in another terminal; return what it printed."""
+        environ = {name: value for name, value in self.program.environ.items() if name != "GATEPOST_AGENT"}
+        ended = subprocess.run(
+            [GATEPOST, *words], cwd=self.home.parent, env=environ, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, (words, ended)
+        return ended.stdout.strip()
+
+    def push(self, text: str) -> None:
+        self.gatepost("inbox", "push", "--to", "ann", "--as", "husam", text)
+
+    def push_many(self, texts: Iterable[str]) -> None:
+        """Push into the store alone, as a push on another machine does."""
+        with self._open_store() as store:
+            for text in texts:
+                store.call(intake.push, Push(to="ann", source="cli", sender="husam", content=text))
+
+    def count_items(self, name: str = "ann") -> Mapping[str, int]:
+        """Return how many items an inbox has, by state."""
+        document: Any = json.loads(self.gatepost("agent", "show", name, "--json"))
+        counts: Mapping[str, int] = document["inbox"]
+        return counts
+
+    def read_alerts(self) -> list[str]:
+        """Return the alerts in the owner's inbox."""
+        items: Any = json.loads(self.gatepost("inbox", "list", "--to", "husam", "--json"))
+        return [item["content"] for item in items if item["type"] == "alert"]
+
+    def prompt(self, text: str = "Go ahead.", *, resume: bool = False) -> Ended:
+        """Give the program a prompt that has to succeed."""
+        ended = self.program.run(text, resume=resume)
+        assert not self.model.errors, self.model.errors
+        assert ended.code == 0, ended
+        return ended
+
+    def _open_store(self) -> AbstractContextManager[Store]:
+        return app.opened(settings.load({"GATEPOST_HOME": str(self.home)}))
