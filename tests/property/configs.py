@@ -69,6 +69,7 @@ def configs(draw: st.DrawFn) -> Config:
         mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), recent=draw(st.integers(1, 1_000))),
         loop=LoopRules(
             max_steps=draw(st.integers(1, 200)),
+            max_calls=draw(st.integers(1, 1_000)),
             max_tokens=draw(st.integers(100, 10**7)),
             phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(known, max_size=3)))) for step in steps),
         ),

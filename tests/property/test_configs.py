@@ -80,6 +80,7 @@ def test_whatever_is_wrong_is_said_in_one_way(wish: Config, data: st.DataObject)
         ({"model": {"provider": "openai"}}, "model.model: the model has no name", "demo"),
         ({"loop": {"maxSteps": 0}}, "loop.maxSteps: 0", "1 to 200"),
         ({"loop": {"maxSteps": True}}, "loop.maxSteps: True", "1 to 200"),
+        ({"loop": {"maxCalls": 0}}, "loop.maxCalls: 0", "1 to 1000"),
         ({"loop": {"phases": [{"step": 1, "tools": ["nope"]}]}}, "loop.phases[0].tools[0]: 'nope'", None),
         ({"loop": {"phases": [{"step": 2, "tools": []}] * 2}}, "loop.phases[1].step: 2", "order"),
         ({"mcp": {"servers": [{"name": "x"}]}}, "mcp.servers[0]: a server has either", "npx"),

@@ -23,7 +23,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, Push, State
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result
-from gatepost.core.run import Status
+from gatepost.core.run import Limit, Status
 from gatepost.errors import Lost
 from gatepost.tables import items
 from gatepost.testing import Kit
@@ -115,7 +115,7 @@ class ThinkingMachine(RuleBasedStateMachine):
     def look(self, data: st.DataObject) -> None:
         who, mine = self._one(data)
         if not mine.unanswered():
-            prompt = self._write(who, cycle.urgent, mine.next)
+            prompt = self._write(who, cycle.urgent, mine.next, 10_000)
             mine.turns += [prompt] if isinstance(prompt, Prompt) else []
 
     @precondition(lambda self: self.thinking)
@@ -129,7 +129,7 @@ class ThinkingMachine(RuleBasedStateMachine):
             case "finish":
                 done = self._write(who, cycle.finish, mine.next, Reply("done"), summary=f"summary {self.count}")
             case "stop":
-                done = self._write(who, cycle.stop, mine.next, "(limit)")
+                done = self._write(who, cycle.stop, mine.next, Limit.STEPS, "(limit)", summary="(limit)")
             case "fail" if not acted:
                 done = self._write(who, cycle.release, "overload", "away", 2 * SECOND)
             case "fail":

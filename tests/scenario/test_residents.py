@@ -38,10 +38,6 @@ async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
     last = kit.store.look(journal.mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert "limit of 4 steps" in last.text
-    kit.store.call(agents.configure, "ana", {"loop": {"maxSteps": 20, "maxTokens": 2_500}})
-    room.push("again")
-    await room.cycles()
-    assert len(room.model.asked) == 4 + 3
 
 
 async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit) -> None:
@@ -335,7 +331,7 @@ async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) ->
     await room.cycle()
     taken = [turn for turn in room.model.asked[1].turns if isinstance(turn, Prompt)][1]
     assert taken.text.startswith("INBOX (")
-    assert len(taken.text) <= 20_000
+    assert weigh(taken) <= 10_000
     assert "cut" in taken.text
 
 

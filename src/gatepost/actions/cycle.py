@@ -29,6 +29,7 @@ import msgspec
 from gatepost.actions import directory, errands, inbox, intake, leases, prompt
 from gatepost.actions.prompt import Remembered
 from gatepost.actions.tools import BUILT_IN, Desk, use
+from gatepost.actions.tools.desk import ROOM
 from gatepost.core import address, batch, rest
 from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
@@ -39,7 +40,7 @@ from gatepost.core.instants import DAY, SECOND, Duration
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
 from gatepost.core.ring import Ring
-from gatepost.core.run import Run, Status, Step
+from gatepost.core.run import Limit, Run, Status, Step
 from gatepost.errors import Lost, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import agents, calls, entities, items, minds, runs, steps
@@ -52,6 +53,8 @@ ERRAND: Final = "tool"
 _REFUSALS: Final = 5
 #: items looked at for a preview, and those of them that are critical
 _LOOKED_AT: Final = 50
+#: cycles in a row that end at a limit before the owner is told
+_LIMITS_IN_A_ROW: Final = 3
 #: how long somebody outside may take to answer a call
 _PATIENCE: Final = DAY
 
@@ -141,7 +144,7 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
         owner=id,
         kind="run",
         cap=resident.cap or batch.RESIDENT_CAP,
-        budget=max(batch.LEAST_BUDGET, 2 * loop.max_tokens),
+        budget=max(batch.LEAST_BUDGET, rules.byte_limit(loop.max_tokens // 2)),
     )
     if taken.claim is None:
         return None
@@ -190,11 +193,12 @@ def act(
 ) -> Acted:
     """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
     renew(work, held)
-    me, hops = entities.at_work(work, held.run.number)
+    me, hops, weight = entities.at_work(work, held.run.number)
     if not me.live:
         raise Refused(f"{me.name!r} is retired")
     run = held.run if hops == held.run.hops else replace(held.run, hops=hops)
-    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active)
+    room = room_to_pull(held, weight)
+    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active, room=min(ROOM, room))
     result = Result(call.id, call.tool, _encode(use(desk, call.tool, arguments)).decode())
     _write(
         work,
@@ -247,13 +251,21 @@ def waiting(reader: Reader, agent: int) -> list[Item]:
     return items.peek(reader, agent, _LOOKED_AT)
 
 
-def urgent(work: Work, held: Held, number: int) -> Prompt | None:
-    """Take what is critical into the cycle, in full."""
+def room_to_pull(held: Held, weight: int) -> int:
+    """
+    Return the bytes of items that a cycle which weighs so much may take in: half of what is left of its tokens, so that
+    the other half is there for what comes of them. 0 when that is too little for an item.
+    """
+    room = rules.byte_limit((held.resident.config.loop.max_tokens - weight) // 2)
+    return room if room >= batch.LEAST_BUDGET else 0
+
+
+def urgent(work: Work, held: Held, number: int, room: int) -> Prompt | None:
+    """Take what is critical into the cycle, in full as far as it fits into so many bytes."""
     renew(work, held)
     critical = [item for item in waiting(work, held.resident.number) if item.event.priority is Priority.CRITICAL]
     if not critical:
         return None
-    room = max(batch.LEAST_BUDGET, held.resident.config.loop.max_tokens)
     run = held.run
     pulled = inbox.pull(work, run.claim, owner=run.id, fence=run.claim_fence, count=len(critical), budget=room)
     if not pulled.items:
@@ -275,12 +287,25 @@ def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, r
     return _slept(work, held)
 
 
-def stop(work: Work, held: Held, number: int, text: str, *, room: int | None = None) -> bool:
-    """End a cycle that has gone as far as it may, with a note of the agent to itself."""
+def stop(
+    work: Work, held: Held, number: int, limit: Limit, note: str, *, summary: str, room: int | None = None
+) -> bool:
+    """
+    End a cycle that has reached a limit, with a note of the agent to itself. The third time in a row its owner is told.
+    Return whether there is more to think about.
+    """
     leases.give_back(work, held.lease)
-    _write(work, held.run, number, Prompt(text))
-    weight = _end(work, held, Status.COMPLETED, summary=text)
+    run = held.run
+    _write(work, run, number, Prompt(note))
+    weight = _end(work, held, Status.COMPLETED, summary=summary, limit=limit)
     _remember(work, held, weight, room)
+    before = runs.last_limits(work, held.resident.number, before=run.number, most=_LIMITS_IN_A_ROW)
+    row = next((place for place, reached in enumerate(before) if reached is None), len(before))
+    if row == _LIMITS_IN_A_ROW - 1:
+        text = (
+            f"the cycles of {run.agent!r} ended at a limit {_LIMITS_IN_A_ROW} times in a row, the last at its {limit}"
+        )
+        _alert(work, held, f"{text}; `gatepost agent runs {run.agent}` shows them", about=f"limit:{run.id}")
     return _slept(work, held)
 
 
@@ -368,10 +393,18 @@ def _stepped(run: Run) -> Ring:
     return Ring(f"run:{run.id}", "step")
 
 
-def _end(work: Work, held: Held, status: Status, *, summary: str = "", error: str | None = None) -> int:
+def _end(
+    work: Work,
+    held: Held,
+    status: Status,
+    *,
+    summary: str = "",
+    error: str | None = None,
+    limit: Limit | None = None,
+) -> int:
     """End a run and its claim; return what it weighs."""
     run = held.run
-    weight = runs.end(work, run.number, status, summary=summary, error=error)
+    weight = runs.end(work, run.number, status, summary=summary, error=error, limit=limit)
     if weight is None:
         raise Lost(f"the run {run.id!r} has ended")
     inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
@@ -413,10 +446,8 @@ def _is_dead(work: Work, resident: Resident, event: str) -> bool:
 
 
 def _alert(work: Work, held: Held, text: str, *, about: str) -> None:
-    owner = directory.find(work, held.run.agent).owner
-    if owner is None or not directory.find(work, owner).live:
-        return
-    intake.push(work, intake.warning(owner, text, f"{held.run.agent}:{about}"))
+    owner = directory.responsible(work, directory.find(work, held.run.agent))
+    intake.alert(work, [intake.warning(owner, text, f"{held.run.agent}:{about}")])
 
 
 def _shown(taken: Batch) -> Prompt:

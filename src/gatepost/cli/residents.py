@@ -45,7 +45,7 @@ def runs(
     with here.opened() as place:
         agent = entities.expect(place.entity(name), Kind.AGENT).name
         found = place.all(journal.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
-    headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "SUMMARY"]
+    headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "LIMIT", "SUMMARY"]
     none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
     output.listing(found, most, headings, _row, wire.run, otherwise=none, json=json)
 
@@ -134,6 +134,7 @@ def _row(run: Run) -> list[str]:
         str(run.steps),
         str(run.prompt_tokens + run.completion_tokens),
         rfc3339(run.started_at - run.started_at % SECOND),
+        run.limit.value if run.limit is not None else "",
         line.quote(run.error or run.summary),
     ]
 

@@ -102,7 +102,9 @@ class Phase:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopRules:
     max_steps: int = 20
-    #: prompt and completion tokens of a cycle, as the model counts them
+    #: tool calls of one reply
+    max_calls: int = 32
+    #: what a cycle may add to the mind it began with
     max_tokens: int = 50_000
     phases: tuple[Phase, ...] = ()
 

@@ -80,7 +80,7 @@ TOOL: Final = Shape(
 SERVER: Final = Shape(ToolServer, "name url headers command env")
 MIND: Final = Shape(MindRules, "maxTokens minRecentCycles=recent")
 PHASE: Final = Shape(Phase, "step tools")
-LOOP: Final = Shape(LoopRules, "maxSteps maxTokens phases", PHASE)
+LOOP: Final = Shape(LoopRules, "maxSteps maxCalls maxTokens phases", PHASE)
 
 
 def encode(config: Config) -> str:
@@ -305,9 +305,10 @@ def _loop(given: Given, tools: Iterable[str] | None) -> LoopRules:
             if not _TOOL_NAME.fullmatch(name) or (tools is not None and name not in tools):
                 where.wrong("is not a tool of this agent")
         phases.append(Phase(step=step, tools=tuple(name for _, name in names)))
-    steps, tokens = fields["maxSteps"], fields["maxTokens"]
+    steps, calls, tokens = fields["maxSteps"], fields["maxCalls"], fields["maxTokens"]
     return LoopRules(
         max_steps=usual.max_steps if steps.absent else steps.whole(1, 200),
+        max_calls=usual.max_calls if calls.absent else calls.whole(1, 1_000),
         max_tokens=usual.max_tokens if tokens.absent else tokens.whole(100, _TOKENS),
         phases=tuple(phases),
     )

@@ -21,6 +21,8 @@ from gatepost.core.agent import MindRules
 _HEADING: Final = "[EARLIER CYCLES: your own summaries, oldest first]"
 #: what is cut keeps so many characters
 _CUT: Final = 500
+#: tokens that every message takes, however short it is
+_PER_MESSAGE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Reply:
     model: str = ""
     #: the message as the adapter of the model wants it back, word for word
     raw: str | None = None
+    #: calls beyond the limit of one reply, which are not done
+    dropped_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,12 @@ class Carried:
 
 def tokens(text: str) -> int:
     """About how many tokens a text has: four bytes each, and a little for every message."""
-    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + 5
+    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + _PER_MESSAGE
+
+
+def byte_limit(most: int) -> int:
+    """Return the bytes that a message of so many tokens may have."""
+    return max(0, 4 * (most - _PER_MESSAGE))
 
 
 def weigh(turn: Turn) -> int:

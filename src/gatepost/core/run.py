@@ -8,13 +8,15 @@ A run: one cycle of a resident, from the batch it woke for to its closing words,
         `-----> cancelled                    somebody stopped it
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gatepost.core.agent import LoopRules
 from gatepost.core.chain import next_hops
 from gatepost.core.event import Json
 from gatepost.core.instants import Instant
-from gatepost.core.mind import Turn
+from gatepost.core.mind import Reply, Turn, weigh
 
 
 class Status(StrEnum):
@@ -24,6 +26,15 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class Limit(StrEnum):
+    """A limit at which a cycle ends, though its model has not said that it is done."""
+
+    STEPS = "steps"
+    TOKENS = "tokens"
+    CALLS = "calls"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +68,8 @@ class Run:
     carried: int | None = None
     summary: str = ""
     error: str | None = None
+    #: the limit at which it ended; None if its model ended it
+    limit: Limit | None = None
     started_at: Instant
     ended_at: Instant | None = None
 
@@ -64,6 +77,21 @@ class Run:
     def onward(self) -> int:
         """The hops of whatever comes of it: one more than of what led here."""
         return next_hops(self.hops)
+
+
+def find_limit(turns: Sequence[Turn], rules: LoopRules) -> Limit | None:
+    """
+    Return the limit that a cycle of these turns has reached, None while it may go on. Every turn that the cycle added
+    counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
+    """
+    replies = [turn for turn in turns if isinstance(turn, Reply)]
+    if not replies:
+        return None
+    if replies[-1].dropped_calls:
+        return Limit.CALLS
+    if len(replies) >= rules.max_steps:
+        return Limit.STEPS
+    return Limit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

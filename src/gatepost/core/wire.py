@@ -68,7 +68,7 @@ SESSION: Final = Shape(GuestSession, "id=session agent host state=doing startedA
 RUN: Final = Shape(
     Run,
     "id agent status cycleNumber=cycle cause events steps effects promptTokens completionTokens hops version model"
-    " summary error startedAt endedAt",
+    " summary error limit startedAt endedAt",
     number=0,
     claim="",
     claim_fence=0,

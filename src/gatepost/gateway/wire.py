@@ -82,7 +82,7 @@ class Configured(Body):
     tools: Annotated[list[Any] | None, Field(max_length=128, description="tools of its own")] = None
     mcp: Annotated[dict[str, Any] | None, Field(description="servers that bring tools: {servers: [...]}")] = None
     mind: Annotated[dict[str, Any] | None, Field(description="{maxTokens, minRecentCycles}")] = None
-    loop: Annotated[dict[str, Any] | None, Field(description="{maxSteps, maxTokens, phases}")] = None
+    loop: Annotated[dict[str, Any] | None, Field(description="{maxSteps, maxCalls, maxTokens, phases}")] = None
     skills: list[str] | None = None
 
     def configuration(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled, recent, weigh
+from gatepost.core.run import Limit, find_limit
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
 from gatepost.ports.store import Reader, Store, Work
@@ -133,10 +134,10 @@ class Cycle:
             for index, call in self._unanswered():
                 if (ended := await self._do(index, call)) is not None:
                     return ended
-            if (limit := self._at_limit()) is not None:
-                return Slept(await self._write(journal.stop, len(self._turns) + 1, limit, room=self._room))
+            if (limit := find_limit(self._turns, self._held.resident.config.loop)) is not None:
+                return await self._stop(limit)
             preview = await self._look() if self._replies() and not self._alone else None
-            reply = await self._ask(preview)
+            reply = self._cut(await self._ask(preview))
             if reply.calls:
                 await self._write(journal.replied, len(self._turns) + 1, reply)
                 self._turns.append(reply)
@@ -186,23 +187,39 @@ class Cycle:
     def _replies(self) -> int:
         return sum(isinstance(turn, Reply) for turn in self._turns)
 
-    def _at_limit(self) -> str | None:
-        """What the agent notes for itself when it has gone as far as a cycle may."""
+    def _cut(self, reply: Reply) -> Reply:
+        """Return the reply with as many calls as one may hold."""
+        most = self._held.resident.config.loop.max_calls
+        if len(reply.calls) <= most:
+            return reply
+        return replace(reply, calls=reply.calls[:most], dropped_calls=len(reply.calls) - most, raw=None)
+
+    async def _stop(self, limit: Limit) -> Outcome:
+        """End the cycle at a limit; its summary keeps what the model said last."""
         rules = self._held.resident.config.loop
-        used = sum(turn.usage.prompt + turn.usage.completion for turn in self._turns if isinstance(turn, Reply))
-        if self._replies() >= rules.max_steps:
-            return f"(This cycle ended at its limit of {rules.max_steps} steps. What it was about may be unfinished.)"
-        if used >= rules.max_tokens:
-            return f"(This cycle ended at its limit of {rules.max_tokens} tokens. What it was about may be unfinished.)"
-        return None
+        replies = [turn for turn in self._turns if isinstance(turn, Reply)]
+        match limit:
+            case Limit.CALLS:
+                dropped = replies[-1].dropped_calls
+                reason = f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
+            case Limit.TOKENS:
+                reason = f"its limit of {rules.max_tokens} tokens"
+            case _:
+                reason = f"its limit of {rules.max_steps} steps"
+        note = f"(This cycle ended at {reason}. What it was about may be unfinished.)"
+        said = next((flat(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
+        summary = f"{said[: _SUMMARY - len(note) - 1]} {note}".strip()
+        at = len(self._turns) + 1
+        return Slept(await self._write(journal.stop, at, limit, note, summary=summary, room=self._room))
 
     async def _look(self) -> Prompt | None:
         """Take what is critical into the cycle; return a preview of the rest."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             waiting = await self._store.read(journal.waiting, self._held.resident.number)
-        if any(item.event.priority is Priority.CRITICAL for item in waiting):
-            taken: Prompt | None = await self._write(journal.urgent, len(self._turns) + 1)
+        critical = any(item.event.priority is Priority.CRITICAL for item in waiting)
+        if critical and (room := journal.room_to_pull(self._held, sum(map(weigh, self._turns)))):
+            taken: Prompt | None = await self._write(journal.urgent, len(self._turns) + 1, room)
             if taken is not None:
                 self._turns.append(taken)
             waiting = [item for item in waiting if item.event.priority is not Priority.CRITICAL]

@@ -34,11 +34,11 @@ def in_space(reader: Reader, space: int) -> list[Entity]:
     return [of(row) for row in reader.all("entities/in_space", space=space)]
 
 
-def at_work(reader: Reader, run: int) -> tuple[Entity, int]:
-    """Whose run it is, and its hops by now."""
+def at_work(reader: Reader, run: int) -> tuple[Entity, int, int]:
+    """Return whose run it is, and its hops and its weight by now."""
     row = reader.one("entities/at_work", run=run)
     assert row is not None
-    return of(row[1:]), int(row[0])
+    return of(row[2:]), int(row[0]), int(row[1])
 
 
 def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
-from gatepost.core.run import Run, Status
+from gatepost.core.run import Limit, Run, Status
 from gatepost.ports.store import Reader, Row, Work
 
 
@@ -64,12 +64,20 @@ def count(
     )
 
 
-def end(work: Work, run: int, status: Status, *, summary: str = "", error: str | None = None) -> int | None:
+def end(
+    work: Work,
+    run: int,
+    status: Status,
+    *,
+    summary: str = "",
+    error: str | None = None,
+    limit: Limit | None = None,
+) -> int | None:
     """
     End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
     outside has yet to answer a call of its waits for that.
     """
-    row = work.one("runs/end", number=run, status=status, summary=summary, error=error, now=work.now)
+    row = work.one("runs/end", number=run, status=status, summary=summary, error=error, limit=limit, now=work.now)
     return int(row[0]) if row else None
 
 
@@ -83,6 +91,12 @@ def refused(work: Work, run: int) -> int:
 def answered(work: Work, run: int) -> bool:
     """Let a run be completed that waited for its last call."""
     return work.run("runs/answered", number=run) == 1
+
+
+def last_limits(reader: Reader, agent: int, *, before: int, most: int) -> list[Limit | None]:
+    """Return the limits at which the cycles before a run ended, newest first; those that ended by a budget are not in it."""
+    rows = reader.all("runs/last_limits", agent=agent, before=before, most=most)
+    return [Limit(row[0]) if row[0] is not None else None for row in rows]
 
 
 def weights(reader: Reader, agent: int, after: int) -> list[Weight]:
@@ -127,6 +141,7 @@ def _run(row: Row) -> Run:
         carried=row[16],
         summary=row[17],
         error=row[18],
-        started_at=row[19],
-        ended_at=row[20],
+        limit=Limit(row[19]) if row[19] is not None else None,
+        started_at=row[20],
+        ended_at=row[21],
     )

@@ -31,6 +31,8 @@ class Desk:
     call: str
     #: the space that the agent is in
     active: str | None = None
+    #: bytes of a result that the cycle has room for
+    room: int = ROOM
     #: what was taken from the inbox into the run
     taken: list[Item] = field(default_factory=list)
 

@@ -2,15 +2,21 @@
 
 from typing import Annotated, Final
 
+import msgspec
+
 from gatepost.actions import inbox
-from gatepost.actions.tools.desk import ROOM, Desk, size
+from gatepost.actions.tools.desk import Desk
 from gatepost.core import line, wire
-from gatepost.core.batch import COUNTED
+from gatepost.core.batch import COUNTED, LEAST_BUDGET
 from gatepost.core.event import Event, Json, Type
-from gatepost.errors import Invalid
+from gatepost.errors import Conflict, Invalid
 from gatepost.tables import items
 
 _MOST: Final = 10
+#: bytes of a result beside its events
+_AROUND: Final = 64
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def peek_inbox(
@@ -24,12 +30,15 @@ def peek_inbox(
     """
     if count < 1:
         raise Invalid(f"{count} is not a number of events", hint=f"use 1 to {_MOST}")
-    run, most = desk.run, min(count, _MOST)
+    room = desk.room - _AROUND
+    if room < LEAST_BUDGET:
+        raise Conflict("this cycle has no room for more events", hint="end it: they come with the next one")
+    run, most = desk.run, min(count, _MOST, room // LEAST_BUDGET)
     batch = inbox.pull(desk.work, run.claim, owner=run.id, fence=run.claim_fence, count=most, type=filter)
     desk.taken.extend(batch.items)
-    room = ROOM // max(1, len(batch.items))
+    share = room // max(1, len(batch.items)) - 1
     return {
-        "events": [_event(item.event, room) for item in batch.items],
+        "events": [_event(item.event, share) for item in batch.items],
         "remaining": items.waiting(desk.work, desk.me.number, COUNTED),
     }
 
@@ -44,11 +53,10 @@ def skip(desk: Desk, reason: Annotated[str | None, "why there is nothing to do, 
 
 
 def _event(event: Event, room: int) -> Json:
-    """An event without what it does not have; one that is too large is its line, cut."""
+    """Return an event without its empty fields; if that is over so many bytes, its line, cut."""
     document = {name: value for name, value in wire.event(event).items() if value is not None}
-    if size(document) <= room:
-        return document
     length = room
-    while size(told := line.line(event, length)) > room:  # what is escaped takes more than it is long
+    while len(_encode(document)) > room and length:  # what is escaped takes more than it is long
+        document = {"eventId": event.id, "type": event.type.value, "line": line.line(event, length)}
         length //= 2
-    return {"eventId": event.id, "type": event.type.value, "line": told}
+    return document

@@ -1,0 +1,218 @@
+"""How far a cycle may go: what counts, what happens at a limit, and who is told (R5)."""
+
+from dataclasses import replace
+
+from gatepost.actions import agents, cycle, inbox, journal, memories, spaces
+from gatepost.core.agent import Config, LoopRules
+from gatepost.core.event import Priority, Type
+from gatepost.core.mind import Prompt, Reply, Result, Usage, weigh
+from gatepost.core.run import Limit, Run, Status
+from gatepost.ports.model import Ask
+from gatepost.testing import Kit
+from tests.rooms import Room, done, use
+
+
+def count_tokens(ask: Ask, reply: Reply) -> Reply:
+    """Return the reply with the usage that a provider would report: the whole prompt counts every time."""
+    return replace(reply, usage=Usage(sum(map(weigh, ask.turns)), weigh(reply)))
+
+
+def list_runs(room: Room) -> list[Run]:
+    """Return the runs of the agent, oldest first."""
+    return room.store.look(journal.page, agent="ana", limit=1_000)[::-1]
+
+
+def list_alerts(room: Room) -> list[str]:
+    return [item.event.content for item in room.store.look(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+
+
+async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
+    count = 70 if kit.url.startswith("sqlite") else 40
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if replies:
+            return count_tokens(ask, done(f"Summary of cycle {len(list_runs(room))}."))
+        calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Answer {len(list_runs(room))}"))
+        return count_tokens(ask, Reply(calls=calls))
+
+    room = Room(kit, mind)
+    for number in range(1, count + 1):
+        room.push(f"Question {number}: " + "words of a long question. " * 160)
+        await room.cycle()
+    said = [one.content for one in kit.store.look(spaces.read, "room", limit=200)]
+    assert said == [f"Answer {number}" for number in range(1, count + 1)]
+    assert [run.summary for run in list_runs(room)] == [f"Summary of cycle {n}." for n in range(1, count + 1)]
+    assert {run.limit for run in list_runs(room)} == {None}
+    assert sum(run.prompt_tokens for run in list_runs(room)[-1:]) > LoopRules().max_tokens
+
+
+async def test_what_a_cycle_adds_counts_once(kit: Kit) -> None:
+    """Two results of 250 tokens each, and a batch of 200, reach a limit of 600 after the second step."""
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply("Looking.", calls=(use("get_memories"),), usage=Usage(90_000, 90_000))
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=600)))
+    kit.store.call(memories.set, "ana", {"much": "y" * 1_000})
+    room.push("x" * 600)
+    assert await room.cycles() == 1
+    [run] = list_runs(room)
+    assert (run.status, run.steps, run.limit) == (Status.COMPLETED, 2, Limit.TOKENS)
+    steps = kit.store.look(journal.steps, run.id)
+    assert sum(weigh(step.turn) for step in steps[:-2]) < 600 <= sum(weigh(step.turn) for step in steps[:-1])
+
+
+async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return done("Read it.")
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=100)))
+    room.push("x" * 5_000)
+    await room.cycles()
+    assert [(run.summary, run.limit) for run in list_runs(room)] == [("Read it.", None)]
+
+
+async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return done()
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    for _ in range(12):
+        room.push("x" * 1_200)
+    await room.cycle()
+    batch = room.model.asked[0].turns[-1]
+    assert isinstance(batch, Prompt)
+    assert 1_000 < weigh(batch) <= 2_000
+    assert "more waiting" in batch.text
+
+
+async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit) -> None:
+    """The model is asked again after a pull, however much waited, and what did not fit comes in the next cycle."""
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            for _ in range(10):
+                room.push("\N{HIRAGANA LETTER A}" * 2_000)
+            return Reply(calls=(use("peek_inbox", count=10),))
+        return done()
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    room.push("hello")
+    await room.cycle()
+    assert len(room.model.asked) == 2
+    [run] = list_runs(room)
+    steps = [step.turn for step in kit.store.look(journal.steps, run.id)]
+    assert sum(map(weigh, steps)) <= 4_000
+    assert isinstance(steps[2], Result)
+    assert weigh(steps[2]) > 1_000
+    await room.cycles()
+    assert sum(run.events for run in list_runs(room)) == 11
+
+
+async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if not replies:
+            if len(room.model.asked) == 1:
+                for _ in range(8):
+                    room.push("fire " + "x" * 5_000, Priority.CRITICAL)
+            return Reply(calls=(use("get_memories"),))
+        return done()
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    room.push("hello")
+    await room.cycle()
+    [run] = list_runs(room)
+    steps = [step.turn for step in kit.store.look(journal.steps, run.id)]
+    taken = [turn for turn in steps if isinstance(turn, Prompt)][1]
+    assert 1_500 < weigh(taken) <= 2_000, "half of what is left, so that the other half is for what comes of it"
+    assert sum(map(weigh, steps)) <= 4_000
+    assert (run.limit, run.summary) == (None, "Done."), "the model reads what was taken in, and ends the cycle itself"
+
+
+async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply(f"Step {replies + 1}: I look it up.", calls=(use("get_memories"),))
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
+    room.push("hello")
+    await room.cycles()
+    [run] = list_runs(room)
+    assert (run.limit, run.steps) == (Limit.STEPS, 3)
+    assert run.summary.startswith("Step 3: I look it up. (This cycle ended at its limit of 3 steps.")
+    last = kit.store.look(journal.mind, "ana").turns[-1]
+    assert isinstance(last, Prompt)
+    assert last.text.startswith("(This cycle ended at its limit of 3 steps.")
+
+
+async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return done("All done.") if replies == 2 else Reply(calls=(use("get_memories"),))
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
+    room.push("hello")
+    await room.cycles()
+    assert [(run.summary, run.limit, run.steps) for run in list_runs(room)] == [("All done.", None, 3)]
+
+
+async def test_a_reply_holds_at_most_so_many_calls(kit: Kit) -> None:
+    """The first 32 of 2,000 are done, in order; then the cycle ends, and its note says how many were not."""
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        calls = [use("send_message", text=f"Message {number}") for number in range(1_999)]
+        return Reply("Here they come.", calls=(use("enter_space", spaceId="room"), *calls))
+
+    room = Room(kit, mind)
+    room.push("hello")
+    assert await room.cycles() == 1
+    assert room.said() == [f"Message {number}" for number in range(31)]
+    [run] = list_runs(room)
+    assert (run.limit, run.steps, run.effects) == (Limit.CALLS, 1, 31)
+    assert "1968 calls were not done" in run.summary
+    assert run.summary.startswith("Here they come.")
+    assert len(kit.store.look(journal.steps, run.id)) == 1 + 1 + 32 + 1
+
+
+async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply(calls=tuple(use("get_memories") for _ in range(5)))
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_calls=3)))
+    room.push("hello")
+    taken = kit.store.call(cycle.take, "ana", "here")
+    assert taken is not None
+    reply = Reply(calls=tuple(use("get_memories") for _ in range(3)), dropped_calls=2)
+    kit.store.call(cycle.replied, taken.held, 2, reply)
+    kit.store.call(cycle.let_go, taken.held)
+    await room.cycles()
+    assert room.model.asked == [], "the cycle ends without another request"
+    [run] = list_runs(room)
+    assert (run.limit, run.steps) == (Limit.CALLS, 1)
+
+
+async def test_the_owner_is_told_the_third_time_in_a_row(kit: Kit) -> None:
+    endless = True
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply(calls=(use("get_memories"),)) if endless else done()
+
+    room = Room(kit, mind, Config(loop=LoopRules(max_steps=1)))
+
+    async def run_cycle() -> int:
+        room.push("hello")
+        await room.cycle()
+        return len(list_alerts(room))
+
+    assert [await run_cycle() for _ in range(5)] == [0, 0, 1, 1, 1], "once for each row"
+    assert "'ana'" in list_alerts(room)[0]
+    assert "3 times in a row" in list_alerts(room)[0]
+    endless = False
+    assert await run_cycle() == 1
+    endless = True
+    assert [await run_cycle() for _ in range(3)] == [1, 1, 2]
+
+
+async def test_settings_of_limits_are_read_and_shown(kit: Kit) -> None:
+    room = Room(kit, lambda ask, replies: done())
+    found = kit.store.call(agents.configure, "ana", {"loop": {"maxCalls": 5}})
+    assert found.config.loop == LoopRules(max_calls=5)
+    assert room.runs() == []
