@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from gatepost.actions import directory, gates
+from gatepost.actions import directory
 from gatepost.actions.directory import ADMINISTRATOR, Newcomer
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.agent import ModelChoice
@@ -206,7 +206,7 @@ async def means(
         return models[choice]
 
     try:
-        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random, gate=gates.keeping)
+        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random)
     finally:
         for each in models.values():
             await each.close()

@@ -11,6 +11,7 @@ import pytest
 
 from gatepost.actions import decisions, directory, gates, inbox, intake, journal
 from gatepost.actions.directory import Newcomer
+from gatepost.core.agent import Config, LoopRules
 from gatepost.core.decision import Option, Question
 from gatepost.core.decision import Reply as Answered
 from gatepost.core.entity import Kind
@@ -23,7 +24,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.run import Status
 from gatepost.errors import Invalid
 from gatepost.ports.command import Ran
-from gatepost.ports.model import Ask
+from gatepost.ports.model import Ask, ModelFailed, Trouble
 from gatepost.ports.store import Store, Work
 from gatepost.ports.transport import Signal
 from gatepost.runtime import evaluator, keeper
@@ -36,66 +37,136 @@ from tests.faults.thinker import means
 from tests.living import House
 from tests.living import living as house_of
 from tests.models import Say, Script, Use, in_turn
-from tests.rooms import Mind, Room, done, quiet, use
+from tests.rooms import Room, done, quiet, use
 
 YES_OR_NO = [{"id": "yes", "label": "Ship it"}, {"id": "no", "label": "Wait"}]
 
 
-def gated(kit: Kit, mind: Mind) -> Room:
-    room = Room(kit, mind)
-    room.means = replace(room.means, gate=gates.keeping)
-    return room
-
-
-def told(ask: Ask) -> int:
-    """How often a model was told, in all it was shown, that it cannot stop yet."""
-    return sum(isinstance(turn, Prompt) and turn.text.startswith("You cannot stop yet") for turn in ask.turns)
+def count_reminders(ask: Ask) -> int:
+    """Return how often a model was reminded of a gate, in all it was shown."""
+    return sum(isinstance(turn, Prompt) and turn.text.startswith("Before you end this cycle:") for turn in ask.turns)
 
 
 class TestCycles:
-    async def test_a_gate_keeps_a_cycle_three_times_and_then_lets_it_sleep(self, kit: Kit) -> None:
-        def mind(ask: Ask, replies: int) -> Reply:
-            if len(room.model.asked) == 1:
-                return Reply(calls=(use("set_gate", name="review", instruction="Husam looks at it", awaits="husam"),))
-            return done(f"Told {told(ask)} times.")
-
-        room = gated(kit, mind)
+    @pytest.mark.parametrize(
+        "wish",
+        [
+            GateWish(name="x", awaits="husam"),
+            GateWish(name="x", kind=GateKind.TIMER, within=HOUR),
+            GateWish(name="x", kind=GateKind.EVENT, awaits="mail"),
+            GateWish(name="x", kind=GateKind.MAIL, awaits="husam"),
+            GateWish(name="x", kind=GateKind.CI, awaits="run:7"),
+        ],
+        ids=lambda wish: str(wish.kind),
+    )
+    async def test_waiting_costs_no_model_calls(self, kit: Kit, wish: GateWish) -> None:
+        """A resident sleeps while somebody or something else has to move, and the end of the gate wakes it."""
+        room = Room(kit, quiet)
+        gate = kit.store.call(gates.add, wish, by="ana")
         room.push("hello")
         assert await room.cycles() == 1
-        [gate] = kit.store.look(gates.blocking, "ana")
-        assert [told(ask) for ask in room.model.asked] == [0, 0, 1, 2, 3]
-        shown = room.model.asked[-1].turns[-1]
-        assert isinstance(shown, Prompt)
-        assert shown.text.splitlines()[1] == f'- review: "Husam looks at it" ({gate.id})'
+        assert len(room.model.asked) == 1
         [run] = kit.store.look(journal.page, agent="ana")
-        assert (run.status, run.summary) == (Status.COMPLETED, "Told 3 times.")
-        kit.clock.advance(MINUTE)
-        room.push("anything else?")
-        assert await room.cycles() == 1
-        assert len(room.model.asked) == 6, "it has slept over that gate"
-        kit.store.call(gates.resolve, gate.id, by="husam", reason="fine")
+        assert (run.status, run.steps, run.summary) == (Status.COMPLETED, 1, "Done.")
+        assert [one.id for one in kit.store.look(gates.blocking, "ana")] == [gate.id]
+        kit.store.call(gates.withdraw, gate.id, by="admin", reason="fine")
         assert await room.cycles() == 1
         woken = room.model.asked[-1].turns[-1]
         assert isinstance(woken, Prompt)
-        assert woken.text.splitlines()[1] == f'[Gate {gate.id}] resolved: "review: fine"'
+        assert woken.text.splitlines()[1] == f'[Gate {gate.id}] withdrawn: "x: fine"'
 
-    async def test_it_goes_on_at_once_when_the_gate_is_open(self, kit: Kit) -> None:
+    async def test_asking_a_decision_costs_no_model_calls_either(self, kit: Kit) -> None:
+        def mind(ask: Ask, replies: int) -> Reply:
+            question: dict[str, Any] = {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}
+            return done("Asked.") if replies else Reply(calls=(use("ask_decision", **question),))
+
+        room = Room(kit, mind)
+        room.push("hello")
+        assert await room.cycles() == 1
+        assert len(room.model.asked) == 2
+        [run] = kit.store.look(journal.page, agent="ana")
+        assert (run.steps, run.summary) == (2, "Asked.")
+
+    async def test_a_gate_that_the_agent_can_open_reminds_it_once(self, kit: Kit) -> None:
+        room = Room(kit, lambda ask, _: done(f"Reminded {count_reminders(ask)} times."))
+        wish = GateWish(name="review", owner="ana", awaits="ana", instruction="Read it again")
+        gate = kit.store.call(gates.add, wish, by="admin")
+        assert await room.cycles() == 1, "it is woken by the gate that waits for it"
+        assert [count_reminders(ask) for ask in room.model.asked] == [0, 1]
+        shown = room.model.asked[-1].turns[-1]
+        assert isinstance(shown, Prompt)
+        assert shown.text.splitlines()[1] == f'- review: "Read it again" ({gate.id}); resolve it with resolve_gate'
+        room.push("hello")
+        assert await room.cycles() == 1
+        assert len(room.model.asked) == 3, "once for the gate, not once for each cycle"
+        summaries = [run.summary for run in kit.store.look(journal.page, agent="ana")]
+        assert summaries == ["Reminded 1 times.", "Reminded 1 times."]
+
+    async def test_it_opens_the_gate_and_ends(self, kit: Kit) -> None:
         def mind(ask: Ask, replies: int) -> Reply:
             if not replies:
-                return Reply(calls=(use("set_gate", name="tests", kind="event", awaits="mail"),))
-            if told(ask) == 1 and isinstance(ask.turns[-1], Prompt):
+                return Reply(calls=(use("set_gate", name="tests", awaits="ana"),))
+            if isinstance(ask.turns[-1], Prompt) and count_reminders(ask) == 1:
                 [gate] = kit.store.look(gates.blocking, "ana")
                 return Reply(calls=(use("resolve_gate", gateId=gate.id, reason="they pass"),))
             return done()
 
-        room = gated(kit, mind)
+        room = Room(kit, mind)
         room.push("hello")
         assert await room.cycles() == 1
-        assert [told(ask) for ask in room.model.asked] == [0, 0, 1, 1]
+        assert [count_reminders(ask) for ask in room.model.asked] == [0, 0, 1, 1]
+        assert kit.store.look(gates.blocking, "ana") == []
         assert kit.store.look(inbox.page, "ana", type=Type.GATE) == [], "it knows what it has done itself"
 
+    async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
+        room = Room(kit, quiet)
+        store = kit.open(limits=Limits(commands=True))
+        wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana", instruction="Make it green")
+        gate = store.call(gates.add, wish, by="admin")
+        for count in (2, 3):
+            room.push("hello")
+            assert await room.cycles() == 1
+            assert len(room.model.asked) == count
+        shown = room.model.asked[1].turns[-1]
+        assert isinstance(shown, Prompt)
+        assert shown.text.splitlines()[1] == f'- build: "Make it green" ({gate.id})'
+
+    async def test_a_reminder_that_was_lost_with_its_run_is_given_again(self, kit: Kit) -> None:
+        fails = True
+
+        def mind(ask: Ask, replies: int) -> Reply:
+            if fails and count_reminders(ask):
+                raise ModelFailed(Trouble.OVERLOAD, "busy")
+            return done()
+
+        room = Room(kit, mind)
+        kit.store.call(gates.add, GateWish(name="review", owner="ana", awaits="ana"), by="ana")
+        room.push("hello")
+        await room.cycle()
+        assert room.runs() == [Status.FAILED]
+        fails = False
+        kit.clock.advance(MINUTE)
+        await room.cycles()
+        assert [count_reminders(ask) for ask in room.model.asked] == [0, 1, 0, 1]
+
+    async def test_at_the_last_step_the_closing_text_is_not_lost_to_a_reminder(self, kit: Kit) -> None:
+        room = Room(kit, quiet, Config(loop=LoopRules(max_steps=1)))
+        kit.store.call(gates.add, GateWish(name="review", owner="ana", awaits="ana"), by="ana")
+        room.push("hello")
+        await room.cycles()
+        [run] = kit.store.look(journal.page, agent="ana")
+        assert (run.summary, run.limit) == ("Done.", None)
+
+    def test_a_person_cannot_wait_for_itself(self, kit: Kit) -> None:
+        Room(kit, quiet)
+        for wish in (GateWish(name="x", awaits="husam"), GateWish(name="x", owner="admin")):
+            with pytest.raises(Invalid, match="wait for itself"):
+                kit.store.call(gates.add, wish, by=wish.owner or "husam")
+        with pytest.raises(Invalid, match="wait for itself"):
+            kit.store.call(gates.add, GateWish(name="x", kind=GateKind.MAIL, awaits="ana"), by="ana")
+
     async def test_a_gate_of_somebody_else_keeps_nobody(self, kit: Kit) -> None:
-        room = gated(kit, quiet)
+        room = Room(kit, quiet)
         kit.store.call(gates.add, GateWish(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
         room.push("hello")
         await room.cycles()
@@ -117,7 +188,7 @@ class TestCycles:
                 return Reply(calls=tuple(replace(call, id=f"call-{place}") for place, call in enumerate(calls)))
             return done()
 
-        room = gated(kit, mind)
+        room = Room(kit, mind)
         room.push("hello")
         await room.cycles()
         results = [turn for turn in room.model.asked[1].turns if isinstance(turn, Result)]
@@ -142,7 +213,7 @@ class TestCycles:
                 arguments = {"option": "b", "contextHash": decision.context_hash}
             return Reply(calls=(use("answer_decision", decisionId=decision.id, **arguments),))
 
-        room = gated(kit, mind)
+        room = Room(kit, mind)
         kit.store.call(directory.register, Newcomer(name="ben", kind=Kind.AGENT))
         options = (Option(id="a", label="A"), Option(id="b", label="B"))
         question = Question(question="Which?", options=options, free_text=True, of=("ana",))
@@ -354,11 +425,11 @@ def house(tmp_path: Path, scripts: dict[str, Script]) -> Iterator[House]:
         yield made
 
 
-def test_a_resident_asks_is_kept_sleeps_and_goes_on_with_the_answer(house: House, scripts: dict[str, Script]) -> None:
+def test_a_resident_asks_sleeps_and_goes_on_with_the_answer(house: House, scripts: dict[str, Script]) -> None:
     waiting = Say("Asked Husam whether to ship. A decision is pending.")
     scripts["shipper"] = in_turn(
         Use("ask_decision", {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}),
-        *([waiting] * 4),
+        waiting,
         [Use("enter_space", {"spaceId": "dock"}), Use("send_message", {"text": "Shipping now."})],
         Say("Shipped, as Husam decided. Nothing is pending."),
     )
@@ -366,8 +437,7 @@ def test_a_resident_asks_is_kept_sleeps_and_goes_on_with_the_answer(house: House
     house.space("dock", "husam", "shipper")
     house.say("dock", "Ship the release if you may", by="husam")
     [first] = house.ended("shipper", 1)
-    assert (first["status"], first["steps"]) == ("completed", 5), "it was told three times that it cannot stop"
-    assert "You cannot stop yet" in str(house.asked("shipper")[4].messages[-1])
+    assert (first["status"], first["steps"]) == ("completed", 2), "waiting costs no model calls"
     [decision] = house.get("/decisions", asked="husam")["items"]
     assert (decision["question"], decision["asker"], decision["status"]) == ("Ship?", "shipper", "pending")
     [item] = house.get("/inbox/husam")["items"]
@@ -375,7 +445,7 @@ def test_a_resident_asks_is_kept_sleeps_and_goes_on_with_the_answer(house: House
     house.put(f"/decisions/{decision['id']}/answer", by="husam", option="yes", contextHash=decision["contextHash"])
     second = house.ended("shipper", 2)[1]
     assert (second["status"], second["cause"], second["steps"]) == ("completed", "decision", 2)
-    assert house.asked("shipper")[5].inbox.endswith(f'[Decision {decision["id"]}] answered by husam: "Ship it"')
+    assert house.asked("shipper")[2].inbox.endswith(f'[Decision {decision["id"]}] answered by husam: "Ship it"')
     assert house.said("dock")[-1] == ("shipper", "Shipping now.")
     assert house.get(f"/gates/{decision['gate']}")["resolution"]["ending"] == "resolved"
 

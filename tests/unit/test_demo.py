@@ -180,7 +180,7 @@ async def test_kept_by_a_gate_it_says_again_what_it_said_and_still_hears_what_co
     shown = inbox(posted("Should we ship?"))
     first = await reply(shown)
     closing = await reply(shown, first, *done(first))
-    kept = Prompt("You cannot stop yet: a gate is still closed.\n- decision (gate_1)")
+    kept = Prompt("Before you end this cycle: a gate of yours is still closed.\n- review (gate_1)")
     assert (await reply(shown, first, *done(first), closing, kept)).text == closing.text
     preview = Prompt("[INBOX PREVIEW: 1 new event waiting]")
     assert (await reply(shown, first, *done(first), closing, kept, preview)).text == closing.text

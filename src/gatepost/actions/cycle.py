@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.actions import directory, errands, inbox, intake, leases, prompt
+from gatepost.actions import directory, errands, gates, inbox, intake, leases, prompt
 from gatepost.actions.prompt import Remembered
 from gatepost.actions.tools import BUILT_IN, Desk, use
 from gatepost.actions.tools.desk import ROOM
@@ -36,6 +36,7 @@ from gatepost.core.agent import CODE, Resident
 from gatepost.core.claim import Batch
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Priority, State
+from gatepost.core.gate import remind
 from gatepost.core.instants import DAY, SECOND, Duration
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
@@ -44,6 +45,7 @@ from gatepost.core.run import Limit, Run, Status, Step
 from gatepost.errors import Lost, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import agents, calls, entities, items, minds, runs, steps
+from gatepost.tables import gates as gate_rows
 
 #: how long a lease lasts when nothing is committed meanwhile
 LENGTH: Final = 30 * SECOND
@@ -237,15 +239,6 @@ def defer(
     return result
 
 
-def kept(work: Work, held: Held, number: int, reply: Reply, text: str) -> Prompt:
-    """The agent wanted to end its cycle and may not yet: write down what it said, and what it is told."""
-    renew(work, held)
-    _write_reply(work, held, number, reply)
-    told = Prompt(text)
-    _write(work, held.run, number + 1, told)
-    return told
-
-
 def waiting(reader: Reader, agent: int) -> list[Item]:
     """What has come meanwhile, most urgent first."""
     return items.peek(reader, agent, _LOOKED_AT)
@@ -275,11 +268,30 @@ def urgent(work: Work, held: Held, number: int, room: int) -> Prompt | None:
     return shown
 
 
-def finish(work: Work, held: Held, number: int, reply: Reply, *, summary: str, room: int | None = None) -> bool:
+def finish(
+    work: Work,
+    held: Held,
+    number: int,
+    reply: Reply,
+    *,
+    summary: str,
+    room: int | None = None,
+    gated: bool = True,
+) -> bool | Prompt:
     """
     End a cycle with what the model said last; its summary is what will be left of it, and `room` the tokens that its
-    model could read, where that was found out. Return whether there is more to think about.
+    model could read, where that was found out. Return whether there is more to think about. If gates have something to
+    say to the agent first, and it may go on (`gated`), return what it is told instead. Each gate says it once.
     """
+    mindful = held.resident.config.model.name != CODE
+    if gated and mindful and (fresh := gates.instructing(work, held.resident.number)):
+        renew(work, held)
+        _write_reply(work, held, number, reply)
+        told = Prompt(remind(fresh), gates=tuple(gate.id for gate in fresh))
+        _write(work, held.run, number + 1, told)
+        for gate in fresh:
+            gate_rows.instruct(work, gate.id, work.now)
+        return told
     leases.give_back(work, held.lease)
     _write_reply(work, held, number, reply)
     weight = _end(work, held, Status.COMPLETED, summary=summary)
@@ -329,6 +341,8 @@ def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -
     taken = runs.read(work, run.id)
     alone = len(events) == 1 and taken is not None and taken.events == 1
     blamed = events if trouble == "content" and alone else []
+    for gate in (gate for turn in shown if isinstance(turn, Prompt) for gate in turn.gates):
+        gate_rows.instruct(work, gate, None)  # the mind does not know of this run: it is told again
     inbox.release(work, run.claim, owner=run.id, fence=run.claim_fence, failed=blamed)
     runs.end(work, run.number, Status.FAILED, error=error)
     cap = held.resident.cap

@@ -27,14 +27,14 @@ from typing import Final
 from gatepost.actions import directory, inbox, intake, plans
 from gatepost.core import address, ids
 from gatepost.core import gate as rules
-from gatepost.core.entity import Entity
+from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import Duration, Instant, rfc3339
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import entities, events, gates, runs
+from gatepost.tables import entities, events, gates
 
 _LONGEST_REASON: Final = 1_000
 #: waiters of one gate
@@ -102,18 +102,15 @@ def blocking(reader: Reader, name: str | Entity) -> list[Gate]:
     return [gate for gate in gates.pending(reader, owner.number) if gate.holds(reader.now)]
 
 
-def keeping(reader: Reader, name: str) -> str | None:
+def instructing(reader: Reader, agent: int) -> list[Gate]:
     """
-    What a resident is told that wants to end its cycle, None when it may. A gate that it has slept over once does not
-    hold it again: there was nothing to do but to wait, and the end of the gate will wake it.
+    Return the gates that have something to say to a resident before it ends its cycle: those that it can do something
+    about itself, and that have not said so before. For all others it waits asleep, and their end wakes it.
     """
-    agent = directory.find(reader, name)
-    holding = blocking(reader, agent)
-    if not holding:
-        return None
-    slept = runs.last_end(reader, agent.number)
-    fresh = [gate for gate in holding if slept is None or gate.created_at > slept]
-    return rules.instruction(fresh) if fresh else None
+    fresh = gates.uninstructed(reader, agent)
+    if not fresh:
+        return []
+    return [gate for gate in gates.pending(reader, agent) if gate.number in fresh and gate.holds(reader.now)]
 
 
 def resolve(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
@@ -324,7 +321,8 @@ def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:
     if wish.kind not in (GateKind.HUMAN, GateKind.MAIL):
         return None
     found = directory.find_live(work, wish.awaits or directory.responsible(work, owner))
-    if found.number == owner.number:
+    itself = wish.kind is GateKind.HUMAN and wish.awaits is not None and owner.kind is Kind.AGENT
+    if found.number == owner.number and not itself:
         raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
     return found
 

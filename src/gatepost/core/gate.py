@@ -8,7 +8,7 @@ A gate: a named condition that keeps somebody from stopping until it has ended.
 
 What a gate waits for depends on its kind, and `awaits` says which:
 
-    human      that somebody resolves it: a name; by default whoever owns the one it holds
+    human      that somebody resolves it: a name, which may be the agent it holds; by default whoever owns that one
     decision   the answer to a decision: its id; asking makes such a gate
     timer      its own deadline, which resolves it
     event      an event of its owner's that comes later: TYPE or TYPE:SOURCE
@@ -37,6 +37,9 @@ CLOSED: Final = "You cannot stop yet:"
 
 _LONGEST_NAME: Final = 200
 _LONGEST_TEXT: Final = 4_000
+#: how the reminder begins that a resident is shown before it ends its cycle
+REMINDER: Final = "Before you end this cycle:"
+
 #: gates that are named to whoever they hold
 _SHOWN: Final = 20
 _CI: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
@@ -274,6 +277,21 @@ def instruction(gates: Sequence[Gate]) -> str:
     head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
     more = [f"- and {len(gates) - _SHOWN} more"] if len(gates) > _SHOWN else []
     return "\n".join([f"{CLOSED} {head} still closed.", *map(_told, gates[:_SHOWN]), *more])
+
+
+def remind(gates: Sequence[Gate]) -> str:
+    """Write what a resident is told, once, of gates that it can do something about before it ends its cycle."""
+    head = "a gate of yours is" if len(gates) == 1 else f"{len(gates)} gates of yours are"
+    lines = [
+        f"{_told(gate)}; resolve it with resolve_gate" if gate.kind is GateKind.HUMAN else _told(gate) for gate in gates
+    ]
+    return "\n".join(
+        [
+            f"{REMINDER} {head} still closed. Do what is asked if you can, then end the cycle; you are not reminded"
+            " again, and are told when it ends.",
+            *lines,
+        ]
+    )
 
 
 def _told(gate: Gate) -> str:

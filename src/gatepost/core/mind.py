@@ -32,6 +32,8 @@ class Prompt:
     text: str
     #: the events that are in it
     events: tuple[str, ...] = ()
+    #: the gates whose instructions are in it
+    gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recall
 from gatepost.core.run import Limit, find_limit
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
-from gatepost.ports.store import Reader, Store, Work
+from gatepost.ports.store import Store, Work
 from gatepost.runtime.results import failure, succeeded
 from gatepost.runtime.streaming import Streams, key
 from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waiting
@@ -45,8 +45,6 @@ SKIP: Final = "skip"
 PULL: Final = "peek_inbox"
 _PREVIEWED: Final = 5
 _PREVIEW: Final = 50
-#: how often an agent is told in a cycle that it may not end it
-_TOLD: Final = 3
 #: characters of a summary
 _SUMMARY: Final = 1_000
 
@@ -81,8 +79,6 @@ class Means:
     send: Callable[[Sequence[Frame]], None]
     #: between 0 and 1
     chance: Callable[[], float]
-    #: asks what an agent is told that may not end its cycle yet, None when it may; without a gate it always may
-    gate: Callable[[Reader, str], str | None] | None = None
 
 
 async def think(means: Means, taken: Taken) -> Outcome:
@@ -141,20 +137,13 @@ class Cycle:
             if reply.calls:
                 await self._write(journal.replied, len(self._turns) + 1, reply)
                 self._turns.append(reply)
-            elif (told := await self._gate()) is not None:
-                note = await self._write(journal.kept, len(self._turns) + 1, reply, told)
-                self._turns += [reply, note]
-            else:
-                at, summary = len(self._turns) + 1, flat(reply.text)
-                return Slept(await self._write(journal.finish, at, reply, summary=summary, room=self._room))
-
-    async def _gate(self) -> str | None:
-        """What the agent is told that may not end yet; one that has been told some times may sleep over it."""
-        gate = self._means.gate
-        told = sum(isinstance(turn, Reply) and not turn.calls for turn in self._turns)
-        if gate is None or told >= _TOLD:
-            return None
-        return await self._store.read(gate, self._held.run.agent)
+                continue
+            at, summary = len(self._turns) + 1, flat(reply.text)
+            last = find_limit([*self._turns, reply], self._held.resident.config.loop) is not None
+            more = await self._write(journal.finish, at, reply, summary=summary, room=self._room, gated=not last)
+            if not isinstance(more, Prompt):
+                return Slept(more)
+            self._turns += [reply, more]  # a gate has something to say first
 
     async def failed(self, failed: ModelFailed) -> Outcome:
         """Whatever was shown of the reply is void."""

@@ -90,6 +90,16 @@ def pending(reader: Reader, owner: int) -> list[Gate]:
     return _gates(reader, reader.all("gates/pending", owner=owner))
 
 
+def uninstructed(reader: Reader, owner: int) -> set[int]:
+    """Return the pending gates whose owner can do something about them and has not been told what, by number."""
+    return {row[0] for row in reader.all("gates/uninstructed", owner=owner)}
+
+
+def instruct(work: Work, id: str, at: Instant | None) -> None:
+    """Record when the owner of a gate was told what to do about it; None if that was in vain."""
+    work.run("gates/instruct", id=id, at=at)
+
+
 def hops(reader: Reader, gate: int) -> int:
     """How long the chain of events is in which a gate was made, or a question asked anew, if that is not long past."""
     row = reader.one("gates/hops", number=gate, since=reader.now - PAUSE)

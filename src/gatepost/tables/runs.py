@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
 from gatepost.core.run import Limit, Run, Status
 from gatepost.ports.store import Reader, Row, Work
@@ -94,7 +93,7 @@ def answered(work: Work, run: int) -> bool:
 
 
 def last_limits(reader: Reader, agent: int, *, before: int, most: int) -> list[Limit | None]:
-    """Return the limits at which the cycles before a run ended, newest first; those that ended by a budget are not in it."""
+    """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
     rows = reader.all("runs/last_limits", agent=agent, before=before, most=most)
     return [Limit(row[0]) if row[0] is not None else None for row in rows]
 
@@ -102,12 +101,6 @@ def last_limits(reader: Reader, agent: int, *, before: int, most: int) -> list[L
 def weights(reader: Reader, agent: int, after: int) -> list[Weight]:
     """The cycles in a mind after a run, oldest first."""
     return [Weight(*row) for row in reader.all("runs/weights", agent=agent, after=after)]
-
-
-def last_end(reader: Reader, agent: int) -> Instant | None:
-    """When the last cycle of an agent's mind ended."""
-    row = reader.one("runs/last_end", agent=agent)
-    return row[0] if row else None
 
 
 def abandoned(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:

@@ -95,8 +95,8 @@ def set_gate(
     waiters: Annotated[list[str] | None, "who else is told when it ends: names or aliases"] = None,
 ) -> Json:
     """
-    Keep yourself from ending before something has happened. You are told of it in your inbox, and woken. A plan with
-    onGate can say what you do then.
+    Wait for something, asleep: when it has happened you are told of it in your inbox, and woken. A plan with onGate can
+    say what you do then. A human gate that awaits yourself reminds you of it, once, before you end a cycle.
     """
     _few(desk)
     wish = GateWish(

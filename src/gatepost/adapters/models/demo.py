@@ -7,7 +7,7 @@ The model that needs no key: it follows a few rules, always the same ones, and s
     "remember that ..."                        it keeps that as a memory as well
     "decide", "should we ...?"                 it asks for a decision as well, if it can
     a plan is due, a service calls, an answer  it says so in the space the plan was made in, else in its first one
-    a gate keeps it from ending                it says again what it said last, and waits
+    a gate reminds it before it ends           it says again what it said last, and waits
 
 It answers everything in one reply of several calls, closes with its summary in the next, and skips if nothing is for
 it. What it replies depends on what it is asked and on nothing else, the ids of its calls included.
@@ -23,7 +23,7 @@ from typing import Any, Final
 from gatepost.adapters.models.reading import Answered, Called, Due, News, Said, Surroundings, news, surroundings
 from gatepost.core.agent import DEMO
 from gatepost.core.event import Json
-from gatepost.core.gate import CLOSED
+from gatepost.core.gate import REMINDER
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage, tokens, weigh
 from gatepost.ports.model import Ask, CallDelta, Heard, TextDelta
 
@@ -92,7 +92,7 @@ def _answer(ask: Ask) -> tuple[str, tuple[Call, ...]]:
     deeds = list(_deeds(news(fresh), around, offered))
     if deeds:
         return "", _numbered(ask, _uses(deeds, offered))
-    if any(isinstance(turn, Prompt) and turn.text.startswith(CLOSED) for turn in fresh):
+    if any(isinstance(turn, Prompt) and turn.text.startswith(REMINDER) for turn in fresh):
         return _closing(ask.turns), ()
     cycle = ask.turns[_after_last(ask.turns, closed=True) :]
     if len(cycle) == len(fresh) and "skip" in offered:
@@ -101,7 +101,7 @@ def _answer(ask: Ask) -> tuple[str, tuple[Call, ...]]:
 
 
 def _closing(turns: Sequence[Turn]) -> str:
-    """What it said last: a gate keeps it, and there is nothing that it could do but wait."""
+    """What it said last: a gate reminds it, and there is nothing that it could do but wait."""
     return next(turn.text for turn in reversed(turns) if isinstance(turn, Reply))
 
 

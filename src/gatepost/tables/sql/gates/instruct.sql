@@ -1,0 +1,1 @@
+UPDATE gates SET instructed_at = CAST(:at AS bigint) WHERE id = :id
