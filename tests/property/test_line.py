@@ -47,6 +47,14 @@ def test_a_line_has_nothing_dangerous_in_it(event: Event, room: int | None) -> N
 
 
 @given(events())
+def test_a_preview_is_one_short_line_with_nothing_dangerous_in_it(event: Event) -> None:
+    shown = lines.preview(event)
+    assert [character for character in shown if dangerous(character)] == []
+    assert len(shown.splitlines()) == 1
+    assert len(shown) <= 12 * (50 + 3 * 24) + 100, "a character may take twelve when it is escaped"
+
+
+@given(events())
 def test_outside_its_quotes_a_line_is_only_grammar(event: Event) -> None:
     assert SKELETON.fullmatch(STRING.sub("", line(event)))
 

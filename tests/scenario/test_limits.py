@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
-from gatepost.actions import agents, cycle, inbox, journal, memories, spaces
-from gatepost.core.agent import Config, LoopRules
+import pytest
+
+from gatepost.actions import agents, cycle, directory, inbox, journal, memories, spaces
+from gatepost.actions.directory import Newcomer
+from gatepost.core.agent import Config, LoopRules, Phase
+from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, Type
-from gatepost.core.mind import Prompt, Reply, Result, Usage, weigh
+from gatepost.core.mind import Prompt, Reply, Result, Usage, tokens, weigh
 from gatepost.core.run import Limit, Run, Status
 from gatepost.ports.model import Ask
 from gatepost.testing import Kit
@@ -215,3 +219,64 @@ async def test_settings_of_limits_are_read_and_shown(kit: Kit) -> None:
     Room(kit, quiet)
     found = kit.store.call(agents.configure, "ana", {"loop": {"maxCalls": 5}})
     assert found.config.loop == LoopRules(max_calls=5)
+
+
+async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        if replies == 2:
+            return done()
+        calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Step {replies + 1}"))
+        return Reply(calls=calls)
+
+    first = Phase(step=1, tools=("enter_space",))
+    room = Room(kit, mind, Config(loop=LoopRules(phases=(first, Phase(step=2, tools=("enter_space", "send_message"))))))
+    room.push("hello")
+    await room.cycles()
+    assert room.said() == ["Step 2"]
+    [run] = list_runs(room)
+    results = [step.turn for step in kit.store.look(journal.steps, run.id) if isinstance(step.turn, Result)]
+    assert [result.ok for result in results] == [True, False, True, True]
+    assert "'send_message' cannot be used in step 1 of a cycle" in results[1].content
+
+
+async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) -> None:
+    long = "Department of Very Long Names and Other Matters"
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        if replies:
+            return done()
+        for number in range(7):
+            kit.store.call(spaces.post, "long", sender="talker", content=f"Message {number} " + "is quite long " * 9)
+        return Reply(calls=(use("get_memories"),))
+
+    room = Room(kit, mind)
+    kit.store.call(directory.register, Newcomer(name="talker", kind=Kind.HUMAN, display=f"Speaker of the {long}"))
+    kit.store.call(spaces.create, name=long, id="long", members=["talker", "ana"])
+    room.push("hello")
+    await room.cycle()
+    shown = room.model.asked[1].turns[-1]
+    assert isinstance(shown, Prompt)
+    lines = shown.text.splitlines()
+    assert lines[0] == "[INBOX PREVIEW: 7 new events waiting]"
+    assert lines[1:-1] == [
+        f'[Department of Very Long ...] Speaker of the Departmen... (human): "Message {number} is quite long is quite'
+        ' long is quite lon"...'
+        for number in range(5)
+    ]
+    steps = kit.store.look(journal.steps, list_runs(room)[0].id)
+    assert "INBOX PREVIEW" not in str(steps), "a preview is never journalled"
+
+
+@pytest.mark.parametrize("usage", [Usage(0, 0), Usage(0, 5), Usage(5, 0)])
+async def test_usage_that_cannot_be_true_is_estimated(kit: Kit, usage: Usage) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        return Reply("Some words that weigh something.", usage=usage)
+
+    room = Room(kit, mind)
+    room.push("hello")
+    await room.cycle()
+    [run] = list_runs(room)
+    ask = room.model.asked[0]
+    weight = tokens(ask.system) + sum(map(weigh, ask.turns))
+    assert run.prompt_tokens == (usage.prompt or weight)
+    assert run.completion_tokens == (usage.completion or weigh(Reply("Some words that weigh something.")))

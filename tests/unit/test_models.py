@@ -129,11 +129,26 @@ async def test_the_very_message_is_sent_back_thoughts_and_all() -> None:
 
 @pytest.mark.parametrize(
     ("said", "counted"),
-    [(7, 7), (12.5, 12), ("7", 7), (-3, 0), (1e18, 10**9), (1e300, 10**9), (math.inf, 0), (math.nan, 0), (None, 0)],
+    [
+        *((7, 7), (12.0, 12), (10**7, 10**7)),
+        *((12.5, 0), ("7", 0), (True, 0), (-3, 0), (10**7 + 1, 0), (1e300, 0), (math.inf, 0), (math.nan, 0), (None, 0)),
+    ],
 )
 def test_what_cannot_be_a_count_is_not_counted(said: Any, counted: int) -> None:
     response = ModelResponse([], usage=RequestUsage(input_tokens=said, output_tokens=said))
     assert talk.reply(response, model="m", ids=[]).usage == Usage(counted, counted)
+
+
+async def test_a_failed_result_reaches_the_model_as_it_is() -> None:
+    """Chat completions have no mark for failures; the result says so itself, and is not wrapped in another error."""
+    with ModelServer(in_turn(Use("skip"), Say("Well."))) as server:
+        model = opened(server)
+        first = last(await hear(model, Prompt("one")))
+        failed = '{"success":false,"error":"there is no space \\"x\\""}'
+        await hear(model, Prompt("one"), first, Result(first.calls[0].id, "skip", failed, ok=False))
+        await model.close()
+        [sent] = [one["content"] for one in server.asked[1].messages if one["role"] == "tool"]
+    assert sent == failed
 
 
 async def test_text_that_cannot_be_stored_is_mended() -> None:

@@ -14,13 +14,16 @@ import pytest
 from gatepost.actions.tools import BUILT_IN
 from gatepost.adapters.tools.servers import McpServers
 from gatepost.adapters.tools.web import HttpTools
+from gatepost.core import strict
 from gatepost.core.agent import Config, Execution, LoopRules, Phase, Request, Resident, ToolServer
 from gatepost.core.agent import Tool as Configured
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Result
-from gatepost.errors import Conflict, Invalid, NotFound, Refused, Unavailable
+from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
+from gatepost.ports.model import ToolSpec
 from gatepost.ports.tools import Answered, Caller
+from gatepost.runtime import schema
 from gatepost.runtime.toolkit import BuiltInTool, Outside, Toolbox, Toolkit, Waiting
 from tests import toolserver
 
@@ -120,6 +123,24 @@ class TestKinds:
             assert names(toolkit, 1) == set(BUILT_IN)
             assert names(toolkit, 2) == {"enter_space"}
             assert names(toolkit, 3) == names(toolkit, 20) == {"send_message", "skip"}
+            with pytest.raises(Refused, match="'skip' cannot be used in step 2"):
+                toolkit.find("skip", 2)
+            assert toolkit.find("skip", 3).name == toolkit.find("skip").name == "skip"
+
+
+class TestResults:
+    async def test_a_number_that_json_does_not_have_is_null_in_the_journal(self) -> None:
+        async def measure(id: str, arguments: Mapping[str, Any]) -> Answered:
+            del id, arguments
+            return Answered(json.loads('{"size": 1e999, "sizes": [-1e999, 1.5], "words": "NaN"}'))
+
+        tool = Outside("measure", ToolSpec("measure", "", {}), json.loads, measure)
+        result = await tool.run("run_1/2.0", Call("c1", "measure", "{}"), {})
+        assert strict.read(result.content.encode()) == {"size": None, "sizes": [None, 1.5], "words": "NaN"}
+
+    def test_a_number_that_is_too_large_is_no_argument(self) -> None:
+        with pytest.raises(Malformed, match="too large: -1e999"):
+            schema.document('{"size": -1e999}')
 
 
 class TestFunctions:

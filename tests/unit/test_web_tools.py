@@ -60,9 +60,13 @@ class Server:
 
     def answer(self, to: BaseHTTPRequestHandler) -> None:
         status, headers, body = 200, {"Content-Type": "application/json"}, json.dumps({"ok": True})
+        encoding = "utf-8"
         match to.path.partition("?")[0].split("/")[1:]:
             case ["text"]:
                 body = "plain words"
+            case ["charset", charset]:
+                headers["Content-Type"] = f"text/plain; charset={charset}"
+                body, encoding = "plain-words-of-a-caf\xe9", "iso-8859-1" if charset == "ISO-8859-1" else "utf-8"
             case ["empty"]:
                 status, body = 204, ""
             case ["echo"]:
@@ -75,19 +79,17 @@ class Server:
                 body = "x" * (LARGEST + 1)
             case ["to", *rest]:
                 status, headers["Location"] = 307, "/".join(["", *rest])
-            case ["away"]:
-                status, headers["Location"] = 302, "http://localhost:1/"
-            case ["round"]:
-                status, headers["Location"] = 307, "/round"
+            case ["away" | "round" as where]:
+                status, headers["Location"] = (307, "/round") if where == "round" else (302, "http://localhost:1/")
             case ["hang"]:
                 self.hold.wait(30)
             case _:
                 pass
         to.send_response(status)
-        for name, value in (headers | {"Content-Length": str(len(body))}).items():
+        for name, value in (headers | {"Content-Length": str(len(body.encode(encoding)))}).items():
             to.send_header(name, value)
         to.end_headers()
-        to.wfile.write(body.encode())
+        to.wfile.write(body.encode(encoding))
 
     def close(self) -> None:
         self.hold.set()
@@ -174,6 +176,15 @@ class TestAnswers:
     async def test_json_text_and_nothing(self, server: Server) -> None:
         assert (await call(f"{server.url}/text")).value == "plain words"
         assert (await call(f"{server.url}/empty")).value == {"success": True, "status": 204}
+
+    @pytest.mark.parametrize(
+        "charset", ["ISO-8859-1", "utf_8", "punycode", "idna", "utf-7", "unicode_escape", "rot13", "no-such-charset"]
+    )
+    async def test_an_answer_is_decoded_with_a_charset_of_the_list_else_as_utf_8(
+        self, server: Server, charset: str
+    ) -> None:
+        """Some codecs that Python knows take seconds for 200 KB, and meanwhile nothing else in the process runs."""
+        assert (await call(f"{server.url}/charset/{charset}")).value == "plain-words-of-a-caf\xe9"
 
     @pytest.mark.parametrize("code", [400, 401, 404, 429, 500, 503])
     async def test_a_refusal_is_an_answer(self, server: Server, code: int) -> None:

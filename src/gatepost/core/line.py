@@ -47,6 +47,9 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: how lines of ours begin that name no place
 _OURS: Final = re.compile(r"(?:mail|system|(?:decision|gate)\s.*)", re.IGNORECASE)
+#: characters of the content, and of a name, in a preview
+_CONTENT: Final = 50
+_NAME: Final = 24
 _TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
 
 
@@ -141,6 +144,50 @@ def _line(event: Event) -> str:
             return f"[{_TITLES[told.type]}: {title(told.source)}] {_told(event, told.text)}{_notes(event)}"
         case other:
             assert_never(other)
+
+
+def preview(event: Event) -> str:
+    """Write the beginning of an event as one line: 50 characters of its content, and 24 of every name in it."""
+    who = f" {_brief(event.sender.display)} ({event.sender.kind}):" if event.sender is not None else ""
+    match body(event):
+        case Posted() as said:
+            head, text = f"[{_place(_cut(said.space_name, _NAME))}]{who or ' ' + _brief(event.source) + ':'}", said.text
+        case Due() as due:
+            head, text = f"[Plan: {_brief(due.name)}]", due.instruction
+        case Called(service=name, payload=value):
+            return f"[Service: {_brief(name)}] {escaped(_cut(_encode(value), _CONTENT))}{_notes_of_trust(event)}"
+        case Returned(tool=name, result=value):
+            return f"[Tool Result: {_brief(name)}] {escaped(_cut(_encode(value), _CONTENT))}{_notes_of_trust(event)}"
+        case Mailed() as mailed:
+            head, text = f"[Mail]{who}", f"{mailed.subject} - {mailed.text}" if mailed.subject else mailed.text
+        case Noted() as noted:
+            head, text = f"[Note: {_brief(noted.about)}]{who}", noted.text
+        case Heard() as heard:
+            head, text = f"[{_place(_cut(heard.channel.capitalize(), _NAME))}]{who}", heard.text
+        case Answered() as answered:
+            by = f" by {_brief(answered.by)}" if answered.by else ""
+            head, text = f"[Decision {title(answered.decision)}] {title(answered.outcome)}{by}:", answered.text
+        case Ended() as ended:
+            head, text = f"[Gate {title(ended.gate)}] {title(ended.outcome)}:", ended.text
+        case Told() as told:
+            name = "[System]" if told.type is Type.SYSTEM else f"[{_TITLES[told.type]}: {_brief(told.source)}]"
+            head, text = f"{name}{who}", f"{event.subject} - {told.text}" if event.subject else told.text
+        case other:
+            assert_never(other)
+    end = "..." if len(text) > _CONTENT else ""
+    return f"{head} {quote(text[:_CONTENT])}{end}{_notes_of_trust(event)}"
+
+
+def _brief(name: str) -> str:
+    return title(_cut(name, _NAME))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _notes_of_trust(event: Event) -> str:
+    return f" ({event.trust.value})" if event.trust is not Trust.MEMBER else ""
 
 
 def _who(event: Event) -> str:

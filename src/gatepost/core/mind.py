@@ -123,6 +123,15 @@ def weigh(turn: Turn) -> int:
             return tokens(content)
 
 
+def estimate_usage(usage: Usage, system: str, shown: Sequence[Turn], reply: Reply) -> Usage:
+    """Return the usage with what is 0 in it estimated, by weight, where it cannot be 0."""
+    said = bool(reply.text or reply.calls)
+    return Usage(
+        prompt=usage.prompt if usage.prompt > 0 else tokens(system) + sum(map(weigh, shown)),
+        completion=usage.completion if usage.completion > 0 or not said else weigh(reply),
+    )
+
+
 def compact(cycles: Sequence[Weight], carried: Carried, rules: MindRules) -> Carried:
     """
     What to carry instead of old cycles, oldest first: the same as before while everything fits. What stays whole is

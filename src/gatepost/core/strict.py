@@ -4,6 +4,7 @@ further down a stack, could not.
 """
 
 import json
+import math
 from typing import Any, Final, Never
 
 from gatepost.errors import Malformed
@@ -23,6 +24,8 @@ def read(raw: bytes, what: str = "the body") -> Any:
         ) from None
     except RecursionError:
         raise _deep(what) from None
+    except OverflowError as error:
+        raise Malformed(f"{what} has a number in it that is too large: {error}", hint="send it as text") from None
     if deeper(value, DEPTH, raw.count(b"[") + raw.count(b"{")):
         raise _deep(what)
     return value
@@ -43,7 +46,15 @@ def _refused(word: str) -> Never:
     raise ValueError(word)
 
 
-_decode: Final = json.JSONDecoder(parse_constant=_refused).decode
+def _parse_float(text: str) -> float:
+    """Read a number; one that is too large would become infinity, which JSON does not have."""
+    number = float(text)
+    if math.isinf(number):
+        raise OverflowError(f"{text:.60}")
+    return number
+
+
+_decode: Final = json.JSONDecoder(parse_constant=_refused, parse_float=_parse_float).decode
 
 
 def _deep(what: str) -> Malformed:

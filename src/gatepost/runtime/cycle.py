@@ -30,7 +30,7 @@ from gatepost.core.errand import Errand
 from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled, recent, weigh
+from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, estimate_usage, fitted, recalled, recent, weigh
 from gatepost.core.run import Limit, find_limit
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
@@ -43,8 +43,10 @@ log = structlog.get_logger("gatepost.cycle")
 
 SKIP: Final = "skip"
 PULL: Final = "peek_inbox"
+#: items of a preview
 _PREVIEWED: Final = 5
-_PREVIEW: Final = 50
+#: characters of a tool's result that live readers are shown
+_SHOWN_RESULT: Final = 1_000
 #: characters of a summary
 _SUMMARY: Final = 1_000
 
@@ -261,8 +263,10 @@ class Cycle:
                         self._streams.heard(heard)
                     case TextDelta():
                         pass
-                    case Reply():
-                        return heard
+                    case Reply(usage=usage):
+                        if usage.prompt > 0 and usage.completion > 0:
+                            return heard
+                        return replace(heard, usage=estimate_usage(usage, ask.system, ask.turns, heard))
         raise ModelFailed(Trouble.OTHER, "the model ended without a reply")
 
     async def _model(self) -> Model:
@@ -286,7 +290,7 @@ class Cycle:
         at, reply = len(self._turns) + 1, self._reply_number()
         place = key(reply, index)
         try:
-            tool = self._toolkit.find(call.tool)
+            tool = self._toolkit.find(call.tool, self._replies())
             arguments = tool.arguments(call.arguments)
             if tool.name == PULL and self._alone:
                 raise Conflict("nothing more can be taken in this cycle")
@@ -331,7 +335,7 @@ class Cycle:
             self._frame("tool.started", call, arguments=arguments)
         result = await tool.run(id, call, arguments)
         if tool.visible:
-            self._frame("tool.done" if result.ok else "tool.error", call, result=result.content[: _PREVIEW * 20])
+            self._frame("tool.done" if result.ok else "tool.error", call, result=result.content[:_SHOWN_RESULT])
         return result
 
     def _frame(self, event: str, call: Call, *, visible: bool = True, **data: Any) -> None:
@@ -426,11 +430,6 @@ def preview(waiting: Sequence[Item]) -> Prompt | None:
     if not waiting:
         return None
     count = "1 new event" if len(waiting) == 1 else f"{len(waiting)} new events"
-    lines = [_glimpse(item) for item in waiting[:_PREVIEWED]]
+    lines = [line.preview(item.event) for item in waiting[:_PREVIEWED]]
     rest_ = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
     return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, rest_]))
-
-
-def _glimpse(item: Item) -> str:
-    text = line.line(item.event)
-    return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}..."

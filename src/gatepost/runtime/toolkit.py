@@ -13,6 +13,7 @@ named in `troubles`.
 import asyncio
 import inspect
 import json
+import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -30,7 +31,7 @@ from gatepost.core.agent import Tool as Configured
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND, Duration, short
 from gatepost.core.mind import Call, Result
-from gatepost.errors import Conflict, GatepostError, NotFound, Unavailable
+from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable
 from gatepost.ports.model import ToolSpec
 from gatepost.ports.tools import Answered, Caller, Servers, Visit, Web
 from gatepost.runtime import schema
@@ -42,6 +43,7 @@ _LARGEST: Final = 256 * 1024
 _ERROR: Final = 2_000
 _LONGEST_NAME: Final = 64
 _TIMEOUT: Final = 300 * SECOND
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Outside:
         except Exception as error:  # noqa: BLE001 (whatever it was, it is a result)
             log.warning("a tool failed", tool=self.name, error=repr(error))
             answered = _failed(f"{type(error).__name__}: {error}"[:_ERROR])
-        content = json.dumps(answered.value, ensure_ascii=False, separators=(",", ":"), default=str)
+        content = _write_json(answered.value)
         content = content.encode(errors="replace").decode()  # half a surrogate pair could not be told to anybody
         if len(content) > _LARGEST:
             said = {"success": False, "error": f"the result is over {_LARGEST // 1024} KB"}
@@ -112,11 +114,16 @@ class Toolkit:
         allowed = self._allowed(step)
         return [tool.spec for tool in self.tools.values() if allowed is None or tool.name in allowed]
 
-    def find(self, name: str) -> Tool:
+    def find(self, name: str, step: int | None = None) -> Tool:
+        """Return the tool of that name, if the phase that the step is in allows it."""
         found = self.tools.get(name)
         if found is None:
             near = get_close_matches(name[:100], self.tools, n=1, cutoff=0.6)
             raise NotFound(f"there is no tool {name!r:.100}", hint=f"did you mean {near[0]!r}?" if near else None)
+        allowed = self._allowed(step) if step is not None else None
+        if allowed is not None and name not in allowed:
+            names = ", ".join(sorted(allowed)) or "none"
+            raise Refused(f"{name!r} cannot be used in step {step} of a cycle", hint=f"tools of this step: {names}")
         return found
 
     def _allowed(self, step: int) -> frozenset[str] | None:
@@ -264,6 +271,26 @@ def _jsonable(value: Any) -> Json:
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, fallback=str, inf_nan_mode="null")
+
+
+def _write_json(value: Json) -> str:
+    """Write a value as JSON. Numbers that JSON does not have (infinity, not a number) are null."""
+    try:
+        return _encode(value)
+    except ValueError:
+        return _encode(_drop_infinities(value))
+
+
+def _drop_infinities(value: Json) -> Json:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case list() | tuple():
+            return [_drop_infinities(one) for one in value]
+        case dict():
+            return {name: _drop_infinities(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def _failed(error: str) -> Answered:

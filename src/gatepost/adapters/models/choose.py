@@ -114,7 +114,7 @@ def _anthropic(label: str, name: str, url: str | None, key: str, silence: float)
 
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=_timeout(silence))
     model = AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
-    return PydanticModel(model, label, finishes=True, close=client.close)
+    return PydanticModel(model, label, finishes=True, marks_failures=True, close=client.close)
 
 
 def _timeout(silence: float) -> "httpx2.Timeout":

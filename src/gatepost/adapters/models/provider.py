@@ -33,12 +33,22 @@ PATIENCE: Final = 600.0
 
 class PydanticModel:
     def __init__(
-        self, model: Model, name: str, *, finishes: bool = False, close: Callable[[], Awaitable[None]] | None = None
+        self,
+        model: Model,
+        name: str,
+        *,
+        finishes: bool = False,
+        marks_failures: bool = False,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`finishes` if its server always says why an answer ends: then one without a reason was cut off."""
+        """
+        `finishes` if its server always says why an answer ends: then one without a reason was cut off.
+        `marks_failures` if its protocol has a mark for results that are failures.
+        """
         self._model = model
         self._name = name
         self._finishes = finishes
+        self._marks_failures = marks_failures
         self._close = close
 
     @property
@@ -50,7 +60,7 @@ class PydanticModel:
         try:
             async with model_request_stream(
                 self._model,
-                talk.messages(ask),
+                talk.messages(ask, marks_failures=self._marks_failures),
                 model_settings=_settings(ask),
                 model_request_parameters=ModelRequestParameters(function_tools=[talk.tool(one) for one in ask.tools]),
             ) as stream:

@@ -43,15 +43,18 @@ _NOTHING: Final = "(nothing)"
 _UNANSWERED: Final = '{"error":"this call was never answered"}'
 _NO_ARGUMENTS: Final = "{}"
 #: more than anybody reads or writes in one answer
-_MOST_TOKENS: Final = 10**9
+_MOST_TOKENS: Final = 10_000_000
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def messages(ask: Ask) -> list[ModelMessage]:
-    """The conversation, ending with a request."""
+def messages(ask: Ask, *, marks_failures: bool = True) -> list[ModelMessage]:
+    """
+    The conversation, ending with a request. `marks_failures` if the protocol has a mark for a result that is a failure;
+    without one the library would wrap the result, which says itself that it is a failure, once more.
+    """
     system: list[ModelRequestPart] = [SystemPromptPart(ask.system)] if ask.system.strip() else []
     said: list[ModelMessage] = []
-    for exchange in _exchanges(ask.turns):
+    for exchange in _exchanges(ask.turns, marks_failures=marks_failures):
         if exchange.response is not None:
             if not said:
                 said.append(ModelRequest([UserPromptPart(_GO_ON)]))
@@ -89,11 +92,10 @@ def reply(response: ModelResponse, *, model: str, ids: Sequence[str]) -> Reply:
 
 
 def _count(said: Any) -> int:
-    """What a server says that it has counted, as far as it can be a count."""
-    try:
-        return min(max(int(said), 0), _MOST_TOKENS)
-    except (TypeError, ValueError, OverflowError):
+    """Return the tokens that a server says it has counted; 0, which is nobody's count, if that cannot be true."""
+    if isinstance(said, bool) or not isinstance(said, int | float) or said != said // 1:
         return 0
+    return int(said) if 0 < said <= _MOST_TOKENS else 0
 
 
 def arguments(args: Any) -> str:
@@ -114,6 +116,7 @@ def clean(text: str) -> str:
 class _Exchange:
     """A response, none at the beginning, and what was shown after it."""
 
+    marks_failures: bool
     response: ModelResponse | None = None
     calls: dict[str, str] = field(default_factory=dict)
     returns: dict[str, ToolReturnPart] = field(default_factory=dict)
@@ -126,7 +129,8 @@ class _Exchange:
             case Result(call=call, tool=name, content=content, ok=ok):
                 if call in self.calls and call not in self.returns:
                     outcome = ToolReturnPart(self.calls[call], content or _NOTHING, call)
-                    self.returns[call] = outcome if ok else replace(outcome, outcome="failed")
+                    failed = self.marks_failures and not ok
+                    self.returns[call] = replace(outcome, outcome="failed") if failed else outcome
                 else:
                     self.prompts.append(f"[Result of {name}, from before] {content}")
 
@@ -139,8 +143,8 @@ class _Exchange:
         return [*returns, *prompts] or [UserPromptPart(_GO_ON)]
 
 
-def _exchanges(turns: Sequence[Turn]) -> Iterator[_Exchange]:
-    current = _Exchange()
+def _exchanges(turns: Sequence[Turn], *, marks_failures: bool) -> Iterator[_Exchange]:
+    current = _Exchange(marks_failures)
     for turn in turns:
         if not isinstance(turn, Reply):
             current.show(turn)
@@ -151,7 +155,7 @@ def _exchanges(turns: Sequence[Turn]) -> Iterator[_Exchange]:
         if current.response is not None or current.prompts:
             yield current
         calls = {part.tool_call_id: part.tool_name for part in response.parts if isinstance(part, ToolCallPart)}
-        current = _Exchange(response, calls)
+        current = _Exchange(marks_failures, response, calls)
     yield current
 
 

@@ -25,6 +25,14 @@ LARGEST: Final = 256 * 1024
 _REDIRECTS: Final = 3
 #: characters of an answer that is an error
 _ERROR: Final = 2_000
+#: charsets that an answer is decoded with; any other is read as UTF-8. Some that Python knows take seconds
+_CHARSETS: Final = frozenset(
+    {
+        *("utf-8", "us-ascii", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "iso-8859-2", "iso-8859-15"),
+        *("windows-1250", "windows-1251", "windows-1252", "koi8-r", "shift-jis", "euc-jp", "euc-kr"),
+        *("gb2312", "gbk", "gb18030", "big5"),
+    }
+)
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 
 
@@ -96,7 +104,8 @@ async def _read(answer: httpx2.Response, secrets: list[str]) -> Answered:
         raw += part
         if len(raw) > LARGEST:
             return _failed(f"the answer is over {LARGEST // 1024} KB", answer.status_code)
-    said = raw.decode(answer.charset_encoding or "utf-8", "replace")
+    charset = (answer.charset_encoding or "").strip().lower().replace("_", "-")
+    said = raw.decode(charset if charset in _CHARSETS else "utf-8", "replace")
     text = filling.blotted(said, secrets)
     if not answer.is_success:
         return _failed(text[:_ERROR] or answer.reason_phrase, answer.status_code)
