@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from gatepost.core import config
 from gatepost.core.agent import Config, Execution, LoopRules, MindRules, ModelChoice, Phase, Request, Tool, ToolServer
+from gatepost.core.budget import Budget
 from tests.property import texts
 
 _letters = st.sampled_from("abcXYZ019_-")
@@ -25,6 +26,11 @@ model_choices = st.builds(
     temperature=st.none() | st.floats(0, 2),
     max_tokens=st.none() | st.integers(1, 1_000_000),
     fallback=st.none() | models,
+)
+_counts = st.integers(1, 10**12)
+_periods = st.sampled_from(["hour", "day"])
+budgets = st.builds(Budget, tokens=_counts, cycles=st.none() | _counts, per=_periods) | st.builds(
+    Budget, cycles=_counts, per=_periods
 )
 requests = st.builds(Request, url=urls, method=st.sampled_from(["GET", "POST", "DELETE"]), headers=headers, body=values)
 
@@ -73,5 +79,6 @@ def configs(draw: st.DrawFn) -> Config:
             max_tokens=draw(st.integers(100, 10**7)),
             phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(known, max_size=3)))) for step in steps),
         ),
+        budget=draw(st.none() | budgets),
         skills=tuple(draw(st.sampled_from([[], ["routing"]]))),
     )

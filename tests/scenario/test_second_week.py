@@ -10,7 +10,9 @@ import queue
 import re
 import threading
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tests.living import House, living
 from tests.models import Answer, Asked, Say, Script, Use
@@ -100,10 +102,8 @@ def test_every_question_is_answered_and_the_cost_stays_flat(tmp_path: Path) -> N
     assert clerk.previews >= COUNT // 10
     assert clerk.reminders == COUNT // 10
     costs = clerk.prompt_tokens
-    assert any(later < earlier for earlier, later in zip(costs, costs[1:], strict=False)), "old cycles were compacted"
+    assert any(later < earlier for earlier, later in pairwise(costs)), "old cycles were compacted"
     middle, last = costs[len(costs) // 3 : 2 * len(costs) // 3], costs[2 * len(costs) // 3 :]
-    print(f"{len(costs)} cycles, prompt tokens: first {costs[0]}, mean of the middle {sum(middle) // len(middle)}, ")
-    print(f"mean of the last {sum(last) // len(last)}, most {max(costs)}; requests {sum(run['steps'] for run in runs)}")
     assert sum(last) / len(last) <= 1.25 * sum(middle) / len(middle), "what a question costs does not grow"
     assert max(costs) <= 1.5 * 100_000
 
@@ -118,9 +118,9 @@ def list_answers(house: House) -> list[int]:
     return found
 
 
-def list_runs(house: House) -> list[dict[str, object]]:
-    runs: list[dict[str, object]] = []
-    query: dict[str, object] = {"limit": 100}
+def list_runs(house: House) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = []
+    query: dict[str, Any] = {"limit": 100}
     while True:
         page = house.get("/agents/clerk/runs", **query)
         runs += [run for run in page["items"] if run["status"] != "running"]

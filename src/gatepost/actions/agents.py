@@ -12,6 +12,7 @@ from gatepost.actions.directory import Changes, Newcomer
 from gatepost.core import config as rules
 from gatepost.core.agent import Config, Resident
 from gatepost.core.entity import Entity, Kind
+from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, NotFound, UnknownAddress
 from gatepost.ports.store import Reader, Work
@@ -71,6 +72,14 @@ def resume(work: Work, name: str) -> Resident:
 def show(reader: Reader, name: str) -> Resident | None:
     """An agent as a resident; None if it is a guest."""
     return agents.read(reader, of_kind(directory.find(reader, name)).number)
+
+
+def seconds_to_rest(reader: Reader, name: str) -> float | None:
+    """Return for how long a resident still rests; None if it does not."""
+    found = show(reader, name)
+    if found is None or found.rest_until is None or found.rest_until <= reader.now:
+        return None
+    return (found.rest_until - reader.now) / SECOND
 
 
 def page(

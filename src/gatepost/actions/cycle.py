@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.actions import directory, errands, gates, inbox, intake, leases, prompt
+from gatepost.actions import budgets, directory, errands, gates, inbox, intake, leases, prompt
 from gatepost.actions.prompt import Remembered
 from gatepost.actions.tools import BUILT_IN, Desk, use
 from gatepost.actions.tools.desk import ROOM
@@ -37,7 +37,7 @@ from gatepost.core.claim import Batch
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Priority, State
 from gatepost.core.gate import remind
-from gatepost.core.instants import DAY, SECOND, Duration
+from gatepost.core.instants import DAY, SECOND, Duration, Instant
 from gatepost.core.lease import Lease, name_of
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
 from gatepost.core.ring import Ring
@@ -134,6 +134,9 @@ def _going(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
     run = runs.open_of(work, me.number)
     if run is not None:
         return run, tuple(steps.of_run(work, run.number))
+    if (exhausted := budgets.find_exhausted(work, resident, beginning=True)) is not None:
+        budgets.rest(work, resident, exhausted.until)
+        return None
     return _begun(work, me, resident)
 
 
@@ -300,17 +303,28 @@ def finish(
 
 
 def stop(
-    work: Work, held: Held, number: int, limit: Limit, note: str, *, summary: str, room: int | None = None
+    work: Work,
+    held: Held,
+    number: int,
+    limit: Limit,
+    note: str,
+    *,
+    summary: str,
+    room: int | None = None,
+    rest_until: Instant | None = None,
 ) -> bool:
     """
-    End a cycle that has reached a limit, with a note of the agent to itself. The third time in a row its owner is told.
-    Return whether there is more to think about.
+    End a cycle that has reached a limit, with a note of the agent to itself. The third time in a row its owner is told;
+    of a budget, at which the agent rests until an instant, once a period. Return whether there is more to think about.
     """
     leases.give_back(work, held.lease)
     run = held.run
     _write(work, run, number, Prompt(note))
     weight = _end(work, held, Status.COMPLETED, summary=summary, limit=limit)
     _remember(work, held, weight, room)
+    if rest_until is not None:
+        budgets.rest(work, replace(held.resident, failures=0, cap=None), rest_until)
+        return _slept(work, held)
     before = runs.last_limits(work, held.resident.number, before=run.number, most=_LIMITS_IN_A_ROW)
     row = next((place for place, reached in enumerate(before) if reached is None), len(before))
     if row == _LIMITS_IN_A_ROW - 1:

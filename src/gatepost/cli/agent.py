@@ -284,6 +284,7 @@ def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:
         ("skills", ", ".join(config.skills)),
         ("steps", f"at most {config.loop.max_steps} a cycle, {config.loop.max_calls} calls in a reply"),
         ("tokens", f"at most {config.loop.max_tokens} that a cycle adds"),
+        ("budget", str(config.budget) if config.budget is not None else None),
         ("mind", f"{resident.tokens} of {config.mind.max_tokens} tokens"),
         ("cycles", resident.cycles),
         ("failures", resident.failures or None),

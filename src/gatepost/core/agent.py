@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from gatepost.core.budget import Budget
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND, Duration, Instant
 
@@ -118,6 +119,8 @@ class Config:
     servers: tuple[ToolServer, ...] = ()
     mind: MindRules = field(default_factory=MindRules)
     loop: LoopRules = field(default_factory=LoopRules)
+    #: without one it may spend what it wants
+    budget: Budget | None = None
     skills: tuple[str, ...] = ()
 
 
@@ -137,7 +140,7 @@ class Resident:
     cycles: int = 0
     #: what its mind weighs
     tokens: int = 0
-    #: failures of its model in a row, and until when it rests because of them
+    #: failures of its model in a row; until when it rests because of them, or because its budget is used up
     failures: int = 0
     rest_until: Instant | None = None
     #: how many items its next batch may have while a poisoned one is being looked for

@@ -27,6 +27,7 @@ from gatepost.core.agent import (
     Tool,
     ToolServer,
 )
+from gatepost.core.budget import Budget
 from gatepost.core.event import Json
 from gatepost.core.given import Given
 from gatepost.core.instants import HOUR
@@ -44,7 +45,7 @@ BUILT_IN: Final = frozenset(
 #: more built-in tools, for those who have the skill
 SKILLS: Final = ("routing",)
 #: the fields of a configuration
-FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "skills")
+FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "budget", "skills")
 
 LONGEST_MODEL: Final = 300
 _MASK: Final = "***"
@@ -57,6 +58,7 @@ _TOOLS: Final = 128
 _SERVERS: Final = 16
 _SECRETS: Final = 50
 _TOKENS: Final = 10_000_000
+_MOST_SPENT: Final = 10**12
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -80,6 +82,7 @@ TOOL: Final = Shape(
 SERVER: Final = Shape(ToolServer, "name url headers command env")
 MIND: Final = Shape(MindRules, "maxTokens minRecentCycles=recent")
 PHASE: Final = Shape(Phase, "step tools")
+BUDGET: Final = Shape(Budget, "tokens cycles per")
 LOOP: Final = Shape(LoopRules, "maxSteps maxCalls maxTokens phases", PHASE)
 
 
@@ -114,6 +117,7 @@ def parse(document: Json, *, stored: Config | None = None, masked: bool = False)
         servers=servers,
         mind=_mind(fields["mind"]),
         loop=_loop(fields["loop"], None if servers else BUILT_IN | {tool.name for tool in tools}),
+        budget=None if fields["budget"].absent else _budget(fields["budget"]),
         skills=_skills(fields["skills"]),
     )
 
@@ -129,6 +133,7 @@ def document(config: Config, *, masked: bool = False) -> dict[str, Any]:
         "mcp": {"servers": [SERVER.write(server) for server in shown.servers]},
         "mind": MIND.write(config.mind),
         "loop": LOOP.write(config.loop),
+        "budget": BUDGET.write(config.budget) if config.budget is not None else None,
         "skills": list(config.skills),
     }
 
@@ -311,6 +316,19 @@ def _loop(given: Given, tools: Iterable[str] | None) -> LoopRules:
         max_calls=usual.max_calls if calls.absent else calls.whole(1, 1_000),
         max_tokens=usual.max_tokens if tokens.absent else tokens.whole(100, _TOKENS),
         phases=tuple(phases),
+    )
+
+
+def _budget(given: Given) -> Budget:
+    fields = given.fields(*BUDGET.types)
+    tokens, cycles = fields["tokens"], fields["cycles"]
+    if tokens.absent and cycles.absent:
+        given.refuse("a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}')
+    per = fields["per"].choice("hour", "day", default="day")
+    return Budget(
+        tokens=None if tokens.absent else tokens.whole(1, _MOST_SPENT),
+        cycles=None if cycles.absent else cycles.whole(1, _MOST_SPENT),
+        per="hour" if per == "hour" else "day",
     )
 
 

@@ -29,6 +29,7 @@ ToolServer = noun("ToolServer", config.SERVER, headers=Secrets, env=Secrets)
 Mcp = noun("Mcp", servers=list_of(ToolServer))
 MindRules = noun("MindRules", config.MIND)
 Phase = noun("Phase", config.PHASE)
+Budget = noun("Budget", config.BUDGET, about="What it may spend in an hour or a day, in UTC.")
 LoopRules = noun("LoopRules", config.LOOP, phases=list_of(Phase))
 Config = noun(
     "Config",
@@ -39,6 +40,7 @@ Config = noun(
     mcp=Mcp,
     mind=MindRules,
     loop=LoopRules,
+    budget=Budget | None,
     skills=list[str],
 )
 Agent = noun(

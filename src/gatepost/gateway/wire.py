@@ -83,6 +83,7 @@ class Configured(Body):
     mcp: Annotated[dict[str, Any] | None, Field(description="servers that bring tools: {servers: [...]}")] = None
     mind: Annotated[dict[str, Any] | None, Field(description="{maxTokens, minRecentCycles}")] = None
     loop: Annotated[dict[str, Any] | None, Field(description="{maxSteps, maxCalls, maxTokens, phases}")] = None
+    budget: Annotated[dict[str, Any] | None, Field(description="{tokens, cycles, per: hour or day}")] = None
     skills: list[str] | None = None
 
     def configuration(self) -> dict[str, Any]:

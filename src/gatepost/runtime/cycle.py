@@ -16,13 +16,14 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import structlog
 
-from gatepost.actions import agents, spaces
+from gatepost.actions import agents, budgets, spaces
 from gatepost.actions import cycle as journal
 from gatepost.actions import journal as runs
+from gatepost.actions.budgets import Exhausted
 from gatepost.actions.cycle import Held, Taken
 from gatepost.core import line, rest
 from gatepost.core.agent import ModelChoice, Resident
@@ -60,7 +61,7 @@ class Slept:
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """The model failed; to be tried again in so many seconds."""
+    """The model failed, or the budget is used up; to be tried again in so many seconds."""
 
     seconds: float
 
@@ -134,6 +135,8 @@ class Cycle:
                     return ended
             if (limit := find_limit(self._turns, self._held.resident.config.loop)) is not None:
                 return await self._stop(limit)
+            if (exhausted := await self._find_exhausted()) is not None:
+                return await self._stop(Limit.BUDGET, exhausted)
             preview = await self._look() if self._replies() and not self._alone else None
             reply = self._cut(await self._ask(preview))
             if reply.calls:
@@ -185,23 +188,35 @@ class Cycle:
             return reply
         return replace(reply, calls=reply.calls[:most], dropped_calls=len(reply.calls) - most, raw=None)
 
-    async def _stop(self, limit: Limit) -> Outcome:
+    async def _find_exhausted(self) -> Exhausted | None:
+        """Return until when there is nothing left to spend. A cycle that was begun asks its model at least once."""
+        resident = self._held.resident
+        if resident.config.budget is None or not self._replies():
+            return None
+        return await self._store.read(budgets.find_exhausted, resident)
+
+    async def _stop(self, limit: Limit, exhausted: Exhausted | None = None) -> Outcome:
         """End the cycle at a limit; its summary keeps what the model said last."""
         rules = self._held.resident.config.loop
         replies = [turn for turn in self._turns if isinstance(turn, Reply)]
         match limit:
+            case Limit.STEPS:
+                reason = f"its limit of {rules.max_steps} steps"
+            case Limit.TOKENS:
+                reason = f"its limit of {rules.max_tokens} tokens"
             case Limit.CALLS:
                 dropped = replies[-1].dropped_calls
                 reason = f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
-            case Limit.TOKENS:
-                reason = f"its limit of {rules.max_tokens} tokens"
-            case _:
-                reason = f"its limit of {rules.max_steps} steps"
+            case Limit.BUDGET:
+                reason = f"the budget of {self._held.resident.config.budget}, which is used up"
+            case other:
+                assert_never(other)
         note = f"(This cycle ended at {reason}. What it was about may be unfinished.)"
         said = next((flat(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
         summary = f"{said[: _SUMMARY - len(note) - 1]} {note}".strip()
-        at = len(self._turns) + 1
-        return Slept(await self._write(journal.stop, at, limit, note, summary=summary, room=self._room))
+        at, until = len(self._turns) + 1, exhausted.until if exhausted is not None else None
+        more = await self._write(journal.stop, at, limit, note, summary=summary, room=self._room, rest_until=until)
+        return Resting(exhausted.seconds) if exhausted is not None else Slept(more)
 
     async def _look(self) -> Prompt | None:
         """Take what is critical into the cycle; return a preview of the rest."""

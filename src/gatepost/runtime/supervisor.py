@@ -19,7 +19,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import cycle, upkeep
+from gatepost.actions import agents, cycle, upkeep
 from gatepost.actions import journal as runs
 from gatepost.actions.cycle import Held, Taken
 from gatepost.core.agent import CODE
@@ -172,6 +172,8 @@ class Supervisor:
     async def _cycle(self, name: str) -> None:
         taken = await self._store.run(cycle.take, name, self._holder, length=self._lease, lane=name)
         if taken is None:
+            if (seconds := await self._store.read(agents.seconds_to_rest, name)) is not None:
+                self._later(name, seconds)
             return
         self._held[name] = taken.held
         self.cycles += 1

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
 from gatepost.core.run import Limit, Run, Status
 from gatepost.ports.store import Reader, Row, Work
@@ -96,6 +97,19 @@ def last_limits(reader: Reader, agent: int, *, before: int, most: int) -> list[L
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
     rows = reader.all("runs/last_limits", agent=agent, before=before, most=most)
     return [Limit(row[0]) if row[0] is not None else None for row in rows]
+
+
+def last_before(reader: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
+    """Return the number of the last run that an agent started before an instant, and when it ended."""
+    row = reader.one("runs/last_before", agent=agent, since=since)
+    return (row[0], row[1]) if row else None
+
+
+def spending(reader: Reader, agent: int, *, after: int) -> tuple[int, int]:
+    """Return the tokens that the runs of an agent after a run have used, and the cycles."""
+    row = reader.one("runs/spending", agent=agent, after=after)
+    assert row is not None
+    return int(row[0]), int(row[1])
 
 
 def weights(reader: Reader, agent: int, after: int) -> list[Weight]:

@@ -1,0 +1,43 @@
+"""
+A budget: what a resident may spend in an hour or a day (UTC).
+
+Tokens are prompt and completion of every request, as the runs count them; cycles are runs in which the model replied.
+What was spent is a sum over the runs of the period, so it survives whatever happens to a process. It is compared before
+every request: a request that is begun is finished, so a budget is exceeded by one request at most.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gatepost.core.instants import DAY, HOUR, Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    tokens: int | None = None
+    cycles: int | None = None
+    per: Literal["hour", "day"] = "day"
+
+    def period(self, now: Instant) -> tuple[Instant, Instant]:
+        """Return when the period began that this instant is in, and when the next one begins."""
+        length = HOUR if self.per == "hour" else DAY
+        start = now - now % length
+        return start, start + length
+
+    def is_spent(self, spending: "Spending", *, beginning: bool) -> bool:
+        """Return True if there is nothing left: no token for another request or, at its `beginning`, no cycle."""
+        if self.tokens is not None and spending.tokens >= self.tokens:
+            return True
+        return beginning and self.cycles is not None and spending.cycles >= self.cycles
+
+    def __str__(self) -> str:
+        parts = [f"{count} {what}" for count, what in ((self.tokens, "tokens"), (self.cycles, "cycles")) if count]
+        return f"{' and '.join(parts)} {'an hour' if self.per == 'hour' else 'a day'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a resident has spent in a period."""
+
+    tokens: int
+    cycles: int

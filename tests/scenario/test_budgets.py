@@ -1,0 +1,193 @@
+"""What a resident may spend in an hour or a day: when it rests, who is told, and what wakes it (R5)."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.actions import agents, budgets, cycle, inbox, journal
+from gatepost.core.budget import Budget, Spending
+from gatepost.core.event import State, Type
+from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.mind import Reply, Usage
+from gatepost.core.run import Limit, Status
+from gatepost.ports.model import Ask
+from gatepost.runtime.cycle import Resting
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.household import Habits, living
+from gatepost.testing import Kit
+from tests.rooms import Mind, Room, done, quiet, use
+
+
+def add_room(kit: Kit, mind: Mind, **budget: object) -> Room:
+    room = Room(kit, mind)
+    kit.store.call(agents.configure, "ana", {"budget": budget})
+    return room
+
+
+def list_alerts(room: Room) -> list[str]:
+    return [item.event.content for item in room.store.look(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+
+
+def spend_hundred(ask: Ask, replies: int) -> Reply:
+    """Call a tool in the first step and end in the second, for 100 tokens each."""
+    reply = done("Done.") if replies else Reply("Looking.", calls=(use("get_memories"),))
+    return Reply(reply.text, reply.calls, Usage(90, 10), "played")
+
+
+@given(
+    st.builds(Budget, tokens=st.none() | st.integers(1, 100), cycles=st.none() | st.integers(1, 100)),
+    st.builds(Spending, st.integers(0, 120), st.integers(0, 120)),
+    st.integers(0, 10 * 365 * DAY),
+)
+def test_the_rule(budget: Budget, spending: Spending, now: int) -> None:
+    start, end = budget.period(now)
+    assert start <= now < end == start + DAY
+    assert start % DAY == 0
+    tokens_left = budget.tokens is None or spending.tokens < budget.tokens
+    cycles_left = budget.cycles is None or spending.cycles < budget.cycles
+    assert budget.is_spent(spending, beginning=True) is not (tokens_left and cycles_left)
+    assert budget.is_spent(spending, beginning=False) is not tokens_left
+
+
+async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit) -> None:
+    """Two requests a cycle, a hundred tokens each: the fourth request does not happen."""
+    room = add_room(kit, spend_hundred, tokens=250, per="hour")
+    kit.clock.advance(20 * MINUTE)
+    room.push("first")
+    await room.cycle()
+    room.push("second")
+    room.push("third")
+    outcome = await room.cycle()
+    assert len(room.model.asked) == 3
+    assert outcome == Resting(40 * 60.0), "until the hour ends"
+    first, second = kit.store.look(journal.page, agent="ana")[::-1]
+    assert (first.status, first.limit, first.summary) == (Status.COMPLETED, None, "Done.")
+    assert (second.status, second.limit, second.steps) == (Status.COMPLETED, Limit.BUDGET, 1)
+    assert second.summary.startswith("Looking. (This cycle ended at the budget of 250 tokens an hour")
+    resident = kit.store.look(agents.show, "ana")
+    assert resident is not None
+    assert (resident.paused_at, resident.rest_until) == (None, kit.clock.now() + 40 * MINUTE)
+    assert list_alerts(room) == [
+        "'ana' has used up its budget of 250 tokens an hour and rests until 2026-02-18T10:00:00Z"
+    ]
+
+
+async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit: Kit) -> None:
+    room = add_room(kit, quiet, cycles=2, per="day")
+    for number in range(4):
+        room.push(f"question {number}")
+        await room.cycle()
+    assert room.runs() == [Status.COMPLETED] * 2
+    assert [item.state for item in kit.store.look(inbox.page, "ana")] == [State.DELIVERED] * 2 + [State.PENDING] * 2
+    assert len(list_alerts(room)) == 1, "once a period"
+    kit.clock.advance(DAY)
+    assert await room.cycles() == 1
+    assert set(room.states().values()) == {State.DELIVERED}
+    for number in range(4, 7):
+        room.push(f"question {number}")
+        await room.cycle()
+    assert len(list_alerts(room)) == 2
+
+
+async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Kit) -> None:
+    room = add_room(kit, spend_hundred, cycles=1, per="day")
+    room.push("hello")
+    await room.cycle()
+    [run] = kit.store.look(journal.page, agent="ana")
+    assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
+
+
+async def test_a_larger_budget_ends_the_rest(kit: Kit) -> None:
+    room = add_room(kit, quiet, cycles=1, per="day")
+    for number in range(2):
+        room.push(f"question {number}")
+        await room.cycle()
+    assert room.states()["question 1"] is State.PENDING
+    kit.store.call(agents.configure, "ana", {"description": "the same budget"})
+    assert await room.cycle() is None
+    assert room.states()["question 1"] is State.PENDING
+    kit.store.call(agents.configure, "ana", {"budget": {"cycles": 5}})
+    await room.cycle()
+    assert room.states()["question 1"] is State.DELIVERED
+
+
+async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) -> None:
+    """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
+    room = add_room(kit, spend_hundred, tokens=100, per="day")
+    room.push("hello")
+    taken = kit.store.call(cycle.take, "ana", "killed")
+    assert taken is not None
+    reply = Reply("Looking.", (use("get_memories"),), Usage(90, 10), "played")
+    kit.store.call(cycle.replied, taken.held, 2, reply)
+    kit.clock.advance(MINUTE)
+    assert isinstance(await room.cycle(), Resting)
+    assert room.model.asked == []
+    [run] = kit.store.look(journal.page, agent="ana")
+    assert (run.limit, run.steps) == (Limit.BUDGET, 1)
+    room.push("again")
+    assert await room.cycle() is None, "it rests"
+
+
+async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) -> None:
+    def mind(ask: Ask, replies: int) -> Reply:
+        kit.clock.advance(6 * HOUR)
+        return spend_hundred(ask, 0) if replies < 4 else done()
+
+    room = Room(kit, mind)
+    kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
+    room.push("hello")
+    await room.cycle()
+    [run] = kit.store.look(journal.page, agent="ana")
+    assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
+    number = kit.store.look(agents.show, "ana")
+    assert number is not None
+    midnight = kit.clock.now() - kit.clock.now() % DAY
+    assert kit.store.look(budgets.count_spending, number.number, midnight) == Spending(3 * 100 + 12, 0)
+    assert kit.store.look(budgets.count_spending, number.number, midnight - DAY) == Spending(412, 1)
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["timer", "janitor"])
+async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    """By the timer of the supervisor, or (`lost`) by the janitor of a process that knows of no timer."""
+    asked = asyncio.Event()
+
+    def mind(ask: Ask, replies: int) -> Reply:
+        asked.set()
+        return done()
+
+    room = add_room(kit, mind, cycles=1, per="hour")
+    exchange = Exchange()
+    waits: list[float] = []
+    async with exchange.open(), living(room.means, exchange, Habits(interval=3_600)) as household:
+        supervisor = household.supervisor
+        monkeypatch.setattr(supervisor, "_later", lambda _, seconds: waits.append(seconds))
+        for number in range(3):
+            room.push(f"question {number}")
+            supervisor.ring("ana")
+            await supervisor.idle()
+        assert len(room.model.asked) == 1
+        assert supervisor.cycles == 1
+        assert waits == [3_600.0], "one look found the budget used up; the others found it at rest"
+        for _ in range(5):
+            supervisor.ring("ana")
+            await supervisor.idle()
+        assert (len(room.model.asked), waits) == (1, [3_600.0])
+        kit.clock.advance(HOUR)
+        asked.clear()
+        if not lost:
+            supervisor.ring("ana")
+            await supervisor.idle()
+    if lost:
+        async with (
+            exchange.open(),
+            living(room.means, exchange, Habits(interval=3_600)) as household,
+            asyncio.timeout(30),
+        ):
+            await asked.wait()  # the janitor's first round rings
+            await household.supervisor.idle()
+    assert len(room.model.asked) == 2
+    assert set(room.states().values()) == {State.DELIVERED}
