@@ -75,7 +75,7 @@ class TestMaking:
             ("ann", {"owner": "nobody"}, UnknownAddress),
             ("ann", {"owner": "team:red"}, Invalid),
             ("ann", {"owner": "bob"}, Refused),
-            ("ann", {"awaits": "ann"}, Invalid),
+            ("ann", {"kind": GateKind.MAIL, "awaits": "ann"}, Invalid),
             ("ann", {"awaits": "nobody"}, UnknownAddress),
             ("ann", {"waiters": ("nobody",)}, UnknownAddress),
             ("ann", {"kind": GateKind.DECISION, "awaits": "dec_1"}, Invalid),
