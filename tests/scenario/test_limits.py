@@ -76,13 +76,14 @@ async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(
     assert [(run.summary, run.limit) for run in list_runs(room)] == [("Read it.", None)]
 
 
-async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit) -> None:
+@pytest.mark.parametrize("letter", ["x", "\N{HIRAGANA LETTER A}"])
+async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit, letter: str) -> None:
     def mind(ask: Ask, replies: int) -> Reply:
         return done()
 
     room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
     for _ in range(12):
-        room.push("x" * 1_200)
+        room.push(letter * 1_200)
     await room.cycle()
     batch = room.model.asked[0].turns[-1]
     assert isinstance(batch, Prompt)
