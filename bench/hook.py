@@ -30,11 +30,11 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
         environ = _environment(Path(folder))
         ready(environ)
-        for event in ("Stop", "PostToolUse"):
-            yield _row(event, "without a gateway", 6, environ, effort)
+        for event, most in (("Stop", 5), ("PostToolUse", 5.5), ("UserPromptSubmit", 5.5)):
+            yield _row(event, "without a gateway", most, environ, effort)
         with gateway(environ):
-            for event in ("Stop", "PostToolUse"):
-                yield _row(event, "with a gateway", 2.5, environ, effort)
+            for event in ("Stop", "PostToolUse", "UserPromptSubmit"):
+                yield _row(event, "with a gateway", 2, environ, effort)
 
 
 def _row(event: str, where: str, most: float, environ: Mapping[str, str], effort: Effort) -> Row:

@@ -57,6 +57,7 @@ class Guest:
             reach=self._reach,
             spool=lambda: self.spool,
             waiting=lambda: bool(self.spool.waiting(self.id)),
+            unproved=lambda: self.spool.unproved(self.id),
         )
 
     def hook(

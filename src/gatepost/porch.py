@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gatepost import home as houses
 from gatepost.adapters.clock import SystemClock
+from gatepost.core import unproved
+from gatepost.core.instants import Instant
 from gatepost.core.session import filename
+from gatepost.core.unproved import PrintedBatch
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import chain, visit, wire
 from gatepost.hooks.chain import Handler, Listed, Wait
@@ -211,6 +214,8 @@ class Porch:
             reach=lambda: self._store or self._reach(known),
             spool=lambda: _spool(known.spool),
             waiting=lambda: _waiting(known.spool, session),
+            unproved=lambda: _unproved(known.spool, session, self._home),
+            glance=None if self._store else lambda agent, now: _has_items(known, agent, now),
         )
 
     def _reach(self, known: Known) -> "Store":
@@ -309,6 +314,36 @@ def _waiting(spool: str, session: str) -> bool:
     return False
 
 
+def _unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
+    """Return what hooks have printed and nobody has settled; mostly there is no such file."""
+    try:
+        return unproved.read(houses.read(f"{spool.replace('<session>', filename(session))}.unproved", like=str(home)))
+    except OSError:
+        return ()
+
+
+def _has_items(known: Known, agent: str, now: Instant) -> bool:
+    """
+    Return True if a SQLite store has anything for an agent to read. This is asked by nearly every hook, so it is one
+    statement on a bare connection, without the modules of the store. Unavailable if the file cannot be read.
+    """
+    if known.file is None or not os.path.exists(known.file):  # noqa: PTH110 (a string as it is)
+        return False
+    import sqlite3
+
+    from gatepost.tables.statements import statement
+
+    try:
+        database = sqlite3.connect(known.file, timeout=BUSY, isolation_level=None)
+        try:
+            query = statement("sqlite", "inboxes/has_items")
+            return database.execute(query, {"agent": agent, "now": now}).fetchone() is not None
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise Unavailable(f"the store {known.store!r} cannot be read: {error}") from None
+
+
 def _key(home: Path, environ: Mapping[str, str]) -> _Key:
     """What changes when anything changes that `_found` goes by; first, the environment."""
     given = sorted(
@@ -347,6 +382,7 @@ def _found(home: Path, environ: Mapping[str, str]) -> Known:
             wait=found.stop_decision.wait,
             format=found.hooks.format,
             remember=found.inbox.remember,
+            proof=found.hooks.proof,
         ),
         limits=asdict(found.rules()),
         store=settings.masked(found.store),

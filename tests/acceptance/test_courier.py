@@ -56,6 +56,8 @@ def test_an_idle_guest_is_nudged_and_its_next_hook_shows_it_once(office: Office,
         assert nudged.read_text() == 'Inbox: 1 event waits: [Event: cli] "main is red"'
         assert states(office) == ["pending"]
         assert hook(office, "UserPromptSubmit", prompt="?").count("main is red") == 1
+        assert states(office) == ["claimed"]
+        hook(office, "Stop")
         assert states(office) == ["delivered"]
         assert carrying.stop() == 0
     assert "main is red" not in hook(office, "SessionStart", source="resume")

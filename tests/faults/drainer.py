@@ -25,8 +25,10 @@ from typing import Any, Final
 from gatepost.adapters import spool as files
 from gatepost.adapters.spool import FileSpool
 from gatepost.app import open_store
-from gatepost.core.instants import Instant
+from gatepost.core.instants import MINUTE, Instant
+from gatepost.errors import Unavailable
 from gatepost.hooks.drain import drain
+from gatepost.hooks.proof import PROVE, RELEASE, settle_batches
 from gatepost.ports.store import Store
 
 CAP: Final = 3
@@ -44,6 +46,8 @@ class Case:
     #: whether the one that is killed has the store, and whether it asks it for whatever is pending
     reached: bool
     reconcile: bool
+    #: what comes after the print: `ack` as in other doors, or a hook's note that is then proved or released
+    end: str = "ack"
     #: the how-manieth point, 0 for none
     point: int = 0
 
@@ -89,12 +93,13 @@ class WatchedStore:
 class Hook:
     """One hook after the other of a session, each a drain; what they print goes to a file, with who printed it."""
 
-    def __init__(self, folder: Path, session: str, who: str, visit: Visit = lambda _: None) -> None:
+    def __init__(self, folder: Path, session: str, who: str, visit: Visit = lambda _: None, end: str = "ack") -> None:
         self._session = session
         self._spool = FileSpool(f"{folder}/<session>.jsonl", patience=60)
         self._printed = folder / f"{session}.printed"
         self._who = who
         self._visit = visit
+        self._end = end
 
     def drain(self, store: Store | None, *, reconcile: bool, now: Instant) -> bool:
         """Drain once; say whether there was anything."""
@@ -107,9 +112,20 @@ class Hook:
         self._visit("print")
         with open(self._printed, "ab", buffering=0) as out:  # noqa: PTH123 (as plain as it can be)
             out.write(said)
-        drained.ack()
+        if self._end == "ack":
+            drained.ack()
+        else:
+            drained.await_proof(event="UserPromptSubmit", prompts=1, hold=30 * MINUTE)
+            self._visit(f"{self._end} it")
+            action = PROVE if self._end == "prove" else RELEASE
+            call = store.call if store else _unreachable
+            settle_batches(call, self._spool, self._session, lambda _: action, now=now, hold=30 * MINUTE)
         self._visit("end")
         return True
+
+
+def _unreachable(*_: object, **__: object) -> object:
+    raise Unavailable("the store is out of reach")
 
 
 def doomed(url: str, folder: Path, case: Case, now: Instant) -> list[str]:
@@ -124,7 +140,7 @@ def doomed(url: str, folder: Path, case: Case, now: Instant) -> list[str]:
     store = open_store(url)
     watched: Any = WatchedStore(store, visit) if case.reached else None
     vars(files).update(os=Watched(os, visit), fcntl=Watched(fcntl, visit))
-    Hook(folder, case.session, "doomed", visit).drain(watched, reconcile=case.reconcile, now=now)
+    Hook(folder, case.session, "doomed", visit, case.end).drain(watched, reconcile=case.reconcile, now=now)
     return passed
 
 

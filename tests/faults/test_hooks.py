@@ -299,7 +299,7 @@ def test_what_cannot_be_counted_is_not_blocked(home: Home) -> None:
     assert "cannot be noted" in said
 
 
-@pytest.mark.parametrize("event", ["SessionStart", "Stop", "PostToolUse"])
+@pytest.mark.parametrize("event", ["SessionStart", "Stop", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
 def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, event: str) -> None:
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
@@ -322,6 +322,8 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
     else:
         raise AssertionError("it never got through")
     shown.append(home.hook("SessionStart")[0].context)
+    while context := home.hook("Stop")[0].context:  # the model has answered
+        shown.append(context)
     everything = "\n".join(shown)
     for number in range(1, point + 1):
         assert f"word {number}." in everything, "at least once"

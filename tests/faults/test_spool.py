@@ -120,15 +120,17 @@ def points(store: Store, url: str, folder: Path, writer: str, case: Case) -> lis
     return found
 
 
+@pytest.mark.parametrize("end", ["ack", "prove", "release"])
 @pytest.mark.parametrize(
     ("reached", "reconcile"),
     [(True, False), (True, True), (False, False)],
     ids=["lines and their items", "all that is pending", "without the store"],
 )
 def test_a_hook_is_killed_at_every_point_of_its_drain(
-    store: Store, store_url: str, folder: Path, writer: str, reached: bool, reconcile: bool
+    store: Store, store_url: str, folder: Path, writer: str, reached: bool, reconcile: bool, end: str
 ) -> None:
-    first = Case(session="undisturbed", reached=reached, reconcile=reconcile)
+    """Also of the proof that what it printed was read, and of the release if it was not."""
+    first = Case(session="undisturbed", reached=reached, reconcile=reconcile, end=end)
     passed = points(store, store_url, folder, writer, first)
     cases = [replace(first, session=f"killed-{n}", point=n) for n in range(1, len(passed) + 1)]
     for case in cases:
@@ -142,7 +144,8 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
     assert played.returncode == 0, played.stderr.decode()
     finish(store, store_url, folder, [case.session for case in cases])
 
-    printed, acked = passed.index("print") + 1, passed.index("commit ack") + 1 if reached else 0
+    printed = passed.index("print") + 1
+    acked = passed.index("commit ack") + 1 if reached and end != "release" else len(passed)
     for case in cases:
         before, after = seen(folder, case.session, dead=True), seen(folder, case.session, dead=False)
         where = f"killed before {passed[case.point - 1]!r}, point {case.point} of {len(passed)}"
@@ -150,8 +153,10 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
         # killed where it is in two files, a line by which nothing can be recognised is seen once from each
         assert {word for word, times in after.items() if times > 1} <= {"bare"}, where
         assert sum(before.values()) == (CAP if case.point > printed else 0), where
-        if reached and case.point > acked:
+        if case.point > acked:
             assert not set(before & after) & {"keyed", "plain", "stored"}, where
+        if end == "release":
+            assert set(after) == OWED, where
         assert TORN in (folder / f"{case.session}.jsonl.aside").read_text(), where
 
 

@@ -141,7 +141,9 @@ class Patient:
         return Handler(name="patient", priority=2, events=frozenset({"Stop"}), handle=self)
 
 
-async def test_what_was_taken_is_acked_when_it_is_printed_and_only_then(tmp_path: Path, url: str) -> None:
+async def test_what_was_taken_is_held_when_it_is_printed_and_acked_when_it_is_answered(
+    tmp_path: Path, url: str
+) -> None:
     async with opened(tmp_path, url=url) as step:
         await _taken(step)
 
@@ -158,6 +160,8 @@ async def _taken(step: Step) -> None:
         pass
     assert step.states() == [State.PENDING]
     assert "tea" in (await step.hook("SessionStart"))["stdout"]
+    assert step.states() == [State.CLAIMED]
+    await step.hook("PreToolUse")
     assert step.states() == [State.DELIVERED]
     assert await step.hook("SessionStart") == {"stdout": "", "stderr": "", "exit": 0, "claim": False}
 

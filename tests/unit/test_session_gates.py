@@ -320,6 +320,7 @@ class TestLongAgo:
         old = self.over(alone)
         old.spooled("tea")
         assert old.hook("UserPromptSubmit").context
+        old.stop()
         spool = alone.home / "spool"
         with (spool / "old.jsonl").open("a") as slow:  # somebody is about to write
             self.later(alone)
@@ -330,6 +331,7 @@ class TestLongAgo:
         assert not old.session.folder.exists()
         assert [entry.content for entry in old.spool.waiting("old")] == ["cake"], "as long as it has a line it stays"
         assert "cake" in (old.hook("UserPromptSubmit").context or "")
+        old.stop()
         for _ in range(2):
             assert old.session.folder.exists()
             self.later(alone)
@@ -340,7 +342,16 @@ class TestLongAgo:
         old = self.over(alone)
         old.spooled("tea")
         old.hook("UserPromptSubmit")
+        old.stop()
         assert [old.spool.clear("old", before=alone.clock.now()) for _ in range(3)] == [False] * 3
+
+    def test_what_no_model_has_answered_stays_if_only_the_spool_has_it(self, alone: Guest) -> None:
+        old = self.over(alone)
+        old.spooled("tea")
+        old.hook("UserPromptSubmit")
+        self.later(alone)
+        self.later(alone)
+        assert [batch.event for batch in old.spool.unproved("old")] == ["UserPromptSubmit"]
 
     @pytest.mark.parametrize("ending", ["", ".draining", ".aside", ".shown"])
     def test_what_somebody_has_still_to_read_stays(self, alone: Guest, ending: str) -> None:

@@ -118,6 +118,9 @@ def test_a_decision_without_an_answer_lets_it_go(house: House, guest: Guest, how
         answering(house, decision, reject=True)(Wait(agent="ann", until=0))
     else:
         house.store.call(decisions.withdraw, decision.id, by="ann")
+    verdict = guest.stop()
+    assert verdict.block is None
+    assert verdict.continues is (how == "rejected"), "it is told who rejected it"
     assert guest.stop().silent
 
 

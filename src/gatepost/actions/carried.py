@@ -23,25 +23,29 @@ def gather(
     *,
     owner: str,
     shown: Collection[str] = (),
+    unproved: Collection[str] = (),
     reconcile: bool = True,
     cap: int = rules.GUEST_CAP,
     budget: int = rules.GUEST_BUDGET,
 ) -> Reading:
     """
     Take the next batch of an inbox and a spool together: what of it is here is claimed. Without `reconcile` only those
-    items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered.
+    items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered;
+    what the session has printed and is still `unproved` is neither taken nor marked.
     """
     terms = Terms(owner=owner, cap=cap, budget=budget)
     reader, fence = inbox.enter(work, name, terms)
     keys = [entry.dedup_key for entry in lines if entry.dedup_key]
-    known = _known(work, reader.number, [*keys, *shown], [*(entry.id for entry in lines), *shown])
+    noted = {*shown, *unproved}
+    known = _known(work, reader.number, [*keys, *noted], [*(entry.id for entry in lines), *noted])
     _deliver(work, reader, fence, [known[key] for key in shown if key in known], terms)
-    found = carried.sort_out(lines, now=work.now, shown=shown, known=known)
-    here = inbox.candidates(work, reader.number, terms) if reconcile else []
+    found = carried.sort_out(lines, now=work.now, shown=noted, known=known)
+    printed = {known[key].arrival for key in unproved if key in known and known[key].state is State.PENDING}
+    here = inbox.candidates(work, reader.number, terms, without=printed) if reconcile else []
     here += items.candidates_at(work, reader.number, sorted(found.stored))
     chosen = rules.choose([*here, *carried.candidates(found.fresh)], cap=cap, budget=budget)
     batch = inbox.take(work, reader, fence, [one for one in chosen if one.arrival < carried.BEHIND], terms)
-    held = items.waiting(work, reader.number, rules.COUNTED)
+    held = max(0, items.waiting(work, reader.number, rules.COUNTED) - len(printed))
     return carried.reading(found, chosen, at=work.now, claim=batch.claim, items=batch.items, held=held)
 
 

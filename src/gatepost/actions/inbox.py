@@ -9,6 +9,8 @@ next one. Why nothing is lost and nothing is given out twice at once:
   claim's own row first, and only one of them finds it open.
 - A drain's claim has a deadline by the database's clock. Past it the next claim (or the janitor) takes the items back.
   Until somebody does, a late ack still counts: the items have been shown, and nobody else has them.
+- What a hook has printed is held by a claim of kind `session`: the same claim, extended (`extend`) until a model's
+  reply proves that it was read (`hooks/proof.py`).
 - A run's claim has no deadline: the run is resumed instead. While there is one, a drain of that inbox is a Conflict.
 
     pending --claim--> claimed --ack--> delivered
@@ -16,7 +18,7 @@ next one. Why nothing is lost and nothing is given out twice at once:
        `-- release, lapse-'                           (a failure of its own, too often: dead)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn, TypedDict, Unpack
 
@@ -157,15 +159,15 @@ def enter(work: Work, name: str | Entity, terms: Terms) -> tuple[Entity, int]:
     return reader, fence
 
 
-def candidates(work: Work, recipient: int, terms: Terms) -> list[Candidate]:
-    """What waits, as far as a batch on these terms could be chosen from it."""
-    most = rules.DEPTH * terms.cap
+def candidates(work: Work, recipient: int, terms: Terms, *, without: Collection[int] = ()) -> list[Candidate]:
+    """What waits, as far as a batch on these terms could be chosen from it, but for the items of these arrivals."""
+    most = rules.DEPTH * terms.cap + len(without)
     found = items.candidates(work, recipient, most)
     if len(found) == most and found[-1].priority == Priority.CRITICAL:
-        found = items.candidates(work, recipient, rules.most_that_fit(terms.budget))
+        found = items.candidates(work, recipient, rules.most_that_fit(terms.budget) + len(without))
     elif len(found) == most:
         found += _others(work, recipient, found, terms.cap)
-    return found
+    return [item for item in found if item.arrival not in without] if without else found
 
 
 def take(
@@ -209,6 +211,13 @@ def pull(
     else:
         chosen = [Chosen(item.event.arrival) for item in items.peek(work, reader.number, count, type)]
     return _taken(work, found, reader.number, chosen) if chosen else Batch(claim=None, at=work.now)
+
+
+def extend(work: Work, id: str, *, owner: str, fence: int, hold: Duration) -> None:
+    """Hold a guest's claim for its session, for so long from now. A stale owner is refused."""
+    _check_holder(id, owner, fence)
+    if not claims.extend(work, id, owner, fence, work.now + hold):
+        raise _not_held(work, id)
 
 
 def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -> int:

@@ -44,6 +44,11 @@ def note(work: Work, id: str, doing: str) -> Instant:
     return work.now
 
 
+def has_items(reader: Reader, agent: str) -> bool:
+    """Return True if a drain with reconciliation would find anything for this agent."""
+    return sessions.has_items(reader, agent)
+
+
 def held(reader: Reader, agent: str) -> bool:
     """Whether there is any gate that may keep a guest from stopping; `gates.blocking` says which do."""
     return sessions.held(reader, agent)

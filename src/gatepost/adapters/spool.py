@@ -4,6 +4,7 @@ A spool of files: JSON lines, one file a session, with a few more beside it.
     <session>.jsonl            what waits; locked (flock) by whoever appends or takes out, never replaced
     <session>.jsonl.lock       held by the one who drains, from beginning to end
     <session>.jsonl.draining   what was taken out and not yet `done` with
+    <session>.jsonl.unproved   batches that hooks have printed and no model has answered yet
     <session>.jsonl.aside      text that could not be read, and entries that were shown cut
     <session>.jsonl.shown      keys that were shown of late
 
@@ -16,6 +17,16 @@ the rename and the truncation are they in both, and what is put back is until `.
 have an id are recognised as the same, byte for byte; the few that have none are seen twice. The file of lines is
 truncated and never replaced, because a writer that waits for its lock has it open: what it wrote to a removed file
 nobody would read.
+
+What a hook has printed goes from `.draining` to `.unproved` with the lines that only the spool has, and from there back
+to the first file if no model has read it:
+
+    print, flush -> append to .unproved, fsync -> remove .draining -> ... -> proof:   .shown -> rewrite .unproved
+                                                                          `-> release: .jsonl -> rewrite .unproved
+
+A line is in the next file before it leaves the one it was in, so a kill in between leaves it in two. A drain drops a
+line that is in `.unproved`, by its key or byte for byte, and what is put back is not added to a file that has it: so
+again only a line that has neither key nor id is seen twice. All of this is done under the lock of the drain.
 
 When a session has been over for long, its files go. A writer may have opened the file of lines just before: so that is
 renamed to `.draining`, where its line is seen by the next drain, and that is removed only if it is still empty when as
@@ -37,11 +48,13 @@ from json import dumps, loads
 from typing import Final
 
 from gatepost.core import entry as entries
+from gatepost.core import unproved
 from gatepost.core.entry import Entry
 from gatepost.core.instants import Instant
 from gatepost.core.session import filename
+from gatepost.core.unproved import PrintedBatch
 from gatepost.errors import Conflict, GatepostError, Unavailable
-from gatepost.ports.spool import Draining
+from gatepost.ports.spool import Draining, Settling
 
 #: stands for the session in the path of a spool
 SESSION: Final = "<session>"
@@ -52,7 +65,10 @@ _PAUSE: Final = 0.005
 _REMEMBERED: Final = 1_000
 _NOTES: Final = 256 * 1024
 #: what is beside a file of lines, in the order in which it is removed; who waits for the lock sees that it is gone
-_BESIDE: Final = (".draining", ".draining.new", ".aside", ".shown", ".shown.new", ".lock")
+_BESIDE: Final = (
+    *(".draining", ".draining.new", ".unproved", ".unproved.new", ".aside", ".shown", ".shown.new"),
+    ".lock",
+)
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -85,6 +101,15 @@ class FileSpool:
                 lines = self._taken(path)
             yield _Files(path, lines, self._locked)
 
+    def unproved(self, session: str) -> Sequence[PrintedBatch]:
+        return _Unproved(self._file(session), self._locked).batches
+
+    @contextmanager
+    def settling(self, session: str) -> Iterator[Settling]:
+        path = self._file(session)
+        with self._locked(f"{path}.lock", Conflict):
+            yield _Unproved(path, self._locked)
+
     def _taken(self, path: str) -> list[bytes]:
         """The lines that were set aside, and those that now are."""
         with self._locked(path) as file:
@@ -92,7 +117,7 @@ class FileSpool:
             fresh = _lines(os.pread(file, os.fstat(file).st_size, 0))
             if not fresh:
                 return left
-            known = {line for line in left if any(entry.id for entry in entries.read(line)[0])}
+            known = set(filter(_has_id, left))
             lines = [*left, *(line for line in fresh if line not in known)]
             _replace(f"{path}.draining", b"".join(line + b"\n" for line in lines))
             os.ftruncate(file, 0)
@@ -105,6 +130,7 @@ class FileSpool:
                 return True
         with self._locked(f"{path}.lock", Conflict), _explained(path):
             unread = any(_size(f"{path}{ending}") for ending in ("", ".draining", ".aside"))
+            unread = unread or any(batch.lines for batch in _Unproved(path, self._locked).batches)
             if unread or not all(self.shown(session).values()):
                 return True
             if os.path.lexists(path):
@@ -168,12 +194,45 @@ class FileSpool:
             os.close(file)
 
 
+class _Unproved:
+    """What hooks of a session have printed, in a file that only the holder of the drain lock changes."""
+
+    def __init__(self, path: str, locked: Callable[[str], AbstractContextManager[int]]) -> None:
+        self._path = path
+        self._locked = locked
+
+    @property
+    def batches(self) -> list[PrintedBatch]:
+        with _explained(self._path):
+            return unproved.read(_read(f"{self._path}.unproved"))
+
+    def note(self, batch: PrintedBatch) -> None:
+        with _explained(path := f"{self._path}.unproved"), self._locked(path) as file:
+            _append(file, [unproved.write(batch)])
+            os.fsync(file)
+
+    def replace(self, batches: Sequence[PrintedBatch]) -> None:
+        with _explained(path := f"{self._path}.unproved"):
+            if batches:
+                _replace(path, b"".join(map(unproved.write, batches)))
+            else:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+
+    def put_back(self, lines: Sequence[bytes]) -> None:
+        with _explained(self._path), self._locked(self._path) as file:
+            there = {line.strip() for line in _lines(os.pread(file, os.fstat(file).st_size, 0)) if _has_id(line)}
+            _append(file, [line + b"\n" for line in lines if line.strip() not in there])
+            os.fsync(file)
+
+
 class _Files:
     """What is taken out of a spool, and set aside in a file."""
 
     def __init__(self, path: str, lines: Sequence[bytes], locked: Callable[[str], AbstractContextManager[int]]) -> None:
         self._path = path
         self._locked = locked
+        self.unproved = _Unproved(path, locked)
         read = [entries.read(line) for line in lines]
         self._broken = [rest for _, rest in read if rest]
         self.entries = [entry for found, _ in read for entry in found]
@@ -281,6 +340,10 @@ def _read(path: str) -> bytes:
         return os.pread(file, os.fstat(file).st_size, 0)
     finally:
         os.close(file)
+
+
+def _has_id(line: bytes) -> bool:
+    return any(entry.id for entry in entries.read(line)[0])
 
 
 def _lines(content: bytes) -> list[bytes]:

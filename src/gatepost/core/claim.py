@@ -17,7 +17,8 @@ class Claim:
 
     id: str
     recipient: str
-    #: `drain` (a guest's, lapses), `run` (a resident's, is resumed instead) or `person`
+    #: `drain` (a guest's, lapses), `session` (what a hook has printed, lapses later), `run` (a resident's, is resumed
+    #: instead) or `person`
     kind: str
     owner: str
     #: higher than that of every earlier claim on the same inbox

@@ -130,7 +130,7 @@ class Event:
 class Receipt:
     """Who took an item, and when."""
 
-    #: `drain`, `run` or `person`
+    #: `drain`, `session`, `run` or `person`
     kind: str
     #: the session, the run or the person
     owner: str

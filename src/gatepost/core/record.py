@@ -218,7 +218,7 @@ def _item(fields: Fields) -> ItemRecord:
     item = _ITEM.of(fields)
     ids.check("evt", item.event)
     if item.receipt is not None:
-        fields.inner("receipt").one_of("kind", "drain", "run", "person")
+        fields.inner("receipt").one_of("kind", "drain", "session", "run", "person")
         item = replace(item, receipt=replace(item.receipt, owner=item.receipt.owner[:200]))
     if item.ended_at is None and item.state not in (State.PENDING, State.CLAIMED):
         raise Invalid(f"an item that is {item.state} needs 'endedAt'")

@@ -6,17 +6,18 @@ A hook must not make its host wait. The store is opened when it is first asked f
 for the rest of this hook, and nobody waits for it again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from gatepost.core.instants import DAY, SECOND, Duration
+from gatepost.core.instants import DAY, MINUTE, SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks.session import Session, State
 from gatepost.ports.clock import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a hook that has nothing to do needs neither
+    from gatepost.core.unproved import PrintedBatch
     from gatepost.ports.spool import Spool
     from gatepost.ports.store import Reader, Store, Work
 
@@ -38,6 +39,8 @@ class Rules(NamedTuple):
     remember: Duration = DAY
     #: whether there are work items that an agent can note something on; there are none without a ledger
     work_items: bool = False
+    #: how long what was printed is held for its session, if nothing is heard of it
+    proof: Duration = 30 * MINUTE
 
 
 class Desk:
@@ -51,6 +54,8 @@ class Desk:
         reach: "Callable[[], Store | None]" = lambda: None,
         spool: "Callable[[], Spool] | None" = None,
         waiting: Callable[[], bool] = lambda: True,
+        unproved: "Callable[[], Sequence[PrintedBatch]]" = lambda: (),
+        glance: Callable[[str, Instant], bool] | None = None,
     ) -> None:
         self.home = home
         self.rules = rules
@@ -62,6 +67,10 @@ class Desk:
         self.spool = spool
         #: whether anything lies in the spool, found out at no cost
         self.waiting = waiting
+        #: what earlier hooks have printed and nobody has settled, found out at little cost
+        self.unproved = unproved
+        #: looks whether the store has anything for an agent, where that can be done without opening it as a store
+        self._glance = glance
         #: who the guest is; None as long as nobody has said
         same = rules.agent in (None, self.state.named)
         self.agent = self.state.agent if same and self.state.agent else rules.agent
@@ -112,6 +121,20 @@ class Desk:
     def call(self, verb: "Callable[Concatenate[Work, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Have the store do something; Unavailable if it is out of reach."""
         return self._reached(lambda store: store.call(verb, *args, **kwargs))
+
+    def has_items(self) -> bool:
+        """Return True if the store has anything for this agent to read, False if not, or if it is out of reach."""
+        if self.agent is None:
+            return False
+        try:
+            if self._glance is not None and not self._asked:
+                return self._glance(self.agent, self.clock.now())
+            from gatepost.actions import sessions
+
+            return self.look(sessions.has_items, self.agent)
+        except GatepostError as error:
+            self.tell(error.message)
+            return False
 
     def remember(self, change: Callable[[State], State]) -> None:
         """Change what the session remembers; OSError if it cannot be written."""

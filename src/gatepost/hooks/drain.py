@@ -5,21 +5,28 @@ Drain: how a guest reads what is in its session's spool and in its inbox, as one
                  | claim the items they tell of, with `reconcile` whatever else is pending                (the store)
                  | choose a batch from both                                                      `core/carried.py`
                  | print, flush                                                                     (the hook itself)
-                 | ack the claim
-                 | note the keys as shown, and whether the store knows it
+                 | note the batch as unproved, extend its claim                            `await_proof`, in a hook
+                 | or ack the claim, note the keys as shown                                `ack`, in any other door
                  | put back what did not fit; forget the lines
     unlock    --+
 
 Why every line is seen. A line is always in the file that writers append to, or in the one that it was set aside in, or
 in both, until the last step (the argument for that is in `adapters/spool.py`). Whatever goes wrong before, the next
-drain is given it again. What is put back is in the first file before the second is removed.
+drain is given it again. What is put back is in the first file before the second is removed. What a hook has printed
+is not seen yet: its host may fail, or drop it. So its lines stay in the note, and its items under the claim, until a
+reply of the model proves that they were read (`hooks/proof.py`). It is noted only after the flush, because what was
+noted and never printed could be proved by the reply to something else.
 
 Why none is seen twice, but across a kill. Drains of one session take turns, by the drain lock. Drains of several
 sessions of one agent, and of other doors, take turns at the items by their claims: a line whose item another has
 claimed waits in the spool until that one has acked, and is then dropped, or until its claim has lapsed. So, killed
 
 - before the flush, nothing was seen; the claim lapses.
-- between flush and ack, all is seen again: nobody can tell whether it was printed.
+- between flush and note, or flush and ack, all is seen again: nobody can tell whether it was printed.
+- between the note and the extension of the claim, a reply within the short time of the claim proves it; else the claim
+  lapses and the items are seen again.
+- after the note, the lines are read again, and those are dropped whose key is in it. What the note releases later comes
+  back from the note.
 - after the ack, the lines are read again; the store says of each that it was delivered. Of lines that the store does
   not know, those that have a key are dropped because it was noted; those that have none are seen again.
 
@@ -42,8 +49,10 @@ from gatepost.core.entry import Entry
 from gatepost.core.event import Event
 from gatepost.core.instants import DAY, Duration, Instant
 from gatepost.core.session import filename
+from gatepost.core.unproved import PrintedBatch
 from gatepost.errors import Conflict, GatepostError, Unavailable
-from gatepost.ports.spool import Draining, Spool
+from gatepost.hooks import proof
+from gatepost.ports.spool import Draining, Settling, Spool
 from gatepost.ports.store import Store
 
 #: characters of an owner of a claim
@@ -52,7 +61,10 @@ _LONGEST_OWNER = 200
 
 @dataclass(slots=True)
 class Drained:
-    """What is to be printed. Afterwards say either `ack` or `release`; nobody else drains the session before that."""
+    """
+    What is to be printed. Afterwards say one of `ack`, `await_proof` and `release`; nobody else drains the session
+    before that.
+    """
 
     text: str = ""
     #: the same as events
@@ -61,21 +73,31 @@ class Drained:
     held: int = 0
     #: what went wrong, a sentence each, for stderr
     notes: tuple[str, ...] = ()
-    _acks: Callable[[], None] | None = field(default=None, repr=False)
-    _releases: Callable[[], None] | None = field(default=None, repr=False)
+    _end: "_End | None" = field(default=None, repr=False)
 
     def ack(self) -> None:
         """Say that the text was printed and flushed. It does not fail: what cannot be marked now is noted."""
-        self._end(self._acks)
+        if end := self._take_end():
+            end.ack()
+
+    def await_proof(
+        self, *, event: str, prompts: int, hold: Duration, turn: str | None = None, replies: int = 0
+    ) -> None:
+        """
+        Say that a hook of this event has printed and flushed the text, which is delivered once a reply proves it, or
+        given to another drain when `hold` is over. `prompts`, `turn` and `replies` are those of a `PrintedBatch`.
+        """
+        if end := self._take_end():
+            end.await_proof(event, prompts, turn, replies, hold)
 
     def release(self) -> None:
         """Say that it was not printed: it is given to the next drain."""
-        self._end(self._releases)
+        if end := self._take_end():
+            end.release()
 
-    def _end(self, how: Callable[[], None] | None) -> None:
-        self._acks = self._releases = None
-        if how is not None:
-            how()
+    def _take_end(self) -> "_End | None":
+        end, self._end = self._end, None
+        return end
 
 
 def drain(
@@ -97,6 +119,8 @@ def drain(
     """
     reader = _Reader(store if agent else None, spool, session, agent or "", now, remember)
     try:
+        with suppress(Conflict, Unavailable):  # then the next drain does it
+            proof.release_expired(reader.store, spool, session, now)
         if not reconcile and spool.empty(session):
             return Drained()
         return reader.begin(reconcile, cap, budget)
@@ -110,7 +134,7 @@ class _Reader:
     def __init__(
         self, store: Store | None, spool: Spool, session: str, agent: str, now: Instant, remember: Duration
     ) -> None:
-        self._store = store
+        self.store = store
         self._spool = spool
         self._session = session
         self._agent = agent
@@ -119,26 +143,18 @@ class _Reader:
         self._owner = session if session.isprintable() and len(session) <= _LONGEST_OWNER else filename(session)
         #: what went wrong so far
         self.notes: list[str] = []
-        self._exit = ExitStack()
 
     def begin(self, reconcile: bool, cap: int, budget: int) -> Drained:
         with ExitStack() as stack:
             aside = self._set_aside(stack)
             self.notes += aside.notes
-            reading = self._reading(aside.entries, reconcile, cap, budget)
+            reading = self._reading(aside, reconcile, cap, budget)
             if not reading.told:
                 aside.done(reading.left)
                 return Drained(held=reading.held, notes=tuple(self.notes))
             text = self._text(reading, aside)
-            self._exit = stack.pop_all()
-        return Drained(
-            text,
-            tuple(told.event for told in reading.told),
-            reading.held,
-            tuple(self.notes),
-            lambda: self._ack(reading, aside),
-            lambda: self._release(reading),
-        )
+            end = _End(self.store, self._spool, self._session, self._now, reading, aside, stack.pop_all())
+        return Drained(text, tuple(told.event for told in reading.told), reading.held, tuple(self.notes), end)
 
     def _set_aside(self, stack: ExitStack) -> Draining:
         """What was in the spool; nothing, if that cannot be used: then the store stands in for it."""
@@ -148,19 +164,26 @@ class _Reader:
             self.notes.append(_sentence(error))
             return _NOTHING
 
-    def _reading(self, lines: Sequence[Entry], reconcile: bool, cap: int, budget: int) -> Reading:
+    def _reading(self, aside: Draining, reconcile: bool, cap: int, budget: int) -> Reading:
+        lines = aside.entries
         shown: dict[str, bool] = {}
+        printed: set[str] = set()
         with suppress(Unavailable):  # then the store alone tells a repeat
             shown = self._spool.shown(self._session, since=self._now - self._remember)
+            batches = aside.unproved.batches
+            printed = {key for batch in batches for key in batch.keys}
+            noted = {line for batch in batches for line in batch.lines}
+            lines = [entry for entry in lines if not (entry.id and entry.line().rstrip(b"\n") in noted)]
         untold = [key for key, known in shown.items() if not known]
-        if self._store is not None:
+        if self.store is not None:
             try:
-                reading = self._store.call(
+                reading = self.store.call(
                     carried.gather,
                     self._agent,
                     lines,
                     owner=self._owner,
                     shown=shown,
+                    unproved=printed,
                     reconcile=reconcile,
                     cap=cap,
                     budget=budget,
@@ -170,12 +193,12 @@ class _Reader:
                 return Reading(left=tuple(lines), at=self._now)
             except GatepostError as error:
                 self.notes.append(f"only the spool was read: {_sentence(error)}")
-                self._store = None
+                self.store = None
             else:
                 with suppress(GatepostError):  # then they are told again
                     self._spool.remember(self._session, untold, known=True, at=self._now)
                 return reading
-        found = merging.sort_out(lines, now=self._now, shown=shown, known=None)
+        found = merging.sort_out(lines, now=self._now, shown=printed.union(shown), known=None)
         chosen = rules.choose(merging.candidates(found.fresh), cap=cap, budget=budget)
         return merging.reading(found, chosen, at=self._now)
 
@@ -183,30 +206,92 @@ class _Reader:
         header = line.header(len(reading.told), reading.held, reading.at)
         return "\n".join((header, *(_line(told, aside) for told in reading.told)))
 
-    def _ack(self, reading: Reading, aside: Draining) -> None:
-        with self._exit:
-            known = self._store is not None
-            if self._store is not None and (claim := reading.claim) is not None:
-                try:
-                    self._store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
-                except GatepostError:
-                    known = False
-            with suppress(GatepostError):  # then a repeat is recognised by the store alone
-                self._spool.remember(self._session, _keys(reading), known=known, at=self._now)
-            with suppress(GatepostError):  # then the next drain does it
-                aside.done(reading.left)
 
-    def _release(self, reading: Reading) -> None:
-        with self._exit, suppress(GatepostError):  # then the claim lapses
-            if self._store is not None and (claim := reading.claim) is not None:
-                self._store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
+class _End:
+    """How a drain ends: by what became of its text."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        spool: Spool,
+        session: str,
+        now: Instant,
+        reading: Reading,
+        aside: Draining,
+        lock: ExitStack,
+    ) -> None:
+        self._store = store
+        self._spool = spool
+        self._session = session
+        self._now = now
+        self._reading = reading
+        self._aside = aside
+        self._lock = lock
+
+    def ack(self) -> None:
+        with self._lock:
+            known = self._store is not None
+            try:
+                self._tell_store(inbox.ack)
+            except GatepostError:
+                known = False
+            with suppress(GatepostError):  # then a repeat is recognised by the store alone
+                self._spool.remember(self._session, _keys(self._reading), known=known, at=self._now)
+            with suppress(GatepostError):  # then the next drain does it
+                self._aside.done(self._reading.left)
+
+    def await_proof(self, event: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
+        claim, told = self._reading.claim, self._reading.told
+        batch = PrintedBatch(
+            event=event,
+            printed_at=self._now,
+            expires_at=self._now + hold,
+            prompts=prompts,
+            turn=turn,
+            replies=replies,
+            claim=(claim.id, claim.owner, claim.fence) if claim is not None else None,
+            keys=tuple(_keys(self._reading)),
+            lines=tuple(one.entry.line().rstrip(b"\n") for one in told if one.entry is not None),
+        )
+        with self._lock:
+            is_noted = False
+            with suppress(GatepostError):  # then nothing proves it: the lines stay set aside, and the claim lapses
+                self._aside.unproved.note(batch)
+                is_noted = True
+            with suppress(GatepostError):  # then it lapses sooner
+                self._tell_store(inbox.extend, hold=hold)
+            if is_noted:
+                with suppress(GatepostError):  # then the next drain does it
+                    self._aside.done(self._reading.left)
+
+    def release(self) -> None:
+        with self._lock, suppress(GatepostError):  # then the claim lapses
+            self._tell_store(inbox.release)
+
+    def _tell_store(self, verb: Callable[..., object], **more: object) -> None:
+        if self._store is not None and (claim := self._reading.claim) is not None:
+            self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **more)
 
 
 class _Nothing:
-    """What is taken out of a spool that cannot be used."""
+    """What is taken out of a spool that cannot be used; nothing can be noted there either."""
 
     entries: Sequence[Entry] = ()
     notes: Sequence[str] = ()
+    batches: Sequence[PrintedBatch] = ()
+
+    @property
+    def unproved(self) -> Settling:
+        return self
+
+    def note(self, batch: PrintedBatch) -> None:
+        raise Unavailable(f"the spool cannot be used: what {batch.event} has printed cannot be noted")
+
+    def replace(self, batches: Sequence[PrintedBatch]) -> None:
+        raise AssertionError(f"{batches} did not come from here")
+
+    def put_back(self, lines: Sequence[bytes]) -> None:
+        raise AssertionError(f"{lines} did not come from here")
 
     def keep(self, entry: Entry) -> str:
         raise AssertionError(f"{entry} did not come from here")

@@ -24,6 +24,8 @@ class Occasion:
     #: The host's own id of the session; any text at all, and not to be trusted as the name of a file.
     session: str = ""
     cwd: str = ""
+    #: What the host calls the turn that this is part of: a prompt, and all that follows until the next one.
+    turn: str | None = None
     #: SessionStart: startup, resume, clear, compact, fork.
     source: str | None = None
     #: The agent is going on because an earlier Stop hook made it.
@@ -31,6 +33,10 @@ class Occasion:
     prompt: str | None = None
     tool: str | None = None
     tool_input: Mapping[str, Any] = field(default_factory=dict)
+    #: Stop: the turn has ended without an answer of the model; it failed, or a person broke it off.
+    is_failed: bool = False
+    #: Stop: characters of all replies to the prompt so far, where the host tells them.
+    replies: int = 0
     #: SessionEnd: why.
     reason: str | None = None
     #: The helper inside the session that this is about (SubagentStop, a tool it uses), if not the agent itself.

@@ -66,6 +66,8 @@ class State(NamedTuple):
     stop_digest: int | None = None
     #: how often in a row a stop became a continuation
     continuations: int = 0
+    #: prompts of a person so far; a start of the session counts as two, so that whatever was printed before is outdated
+    prompts: int = 0
     closed: tuple[Held, ...] = ()
 
 

@@ -1,7 +1,8 @@
 """
 A visit: one hook of a guest's session, from beginning to end.
 
-    note who the guest is and what it is doing  ->  the chain  ->  note what came of it
+    note who the guest is and what it is doing  ->  settle what was printed before (`proof.py`)
+                                                ->  the chain  ->  note what came of it
 
 What is noted is on disk, and in the store where it can be reached. Nothing of this keeps a hook from answering: what
 cannot be noted is said on stderr. There is one exception, the other way round: a stop that is blocked, or made a
@@ -21,7 +22,7 @@ from typing import Final
 from gatepost.core.guest import ENDED, IDLE, WORKING
 from gatepost.core.instants import DAY, SECOND, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.hooks import chain, wire
+from gatepost.hooks import chain, proof, wire
 from gatepost.hooks.chain import STOPS, Handler, Listed, Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Occasion, Verdict
@@ -54,6 +55,10 @@ def receive(
         _arrived(desk, occasion)
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
         desk.tell(f"what this session does cannot be noted: {error}")
+    try:
+        proof.settle(desk, occasion)
+    except Exception as error:  # noqa: BLE001 (then the next hook does it, or the claim lapses)
+        desk.tell(f"what was printed before cannot be settled: {error}")
     verdict = yield from chain.run(handlers, desk, occasion)
     if desk.agent_problem is not None:
         verdict = verdict.warned(desk.agent_problem)
@@ -71,9 +76,12 @@ def digest_text(text: str) -> int:
 
 
 def _arrived(desk: Desk, occasion: Occasion) -> None:
+    turns = occasion.is_person_prompt or _begins(occasion)
+    if turns:  # before all else: a hook that is killed later must not leave a turn uncounted
+        step = 2 if _begins(occasion) else 1
+        desk.remember(lambda state: state._replace(prompts=state.prompts + step))
     before = desk.state
     doing = _doing(occasion) or before.state
-    turns = occasion.is_person_prompt or _begins(occasion)
     changed = before.agent != desk.agent or not before.started_at
     turn = desk.began
     registered = before.registered and not changed

@@ -6,6 +6,8 @@ has the truth; a line only makes that an agent is told sooner, or while the stor
 
 What is taken out stays set aside until `done`. Whoever drains next is given it first, so that nothing is lost when the
 one who took it dies. Only one drains a session at a time.
+
+What a hook has printed is noted as unproved until a reply of the model shows that it was read, or that it was not.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +16,24 @@ from typing import Protocol
 
 from gatepost.core.entry import Entry
 from gatepost.core.instants import Instant
+from gatepost.core.unproved import PrintedBatch
+
+
+class Settling(Protocol):
+    """The batches that hooks of a session have printed and nobody has settled, as long as nobody else may drain it."""
+
+    @property
+    def batches(self) -> Sequence[PrintedBatch]:
+        """Return the batches, the oldest first."""
+
+    def note(self, batch: PrintedBatch) -> None:
+        """Add a batch that was printed just now; it is on disk when this returns."""
+
+    def replace(self, batches: Sequence[PrintedBatch]) -> None:
+        """Keep these batches in place of all others, all or nothing."""
+
+    def put_back(self, lines: Sequence[bytes]) -> None:
+        """Append lines to the spool again; one that has an id and is there already is not added."""
 
 
 class Draining(Protocol):
@@ -26,6 +46,10 @@ class Draining(Protocol):
     @property
     def notes(self) -> Sequence[str]:
         """What went wrong, a sentence each: text that could not be read, and where it was put."""
+
+    @property
+    def unproved(self) -> Settling:
+        """Return what was printed before and is not settled."""
 
     def keep(self, entry: Entry) -> str:
         """Keep a copy of an entry that is too long to be shown whole; return where it can be read."""
@@ -48,6 +72,15 @@ class Spool(Protocol):
         """
         Take everything out of a session's spool, and let nobody else drain it meanwhile; without `done` it is given to
         the next drain. Conflict if another drain of the session takes too long, Unavailable if the files are no use.
+        """
+
+    def unproved(self, session: str) -> Sequence[PrintedBatch]:
+        """Return the batches that hooks of a session have printed and nobody has settled, the oldest first."""
+
+    def settling(self, session: str) -> AbstractContextManager[Settling]:
+        """
+        Let nobody drain a session while its unproved batches are settled. Conflict if a drain of the session takes too
+        long, Unavailable if the files are no use.
         """
 
     def clear(self, session: str, *, before: Instant) -> bool:

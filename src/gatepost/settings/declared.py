@@ -139,6 +139,11 @@ class HookSettings:
     format: str = setting(
         one_of("plain", "system-reminder"), "plain", "how hooks put what they tell a guest: as it is, or in a tag"
     )
+    proof: Duration = setting(
+        DURATION,
+        30 * MINUTE,
+        "how long what a hook has printed waits for a reply of the model before it is shown again",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

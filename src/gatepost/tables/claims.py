@@ -42,6 +42,11 @@ def hold(work: Work, id: str, owner: str, fence: int) -> bool:
     return work.run("claims/hold", id=id, owner=owner, fence=fence) == 1
 
 
+def extend(work: Work, id: str, owner: str, fence: int, deadline: Instant) -> bool:
+    """Make an open claim a session's, with a new deadline; return False if it is not theirs or not open."""
+    return work.run("claims/extend", id=id, owner=owner, fence=fence, deadline=deadline) == 1
+
+
 def end(work: Work, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
     """End an open claim; return its number and recipient, or None when it is not theirs or not open."""
     row = work.one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=work.now)

@@ -18,6 +18,11 @@ def note(work: Work, id: str, doing: str) -> bool:
     return work.run("sessions/note", id=id, state=doing, now=work.now) > 0
 
 
+def has_items(reader: Reader, agent: str) -> bool:
+    """Return True if the agent has anything to read."""
+    return reader.one("inboxes/has_items", agent=agent, now=reader.now) is not None
+
+
 def held(reader: Reader, agent: str) -> bool:
     """Whether there is a gate at all that may hold somebody."""
     return reader.one("sessions/held", agent=agent) is not None

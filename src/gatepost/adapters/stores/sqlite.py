@@ -153,6 +153,8 @@ class _Migrating:
         self._db = db
 
     def lock(self) -> None:
+        # A table that others refer to can be made anew only without these; they are checked before the commit.
+        self._db.execute("PRAGMA foreign_keys = OFF")
         self._db.execute("BEGIN IMMEDIATE")
 
     def version(self) -> tuple[int, int]:
@@ -176,6 +178,11 @@ class _Migrating:
         self._db.execute("INSERT INTO schema_version VALUES (?, ?)", (version, oldest))
 
     def commit(self) -> None:
+        if stray := self._db.execute("PRAGMA foreign_key_check").fetchone():
+            raise Unavailable(
+                f"the schema cannot be migrated: a row of {stray[0]!r} refers to one of {stray[2]!r} that is gone",
+                hint="see docs/howto/damaged-store.md",
+            )
         self._db.execute("COMMIT")
 
     def rollback(self) -> None:

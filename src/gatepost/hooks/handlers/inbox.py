@@ -1,6 +1,7 @@
 """
-30, the inbox: what waits is shown wherever the host passes it on to the model, and only there. On Stop that makes the
-agent go on, so it is done a few times in a row at most; what still waits is shown when its person speaks.
+30, the inbox: what waits, in the spool or in the store, is shown wherever the host passes it on to the model, and only
+there. On Stop that makes the agent go on, so it is done a few times in a row at most; what still waits is shown when
+its person speaks. It counts as delivered when a reply of the model proves that it was read (`hooks/proof.py`).
 """
 
 from dataclasses import replace
@@ -21,18 +22,20 @@ def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
         return None
     if stops and desk.state.continuations >= CONTINUATIONS and not so_far.continues:
         return None
-    # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
-    reconcile = occasion.event == "SessionStart" or desk.answer is not None
     beside = (so_far.context or "") + (desk.answer[1] if desk.answer else "")
-    verdict, keys = _read(desk, reconcile=reconcile, taken=len(beside.encode(errors="replace")) + 2)
+    verdict, keys = _read(desk, occasion, taken=len(beside.encode(errors="replace")) + 2)
     if desk.answer is not None and desk.answer[0] not in keys:
         verdict = replace(verdict, context="\n".join(filter(None, (desk.answer[1], verdict.context))))
     return replace(verdict, continues=stops) if verdict.context else None
 
 
-def _read(desk: Desk, *, reconcile: bool, taken: int) -> tuple[Verdict, set[str | None]]:
+def _read(desk: Desk, occasion: Occasion, *, taken: int) -> tuple[Verdict, set[str | None]]:
     """What waits, to be shown beside text of `taken` bytes, and the dedup keys of what is in it."""
-    if desk.spool is None or not (reconcile or desk.waiting()):
+    if desk.spool is None:
+        return Verdict(), set()
+    # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
+    reconcile = occasion.event == "SessionStart" or desk.answer is not None or desk.has_items()
+    if not (reconcile or desk.waiting()):
         return Verdict(), set()
     from gatepost.core.batch import GUEST_BUDGET, LEAST_BUDGET
     from gatepost.hooks.drain import drain
@@ -54,7 +57,17 @@ def _read(desk: Desk, *, reconcile: bool, taken: int) -> tuple[Verdict, set[str 
         desk.tell(note)
     if not drained.text:
         return Verdict(), set()
-    verdict = Verdict(context=drained.text, printed=drained.ack, unprinted=drained.release)
+
+    def printed() -> None:
+        drained.await_proof(
+            event=occasion.event,
+            prompts=desk.state.prompts,
+            turn=occasion.turn,
+            replies=occasion.replies,
+            hold=desk.rules.proof,
+        )
+
+    verdict = Verdict(context=drained.text, printed=printed, unprinted=drained.release)
     return verdict, {event.key for event in drained.events}
 
 

@@ -32,6 +32,7 @@ def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[
         event=words.known(event, events),
         session=words.text(told, "session_id") or "",
         cwd=words.text(told, "cwd") or "",
+        turn=words.text(told, "prompt_id", "turn_id"),
         source=words.text(told, "source"),
         stop_hook_active=told.get("stop_hook_active") is True,
         prompt=words.text(told, "prompt"),

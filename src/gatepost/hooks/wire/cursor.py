@@ -39,6 +39,7 @@ def parse(event: str, payload: object) -> Occasion:
         session=words.text(told, "conversation_id", "session_id") or "",
         cwd=words.text(told, "cwd") or words.text(root, "root") or "",
         stop_hook_active=_loops(told) > 0,
+        is_failed=words.text(told, "status") not in {None, "completed"},
         prompt=words.text(told, "prompt"),
         tool=words.text(told, "tool_name"),
         tool_input=words.mapping(told, "tool_input"),
@@ -57,7 +58,7 @@ def can_show(occasion: Occasion) -> bool:
 def render(occasion: Occasion, verdict: Verdict) -> Answer:
     event, block, context = occasion.event, verdict.block, verdict.context
     answer: dict[str, Any] = {}
-    if block and event in _STOPS and _ended_well(occasion):
+    if block and event in _STOPS and not occasion.is_failed:
         answer = {"followup_message": block}
     elif block and event == "UserPromptSubmit":
         answer = {"continue": False, "user_message": block}
@@ -75,11 +76,7 @@ def render(occasion: Occasion, verdict: Verdict) -> Answer:
 
 
 def _goes_on(occasion: Occasion) -> bool:
-    return _ended_well(occasion) and _loops(occasion.raw) < LOOPS
-
-
-def _ended_well(occasion: Occasion) -> bool:
-    return words.text(occasion.raw, "status") in {None, "completed"}
+    return not occasion.is_failed and _loops(occasion.raw) < LOOPS
 
 
 def _loops(told: Any) -> int:
