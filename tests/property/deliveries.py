@@ -105,8 +105,8 @@ class Session:
             rules=guest.rules,
             clock=self.clock,
             session=guest.session,
-            reach=lambda: Watched(self.store, countdown, "call", "look") if reached else None,  # type: ignore[arg-type,return-value]
-            spool=lambda: Watched(guest.spool, countdown, *_STEPS),  # type: ignore[arg-type,return-value]
+            reach=lambda: Watched(self.store, countdown, "call", "look") if reached else None,
+            spool=lambda: Watched(guest.spool, countdown, *_STEPS),
             waiting=lambda: not guest.spool.empty(self.id),
             unproved=lambda: guest.spool.unproved(self.id),
         )
