@@ -323,25 +323,12 @@ def _unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
 
 
 def _has_items(known: Known, agent: str, now: Instant) -> bool:
-    """
-    Return True if a SQLite store has anything for an agent to read. This is asked by nearly every hook, so it is one
-    statement on a bare connection, without the modules of the store. Unavailable if the file cannot be read.
-    """
+    """Return True if a SQLite store has anything for an agent to read; one that is not there has nothing."""
     if known.file is None or not os.path.exists(known.file):  # noqa: PTH110 (a string as it is)
         return False
-    import sqlite3
+    from gatepost.adapters.stores.glance import has_items
 
-    from gatepost.tables.statements import statement
-
-    try:
-        database = sqlite3.connect(known.file, timeout=BUSY, isolation_level=None)
-        try:
-            query = statement("sqlite", "inboxes/has_items")
-            return database.execute(query, {"agent": agent, "now": now}).fetchone() is not None
-        finally:
-            database.close()
-    except sqlite3.Error as error:
-        raise Unavailable(f"the store {known.store!r} cannot be read: {error}") from None
+    return has_items(known.file, agent, now=now, busy=BUSY)
 
 
 def _key(home: Path, environ: Mapping[str, str]) -> _Key:

@@ -109,7 +109,7 @@ def test_with_a_gateway_it_imports_a_handful(office: Office) -> None:
     assert printed == {"printed": True}
 
 
-@pytest.mark.parametrize("event", ["Stop", "PostToolUse"])
+@pytest.mark.parametrize("event", ["Stop", "PostToolUse", "UserPromptSubmit"])
 def test_without_one_it_imports_nothing_heavy(office: Office, event: str) -> None:
     for before in ("SessionStart", "UserPromptSubmit", event):
         hook(office, before)
@@ -127,6 +127,24 @@ def test_a_wrong_setting_is_told_the_person_as_such_and_not_as_a_missing_agent(o
     assert hook(office, "UserPromptSubmit").out == "", "it is told once a session"
     (office.home / "gatepost.toml").unlink()
     assert hook(office, "SessionStart").out == ""
+
+
+@pytest.mark.parametrize("office", ROADS, indirect=True)
+def test_what_only_the_store_has_is_found_and_delivered_when_it_is_answered(office: Office) -> None:
+    """The push of an agent to itself goes to no spool; the hooks of its session look into the store."""
+
+    def states() -> list[str]:
+        return [item["state"] for item in office.done("inbox", "list", "--to", "analyst", "--all", "--json").json]
+
+    hook(office, "SessionStart")
+    hook(office, "UserPromptSubmit")
+    office.done("inbox", "push", "--to", "analyst", "--as", "analyst", "tea")
+    assert [each.read_text() for each in office.home.glob("spool/*.jsonl")] == [""]
+    assert "tea" in hook(office, "PostToolUse").out
+    assert states() == ["claimed"]
+    assert "tea" not in hook(office, "PostToolUse").out
+    hook(office, "Stop")
+    assert states() == ["delivered"]
 
 
 @pytest.mark.parametrize(

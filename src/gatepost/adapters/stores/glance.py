@@ -1,0 +1,25 @@
+"""
+A glance into a SQLite store: whether an agent has anything to read.
+
+Nearly every hook of a guest asks this, so it is one statement on a bare connection. It has a module of its own because
+those of the store take longer to import than the look itself.
+"""
+
+import sqlite3
+
+from gatepost.core.instants import Instant
+from gatepost.errors import Unavailable
+from gatepost.tables.statements import statement
+
+
+def has_items(path: str, agent: str, *, now: Instant, busy: float) -> bool:
+    """Return True if the agent has anything to read. `busy` is how many seconds to wait for a writer."""
+    try:
+        database = sqlite3.connect(path, timeout=busy, isolation_level=None)
+        try:
+            found = database.execute(statement("sqlite", "inboxes/has_items"), {"agent": agent, "now": now}).fetchone()
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise Unavailable(f"the store {path!r} cannot be read: {error}") from None
+    return found is not None
