@@ -136,18 +136,18 @@ def hasty(url: str) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(
-    "part",
-    [b"y" * 1_024, b"y: y\r\n" * 170, b"\r\n" * 512],
+    ("part", "limit"),
+    [(b"y" * 1_024, "65536 bytes"), (b"y: y\r\n" * 170, "256 headers"), (b"\r\n" * 512, "65536 bytes")],
     ids=["one header", "many headers", "empty lines"],
 )
-def test_a_head_without_an_end_gets_431(part: bytes, server: Served, wires: ExitStack) -> None:
+def test_a_head_without_an_end_gets_431(part: bytes, limit: str, server: Served, wires: ExitStack) -> None:
     wire = connect(wires, server)
     wire.send(b"" if part.startswith(b"\r") else b"GET /health HTTP/1.1\r\nx: x")
     for _ in range(128):
         wire.send(part)
     status, problem = wire.answer()
     assert (status, problem["type"]) == (431, "urn:gatepost:problem:head-too-large")
-    assert problem["detail"] == "the request head is over the limit of 65536 bytes"
+    assert problem["detail"] == f"the request head is over the limit of {limit}"
     assert wire.has_ended()
     assert push(connect(wires, server), server.gateway.admin) == 201
 
@@ -161,6 +161,21 @@ def test_a_head_may_have_64_kib(size: int, status: int, before: int, server: Ser
         assert wire.ask("GET /health").status() == 200
     wire.send(start + b"x" * (size - len(start) - len(end)) + end)
     assert wire.status() == status
+
+
+@pytest.mark.parametrize(("count", "status"), [(256, 200), (257, 431)])
+def test_a_head_may_have_256_headers(count: int, status: int, server: Served, wires: ExitStack) -> None:
+    wire = connect(wires, server).send(b"GET /health HTTP/1.1\r\n" + b"x: x\r\n" * count + b"\r\n")
+    assert wire.status() == status
+
+
+def test_what_is_not_http_gets_400(server: Served, wires: ExitStack) -> None:
+    wire = connect(wires, server).send("GARBAGE\r\n\r\n")
+    status, problem = wire.answer()
+    assert (status, problem["detail"]) == (400, "this is not a request of HTTP/1.1")
+    assert wire.has_ended()
+    other = connect(wires, server).ask("GET /health", "Connection: upgrade", "Upgrade: websocket")
+    assert other.status() == 200
 
 
 @pytest.mark.parametrize(
@@ -266,6 +281,20 @@ def test_when_full_the_oldest_without_a_head_is_closed(url: str, wires: ExitStac
         stream.until(b"still there?")
 
 
+def test_when_full_those_that_were_refused_make_room(
+    url: str, wires: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gatepost.gateway.middleware._DISCARD_TIME", 2 * PATIENCE)
+    with served(url, connections=ConnectionLimits(connections=5)) as server:
+        furnish(server.gateway.store)
+        refused = [connect(wires, server).ask("POST /api/inbox", "Content-Length: 1000") for _ in range(5)]
+        assert [wire.status() for wire in refused] == [401] * 5
+        assert connection_count(server) == 5
+        assert push(connect(wires, server), server.gateway.admin) == 201
+        assert refused[0].has_ended()
+        assert [wire.arrived() for wire in refused[2:]] == [b""] * 3
+
+
 def test_half_requests_by_the_thousand_lock_nobody_out(tmp_path: Path, wires: ExitStack) -> None:
     """As many files as `ulimit -n 1024` allows, and more half requests than that."""
     url = f"sqlite:///{tmp_path}/office.db"
@@ -316,11 +345,11 @@ def test_nothing_is_read_of_a_body_without_a_credential(
         wire = connect(wires, server).ask(f"POST {path}", length, "Expect: 100-continue", *headers)
         assert wire.status() == 401  # and not 100: the body was never sent
         wire.close()
-        huge = connect(wires, server).ask(f"POST {path}", length, *headers)
-        for _ in range(32):
-            huge.send((b"100000\r\n" if "chunked" in length else b"") + b" " * MIB)
-        assert huge.status() == 401
-        assert huge.has_ended()
+    huge = connect(wires, server).ask("POST /api/inbox/batch", length, *headers)
+    for _ in range(32):
+        huge.send(b"100000\r\n" + b" " * MIB + b"\r\n" if "chunked" in length else b" " * MIB)
+    assert huge.status() == 401
+    assert huge.has_ended()
 
 
 def test_a_refusal_closes_the_connection(server: Served, wires: ExitStack) -> None:

@@ -6,7 +6,7 @@ first response. One caller without a credential can then use all memory and all 
 is uvicorn's own with limits. A connection waits in at most one queue:
 
     queue     waits for                       limit                          a connection over the limit
-    heads     a whole request head            64 KiB, 10 s                   431, 408
+    heads     a whole request head            64 KiB, 256 headers, 10 s      431, 431, 408
     bodies    the rest of a request body      4 KiB in each 10 s             408
     kept      the next request                uvicorn's keep-alive timeout   is closed
     stalled   the caller to read a response   -                              -
@@ -16,7 +16,8 @@ last as long as they like. The rules, and why they hold:
 
 - **Size.** At most 64 KiB may arrive without result: without completing a head, or without a byte of body (endless
   chunk extensions and trailers). The parser gets no more than that, so a long head costs no more than a short one. A
-  head that begins in the middle of a read is counted from the next read on: it can be one read (256 KiB) longer.
+  head that begins in the middle of a read is counted from the next read on: it can be one read (256 KiB) longer. Each
+  header is a call into Python, so their number has a limit too: 64 KiB of short ones would stop everybody for 10 ms.
 - **Time.** All connections of a queue have the same time, so the queue is in the order of its deadlines: one timer for
   the first is enough, and a request costs two dictionary operations. The time of a head starts with the connection, or
   with the first byte of a later head. The time of a body is a series of windows; a window in which we did not read does
@@ -25,9 +26,10 @@ last as long as they like. The rules, and why they hold:
 - **Errors** are written only where the caller cannot take them for something else: never inside a response, and never
   in place of the response to an earlier request. Otherwise the connection is closed without a word.
 - **Full.** When there are more connections than allowed, one is closed at once: the oldest without a whole head, or
-  else the oldest kept one, or else the one that has not read its response for longest. A caller that sends its request
-  promptly is served, however many others hold their connections. uvicorn's `limit_concurrency` would do the opposite:
-  it answers 503 to the caller that does send a request.
+  else one that has its response before its body was read (it was refused), or else the oldest kept one, or else the one
+  that has not read its response for longest. A caller that sends its request promptly is served, however many others
+  hold their connections. uvicorn's `limit_concurrency` would do the opposite: it answers 503 to the caller that does
+  send a request.
 - **Stop.** A server that stops closes the connections without a whole request. Nothing of those was accepted.
 
 A response that is complete before its request is whole leaves the rest of the body to be discarded; over 64 KiB of that
@@ -37,10 +39,13 @@ the connection is closed.
 import asyncio
 import resource
 from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Final
 
+import httptools
 import structlog
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -64,6 +69,7 @@ _REPORT_INTERVAL: Final = 60.0
 class ConnectionLimits:
     #: bytes that may arrive without completing a head, or without a byte of body
     head_size: int = 64 * 1024
+    headers: int = 256
     #: seconds until a head is whole
     head_time: float = 10.0
     #: bytes of body that must arrive in each window
@@ -112,9 +118,8 @@ class ConnectionQueue:
         self._deadlines: OrderedDict[Connection, float] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def first(self) -> "Connection | None":
-        return next(iter(self._deadlines), None)
+    def __iter__(self) -> "Iterator[Connection]":
+        return iter(self._deadlines)
 
     def add(self, connection: "Connection") -> None:
         self._deadlines[connection] = connection.loop.time() + (self._time_limit or 0.0)
@@ -148,8 +153,8 @@ class ConnectionPool:
 
     def make_room(self, newcomer: "Connection") -> None:
         """Close one connection; the newcomer, if every other one is being answered."""
-        waiting = (queue.first for queue in (self.heads, self.kept, self.stalled))
-        next((connection for connection in waiting if connection is not None), newcomer).abort()
+        refused = (connection for connection in self.bodies if connection.cycle.response_started)
+        next(chain(self.heads, refused, self.kept, self.stalled), newcomer).abort()
         self._closed_count += 1
         if (now := newcomer.loop.time()) >= self._next_report:
             log.warning(
@@ -159,6 +164,10 @@ class ConnectionPool:
                 hint="raise gateway.connections, and the file limit (ulimit -n) with it",
             )
             self._closed_count, self._next_report = 0, now + _REPORT_INTERVAL
+
+
+class _Refused(Exception):
+    """Raised in a callback of the parser, to stop it."""
 
 
 class Connection(HttpToolsProtocol):
@@ -208,12 +217,22 @@ class Connection(HttpToolsProtocol):
         for part in (data[:room], data[room:]):
             if part and not self.transport.is_closing():
                 self._has_result = False
-                super().data_received(part)
+                self._parse(part)
                 self._pending_size = 0 if self._has_result else self._pending_size + len(part)
                 if self._pending_size >= limit:
-                    self._refuse(431, "head-too-large", f"the request head is over the limit of {limit} bytes")
+                    self._refuse_head(f"{limit} bytes")
         self._is_window_void = self._is_window_void or self.flow.read_paused
         self._update_queue()
+
+    def _parse(self, data: bytes) -> None:
+        """The same as uvicorn's `data_received`, which writes a line to the log for everything that is not HTTP."""
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # we stay with HTTP/1.1, as a server may
+        except httptools.HttpParserError:
+            self._refuse(400, "malformed", "this is not a request of HTTP/1.1")
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -226,12 +245,16 @@ class Connection(HttpToolsProtocol):
     # what the parser calls
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # what comes after the body (a trailer) is not a header of the request
-            super().on_header(name, value)
+        if not self._in_head:
+            return  # what comes after the body, a trailer, is not a header of the request
+        if len(self.headers) >= self.pool.limits.headers:
+            self._refuse_head(f"{self.pool.limits.headers} headers")
+            raise _Refused
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= self.pool.limits.pipelined:
-            raise ValueError("too many requests are waiting on this connection")
+            raise _Refused
         super().on_headers_complete()
         self._in_head = False
         self._has_result = True
@@ -258,9 +281,6 @@ class Connection(HttpToolsProtocol):
         if self._is_stopping and not self._is_whole():
             self.transport.close()
         self._update_queue()
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 (we say it in our words)
-        self._refuse(400, "malformed", "this is not a request of HTTP/1.1")
 
     def shutdown(self) -> None:
         self._is_stopping = True
@@ -328,6 +348,9 @@ class Connection(HttpToolsProtocol):
         if queue is self.pool.bodies:
             self._window_size = 0
             self._is_window_void = self._is_paused()
+
+    def _refuse_head(self, limit: str) -> None:
+        self._refuse(431, "head-too-large", f"the request head is over the limit of {limit}")
 
     def _refuse(self, status: int, type: str, detail: str) -> None:
         """Close the connection; say why, unless a response is under way or owed to an earlier request."""

@@ -8,8 +8,9 @@ A webhook has no credential of ours. Its body is read only for a trigger that ex
 much as a head can: it has the secret, or else a signature, which cannot be verified without the body. Bodies whose
 signature is not verified yet have a limit of their own, and one for all of them together.
 
-A refusal closes the connection. Before that, what the caller is still sending is discarded for a moment: the kernel
-resets a connection that is closed with unread bytes, and the caller might not get to see the answer.
+A refusal closes the connection. Before that, a little of what the caller is still sending is discarded: the kernel
+resets a connection that is closed with unread bytes, and the caller might not get to see the answer. One that sends on
+all the same is made to wait, so that it cannot have itself refused a thousand times a second.
 """
 
 import asyncio
@@ -34,9 +35,9 @@ _MOST: Final = 4 * 1024 * 1024
 _MOST_IN_BATCH: Final = 32 * 1024 * 1024
 #: bytes of bodies with an unverified signature that are held at the same time
 _MAX_UNVERIFIED: Final = 16 * 1024 * 1024
-#: a caller that was refused may send on for so many seconds, and so many bytes
-_DISCARD_TIME: Final = 2.0
-_MAX_DISCARDED: Final = 1024 * 1024
+#: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
+_DISCARD_TIME: Final = 1.0
+_MAX_DISCARDED: Final = 256 * 1024
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _HOOKS: Final = "/hooks/"
 #: counted for a caller that left before the answer
@@ -117,7 +118,7 @@ async def _read(request: Request, receive: Receive, limit: int, hold: Callable[[
 
 
 async def _refuse(error: GatepostError, receive: Receive, send: Send) -> None:
-    """Send the answer, discard a little of what still comes, and let the server close the connection."""
+    """Send the answer, discard a little of what still comes, and have the server close the connection."""
     response = problems.of_error(error)
     await send(
         {
@@ -135,6 +136,8 @@ async def _refuse(error: GatepostError, receive: Receive, send: Send) -> None:
                 size += len(message.get("body", b""))
                 if not message.get("more_body"):
                     break
+            else:
+                await asyncio.sleep(_DISCARD_TIME)  # nothing is read meanwhile
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
