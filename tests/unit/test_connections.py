@@ -51,7 +51,8 @@ class Transport(asyncio.Transport):
         super().__init__()
         self.written = b""
         self.is_closed = False
-        self.is_reading = True
+        #: how its reading was paused and resumed
+        self.flow: list[str] = []
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -65,10 +66,10 @@ class Transport(asyncio.Transport):
         return self.is_closed
 
     def pause_reading(self) -> None:
-        self.is_reading = False
+        self.flow.append("pause")
 
     def resume_reading(self) -> None:
-        self.is_reading = True
+        self.flow.append("resume")
 
 
 class Application:
@@ -112,8 +113,9 @@ class Kit:
 
 
 @pytest.fixture
-async def kit() -> AsyncIterator[Kit]:
-    made = Kit()
+async def kit(request: pytest.FixtureRequest) -> AsyncIterator[Kit]:
+    """With other limits, if the test has some as a parameter."""
+    made = Kit(**getattr(request, "param", {}))
     yield made
     await made.leave()
 
@@ -150,11 +152,26 @@ async def test_time_in_which_we_do_not_read_does_not_count(kit: Kit) -> None:
     connection, transport = kit.connect()
     connection.data_received(HEAD % b"")
     connection.data_received(b"x" * 100_000)
-    assert not transport.is_reading
+    assert transport.flow == ["pause"]
     kit.loop.advance(99)
     await kit.read()
-    assert transport.is_reading
+    assert transport.flow == ["pause", "resume"]
     kit.loop.advance(10)  # of this window, it was not read for a while
+    assert not transport.is_closed
+    kit.loop.advance(10)
+    assert transport.is_closed
+
+
+async def test_a_window_does_not_count_in_which_we_paused_for_a_while(kit: Kit) -> None:
+    connection, transport = kit.connect()
+    connection.data_received(HEAD % b"" + b"x" * 65_000)
+    kit.loop.advance(10)
+    connection.data_received(b"x" * 1_000)
+    assert transport.flow == ["pause"]
+    kit.loop.advance(5)
+    await kit.read()
+    assert transport.flow == ["pause", "resume"]
+    kit.loop.advance(5)
     assert not transport.is_closed
     kit.loop.advance(10)
     assert transport.is_closed
@@ -193,11 +210,11 @@ async def test_a_connection_that_stops_is_closed_unless_its_request_is_whole(kit
     assert [transport.is_closed for _, transport in made] == [True, True, True, False, False]
 
 
-async def test_when_full_those_go_first_that_lose_least(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kit", [{"connections": 4}], indirect=True)
+async def test_when_full_those_go_first_that_lose_least(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a head, then kept, then those that do not read their answer; else the one that has come."""
     reports: list[dict[str, Any]] = []
     monkeypatch.setattr(connections.log, "warning", lambda _, **values: reports.append(values), raising=False)
-    kit = Kit(connections=4)
     busy, kept, stalled, half = (kit.connect() for _ in range(4))
     for connection, _ in (busy, stalled):
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
@@ -206,9 +223,10 @@ async def test_when_full_those_go_first_that_lose_least(monkeypatch: pytest.Monk
     kept[0].cycle.response_complete = True
     kept[0].on_response_complete()
     for victim in (half, kept, stalled):
-        assert not victim[1].is_closed
+        before = [transport.is_closed for _, transport in kit.made].count(True)
         newcomer = kit.connect()
         assert victim[1].is_closed
+        assert [transport.is_closed for _, transport in kit.made].count(True) == before + 1
         victim[0].connection_lost(None)
         newcomer[0].data_received(b"GET / HTTP/1.1\r\n\r\n")
     assert kit.connect()[1].is_closed
@@ -218,7 +236,6 @@ async def test_when_full_those_go_first_that_lose_least(monkeypatch: pytest.Monk
     kit.made[-1][0].connection_lost(None)
     assert kit.connect()[1].is_closed
     assert [report["closed"] for report in reports] == [1, 4]
-    await kit.leave()
 
 
 @pytest.mark.parametrize(

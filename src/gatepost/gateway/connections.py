@@ -48,7 +48,7 @@ from typing import Any, ClassVar, Final
 import httptools
 import structlog
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from gatepost.gateway.problems import problem
@@ -313,7 +313,8 @@ class Connection(HttpToolsProtocol):
             )
 
     def _is_answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle  # there is none before the first request
+        return cycle is not None and not cycle.response_complete
 
     def _is_whole(self) -> bool:
         """Return whether the request that is answered next, or was last, has arrived whole."""
