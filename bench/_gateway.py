@@ -1,6 +1,7 @@
 """A gateway in a process of its own: one worker, everything in it as `gatepost up` has it, on SQLite in a new home."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from bench._process import Elsewhere, Line
 from gatepost import app, telemetry
 from gatepost.core.event import Delivery, Push, Pushed
 from gatepost.gateway.app import create
+from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import opened
 from gatepost.ports.store import Store
 from gatepost.runtime import memory
@@ -29,6 +31,7 @@ class Gateway:
     #: the administrator's
     key: str
     store: str
+    pid: int = 0
 
     def request(self, method: str, path: str, body: bytes = b"") -> bytes:
         """A request, ready to be sent."""
@@ -45,8 +48,8 @@ def running(*, stores: bool = True) -> Iterator[Gateway]:
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
         home = Path(folder)
         with Elsewhere(_serve, str(home), stores) as process:
-            port = process.receive()
-            yield Gateway(port, administrator(home), f"sqlite:///{home}/gatepost.db")
+            port, pid = process.receive()
+            yield Gateway(port, administrator(home), f"sqlite:///{home}/gatepost.db", pid)
 
 
 async def _serve(line: Line, home: str, stores: bool) -> None:
@@ -60,11 +63,18 @@ async def _serve(line: Line, home: str, stores: bool) -> None:
         if not stores:
             office = replace(office, store=cast(Store, Unstored(office.store)))
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as ears:
-            config = uvicorn.Config(create(office), log_config=None, access_log=False, server_header=False)
+            config = uvicorn.Config(
+                create(office),
+                http=build_protocol(ConnectionLimits(connections=allow_connections(None))),
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+            )
             server = uvicorn.Server(config)
             memory.settled()
             serving = asyncio.create_task(server.serve([ears]))
-            line.tell(ears.getsockname()[1])
+            line.tell((ears.getsockname()[1], os.getpid()))
             try:
                 await asyncio.shield(serving)
             finally:

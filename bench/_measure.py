@@ -37,6 +37,8 @@ class Effort:
     sleepers: int
     #: hooks in one turn
     hooks: int
+    #: half requests that are open at the same time
+    halves: int
     #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
     fsync: bool = True
 
@@ -57,6 +59,7 @@ FULL = Effort(
     cycles=25,
     sleepers=100_000,
     hooks=10,
+    halves=2_000,
 )
 QUICK = Effort(
     rounds=3,
@@ -70,6 +73,7 @@ QUICK = Effort(
     cycles=5,
     sleepers=5_000,
     hooks=3,
+    halves=200,
 )
 TINY = Effort(
     rounds=1,
@@ -83,6 +87,7 @@ TINY = Effort(
     cycles=1,
     sleepers=10,
     hooks=1,
+    halves=5,
     fsync=False,
 )
 

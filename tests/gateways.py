@@ -34,6 +34,7 @@ from gatepost.core.key import Kind as KeyKind
 from gatepost.core.limits import Limits
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
 from gatepost.ports.model import Model
@@ -49,6 +50,7 @@ PATIENCE: Final = 30.0
 INTERVAL: Final = 0.02
 JWT_SECRET: Final = "a secret of at least thirty-two bytes"
 RULES: Final = TokenRules(secret=JWT_SECRET)
+LIMITS: Final = ConnectionLimits()
 
 
 class Forgetful(Exchange):
@@ -316,9 +318,10 @@ class Served(threading.Thread):
     gateway: Gateway
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, url: str, connections: ConnectionLimits, options: Mapping[str, Any]) -> None:
         super().__init__(name="served", daemon=True)
         self._url = url
+        self._protocol = build_protocol(connections)
         self._options = options
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # as full as soon on every machine
@@ -355,7 +358,12 @@ class Served(threading.Thread):
         self.loop = asyncio.get_running_loop()
         async with gateway(self._url, live=False, **self._options) as self.gateway:
             config = uvicorn.Config(
-                self.gateway.app, log_config=None, access_log=False, timeout_graceful_shutdown=int(PATIENCE)
+                self.gateway.app,
+                http=self._protocol,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=int(PATIENCE),
             )
             self.uvicorn = Prompt(config)
             self.uvicorn.config.load()
@@ -372,9 +380,9 @@ class Served(threading.Thread):
 
 
 @contextmanager
-def served(url: str, **options: Any) -> Iterator[Served]:
+def served(url: str, *, connections: ConnectionLimits = LIMITS, **options: Any) -> Iterator[Served]:
     """A gateway on a real socket; options as for `gateway`."""
-    server = Served(url, options)
+    server = Served(url, connections, options)
     try:
         yield server
     finally:

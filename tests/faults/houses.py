@@ -44,8 +44,12 @@ def furnish(url: str) -> dict[str, str]:
 class House:
     """A gateway's process. It keeps its port and its home over `kill()` and `start()`."""
 
-    def __init__(self, home: Path, store: str, *, transport: str = "memory:", interval: str = "5s") -> None:
+    def __init__(
+        self, home: Path, store: str, *, transport: str = "memory:", interval: str = "5s", files: int | None = None
+    ) -> None:
+        """`files` is how many it may have open at most."""
         home.mkdir(mode=0o700)
+        self._files = files
         self.home = home
         self.store = store
         self.port = free_port()
@@ -71,9 +75,10 @@ class House:
 
     def begin(self, *options: str) -> None:
         """Start it without waiting until it listens."""
+        limit = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(self._files)] if self._files is not None else []
         with (self.home / "stderr").open("ab") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "gatepost.cli.main", "up", "--port", str(self.port), *options],
+                [*limit, sys.executable, "-m", "gatepost.cli.main", "up", "--port", str(self.port), *options],
                 env=self._environ,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,

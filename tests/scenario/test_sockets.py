@@ -268,7 +268,7 @@ def test_a_body_that_is_too_large_is_refused_however_it_comes(gate: Served) -> N
         assert wire.status() == 413
         assert b"urn:gatepost:problem:too-large" in wire.until(b"}")
     with closing(Wire(gate)) as wire:
-        wire.ask("POST /api/inbox", "Content-Length: 99999999", body=b" " * (4 * 1024 * 1024 + 1))
+        wire.ask("POST /api/inbox", "Content-Length: 99999999")
         assert wire.status() == 413
     with closing(Wire(gate)) as wire:
         body = b'{"to": "analyst"}'

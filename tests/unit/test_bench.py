@@ -8,6 +8,7 @@ import pytest
 from bench import (
     _office,
     _table,
+    attacks,
     claim,
     cycle,
     fan_out,
@@ -39,6 +40,7 @@ def by_night(*arguments: object) -> object:
         by_night(push_http.main, ["at least 0.60"]),
         by_night(wake.main, ["at most 6.00", "", "at most 10.00", "", "at most 1.20", "at most 1.20"]),
         by_night(streams.main, [""]),
+        by_night(attacks.main, [*["at most 3.00"] * 4, "at most +100 MB"]),
         by_night(cycle.main, ["at most 2.00", "at most 1.20", ""]),
         by_night(sleepers.main, ["at most +20 MB"]),
         by_night(woken.main, [""]),
@@ -110,7 +112,7 @@ def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["nonsense"], "no benchmark is called 'nonsense'; there are: claim, "),
+        (["nonsense"], "no benchmark is called 'nonsense'; there are: attacks, "),
         (["--write", "--quick"], "--write wants all of them in full"),
         (["--write", "claim"], "--write wants all of them in full"),
     ],

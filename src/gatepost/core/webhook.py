@@ -51,6 +51,11 @@ class Scheme(Word, what="a webhook scheme"):
     STRIPE = "stripe"
 
     @property
+    def signature_header(self) -> str | None:
+        """The header with the signature of the body; None where callers send the secret itself."""
+        return _SIGNATURE_HEADERS.get(self)
+
+    @property
     def proof(self) -> str:
         """What a caller does with the secret, and in which header, in words."""
         match self:
@@ -68,6 +73,14 @@ class Scheme(Word, what="a webhook scheme"):
                 return "callers sign with the secret, in the header Stripe-Signature"
             case other:
                 assert_never(other)
+
+
+_SIGNATURE_HEADERS: Final = {
+    Scheme.STANDARD: "webhook-signature",
+    Scheme.GITHUB: "x-hub-signature-256",
+    Scheme.SLACK: "x-slack-signature",
+    Scheme.STRIPE: "stripe-signature",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +142,21 @@ def kept(scheme: Scheme, secret: str) -> str:
             f"the secret has {len(secret)} characters, and needs at least {SHORTEST_SECRET}",
             hint="`openssl rand -hex 24` makes a good one",
         )
-    if scheme in (Scheme.HEADER, Scheme.BEARER):
+    if scheme.signature_header is None:
         if not re.fullmatch(r"[\x21-\x7e]+", secret):
             raise Invalid("the secret cannot be sent in a header", hint="use letters, digits and signs, no spaces")
         return _hash(secret)
     if not secret.isprintable():
         raise Invalid("the secret is not usable", hint="use printable characters")
     return secret
+
+
+def check_head(scheme: Scheme, kept: str, headers: Mapping[str, str], now: Instant) -> Refusal | None:
+    """Return why a request will be refused, as far as its head shows; a signature needs only to be there."""
+    if scheme.signature_header is not None and headers.get(scheme.signature_header):
+        return None
+    verified = verify(scheme, kept, headers, b"", now)
+    return verified if isinstance(verified, Refusal) else None
 
 
 def verify(scheme: Scheme, kept: str, headers: Mapping[str, str], body: bytes, now: Instant) -> Verified | Refusal:

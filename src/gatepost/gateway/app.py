@@ -66,7 +66,7 @@ def create(office: Office) -> FastAPI:
     for part in parts:
         app.include_router(part.router)
     triggers.install(app)
-    app.add_middleware(Bodies)
+    app.add_middleware(Bodies, office=office)
     app.add_middleware(Counted, meters=office.meters)
     describe(app)
     _build(app)

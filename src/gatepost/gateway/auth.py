@@ -30,7 +30,8 @@ from gatepost.gateway.jwks import Jwks
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
 
-_FRESH: Final = 5.0
+#: seconds for which a principal counts after it was looked up
+FRESH: Final = 5.0
 _MOST: Final = 10_000
 
 
@@ -114,7 +115,7 @@ class Doorkeeper:
         if len(self._known) >= _MOST:
             self._known.clear()
         if changes == self._changes:
-            self._known[digest] = (time.monotonic() + _FRESH, principal)
+            self._known[digest] = (time.monotonic() + FRESH, principal)
         return principal
 
     async def _by_token(self, public: str, token: str) -> Acting:
@@ -171,8 +172,13 @@ def _bearer(request: Request) -> str | None:
 
 
 async def caller(request: Request) -> Principal:
-    """The dependency of every route: who is calling. Once that is known, a query that says a thing twice is refused."""
-    principal: Principal = await request.app.state.office.doorkeeper.admit(request)
+    """
+    The dependency of every route: who is calling, which for a request with a body may be known from before it was read.
+    Once it is known, a query that says a thing twice is refused.
+    """
+    principal: Principal | None = getattr(request.state, "principal", None)
+    if principal is None:
+        principal = await request.app.state.office.doorkeeper.admit(request)
     request.state.principal = principal
     repeated.refuse(request)
     return principal

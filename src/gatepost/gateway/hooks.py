@@ -1,7 +1,7 @@
 """
 The door for webhooks: `POST /hooks/{trigger}`.
 
-    find the trigger -> weigh the body -> verify -> read -> store -> 202
+    find the trigger -> check the head -> receive the body -> verify -> read -> store -> 202
 
 Nothing of a request is believed before it is verified, and the bytes that are verified are those that came: only then
 are they read as JSON. Each step refuses by raising, so that nothing is stored of what is refused; 202 means committed,
@@ -23,8 +23,24 @@ from gatepost.ports.store import Store
 #: status, headers, body
 Answer = tuple[int, dict[str, str], bytes]
 
+#: bytes of a body whose signature is not verified yet
+_MAX_UNVERIFIED: Final = 1024 * 1024
 _JSON: Final = {"content-type": "application/json"}
 _TEXT: Final = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+
+
+async def admit(name: str, headers: Iterable[tuple[str, str]], store: Store) -> tuple[int, bool]:
+    """
+    Return how many bytes of body to receive for a trigger, and whether its caller is known from the head alone; raise
+    why not to receive it at all.
+    """
+    opened = await store.read(triggers.opened, name)
+    scheme = opened.trigger.scheme
+    refusal = webhook.check_head(scheme, opened.kept, webhook.headers(headers), opened.now)
+    if refusal is not None:
+        raise Unauthorized(refusal.reason)
+    is_known = scheme.signature_header is None
+    return (opened.most if is_known else min(opened.most, _MAX_UNVERIFIED)), is_known
 
 
 async def take(name: str, method: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> Answer:

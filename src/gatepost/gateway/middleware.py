@@ -1,50 +1,105 @@
 """
-What surrounds every request: its body is read whole, up to a limit, before anything is done with it; and the answer is
-counted and logged, without its headers or body, where secrets are.
+What surrounds every request: the caller is known before the body is read; the body is read whole, up to a limit, before
+anything is done with it; and the answer is counted and logged, without its headers or body, where secrets are.
+
+    credential (401, 403)  ->  declared size (413)  ->  body (413)  ->  route
+
+A webhook has no credential of ours. Its body is read only for a trigger that exists, and only if the head proves as
+much as a head can: it has the secret, or else a signature, which cannot be verified without the body. Bodies whose
+signature is not verified yet have a limit of their own, and one for all of them together.
+
+A refusal closes the connection. Before that, a little of what the caller is still sending is discarded: the kernel
+resets a connection that is closed with unread bytes, and the caller might not get to see the answer. One that sends on
+all the same is made to wait, so that it cannot have itself refused a thousand times a second.
 """
 
+import asyncio
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gatepost.errors import TooLarge
-from gatepost.gateway import problems
+from gatepost.errors import GatepostError, TooLarge, Unavailable
+from gatepost.gateway import hooks, problems
+from gatepost.gateway.auth import FRESH
 from gatepost.gateway.health import Meters
+from gatepost.gateway.office import Office
 
 log = structlog.get_logger("gatepost.http")
 
 _MOST: Final = 4 * 1024 * 1024
 _MOST_IN_BATCH: Final = 32 * 1024 * 1024
+#: bytes of bodies with an unverified signature that are held at the same time
+_MAX_UNVERIFIED: Final = 16 * 1024 * 1024
+#: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
+_DISCARD_TIME: Final = 1.0
+_MAX_DISCARDED: Final = 256 * 1024
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_HOOKS: Final = "/hooks/"
 #: counted for a caller that left before the answer
 _NO_ANSWER: Final = 499
 
 
 class Bodies:
-    """Reads the body of a request up to a limit; a larger one is refused before anybody sees it."""
+    """Reads the body of a request whose caller is known, up to a limit."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, office: Office) -> None:
         self._app = app
+        self._office = office
+        self._unverified_size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        most = _MOST_IN_BATCH if scope["path"] == "/api/inbox/batch" else _MOST
+        held = 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            if self._unverified_size + size > _MAX_UNVERIFIED:
+                raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
+            held += size
+            self._unverified_size += size
+
         try:
-            body = await _read(receive, most)
-        except ClientDisconnect:
-            return  # half a request is none, and nobody waits for an answer
-        except TooLarge as error:
-            await problems.of_error(error)(scope, receive, send)
-            return
-        await self._app(scope, _replay(body, receive), send)
+            try:
+                body = await self._receive(Request(scope), receive, hold)
+            except ClientDisconnect:
+                return  # half a request is none, and nobody waits for an answer
+            except GatepostError as error:
+                await _refuse(error, receive, send)
+                return
+            await self._app(scope, _replay(body, receive), send)
+        finally:
+            self._unverified_size -= held
+
+    async def _receive(self, request: Request, receive: Receive, hold: Callable[[int], None]) -> bytes:
+        """Return the body if its caller may send one; raise why not, without reading it."""
+        path: str = request.scope["path"]
+        limit = _MOST_IN_BATCH if path == "/api/inbox/batch" else _MOST
+        if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+            return await _read(request, receive, limit)
+        if request.method == "POST" and path.startswith(_HOOKS):
+            name = path.removeprefix(_HOOKS)
+            limit, is_known = await hooks.admit(name, request.headers.items(), self._office.store)
+            return await _read(request, receive, limit, None if is_known else hold)
+        began = time.monotonic()
+        principal = await self._office.doorkeeper.admit(request)
+        body = await _read(request, receive, limit)
+        if time.monotonic() - began < FRESH:  # else the route looks again
+            request.state.principal = principal
+        return body
 
 
-async def _read(receive: Receive, most: int) -> bytes:
+async def _read(request: Request, receive: Receive, limit: int, hold: Callable[[int], None] | None = None) -> bytes:
+    """Return the whole body; `hold` is called with the size of each part before it is kept."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise TooLarge(f"the body is {declared} bytes, over the limit of {limit}")
     parts: list[bytes] = []
     size = 0
     while True:
@@ -53,11 +108,37 @@ async def _read(receive: Receive, most: int) -> bytes:
             raise ClientDisconnect
         part: bytes = message.get("body", b"")
         size += len(part)
-        if size > most:
-            raise TooLarge(f"the body is over the limit of {most} bytes")
+        if size > limit:
+            raise TooLarge(f"the body is over the limit of {limit} bytes")
+        if hold is not None:
+            hold(len(part))
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
+
+
+async def _refuse(error: GatepostError, receive: Receive, send: Send) -> None:
+    """Send the answer, discard a little of what still comes, and have the server close the connection."""
+    response = problems.of_error(error)
+    await send(
+        {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": [*response.raw_headers, (b"connection", b"close")],
+        }
+    )
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_TIME):
+            while size < _MAX_DISCARDED:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    break
+            else:
+                await asyncio.sleep(_DISCARD_TIME)  # nothing is read meanwhile
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

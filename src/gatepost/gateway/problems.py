@@ -26,11 +26,13 @@ _TITLES: Final = {
     403: "Not for you",
     404: "Not found",
     405: "Not that method",
+    408: "Request Timeout",
     409: "Conflict",
     413: "Too large",
     415: "Not that media type",
     422: "Invalid",
     429: "Too many",
+    431: "Request Header Fields Too Large",
     500: "Our fault",
     503: "Not now",
 }
@@ -91,6 +93,7 @@ def of_error(error: GatepostError) -> Response:
     headers = {}
     if error.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="gatepost"'
+        headers["Connection"] = "close"  # whoever guesses gets no second guess on the same connection
     if isinstance(error, Unavailable):
         headers["Retry-After"] = "1"
     more = {"answer": error.winner} if isinstance(error, Late) else {}

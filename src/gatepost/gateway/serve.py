@@ -2,8 +2,9 @@
 A gateway as a process: the store, the signals, the background duties and the web server, opened in that order and
 closed in the other.
 
-Stopping finishes what was accepted. No new connection is taken, readers of streams are told where to resume, requests
-under way are answered, duties finish their round, and only then is the store closed.
+Stopping finishes what was accepted. No new connection is taken, connections without a whole request are closed, readers
+of streams are told where to resume, requests under way are answered, duties finish their round, and only then is the
+store closed.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from gatepost.core.instants import SECOND
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.doorstep import Doorstep
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
@@ -126,10 +128,14 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         admit_administrator(store, configuration.home)
         if host not in _LOOPBACK:
             _refuse_without_keys(store, host)
+        chosen = configuration.settings.gateway.connections
+        limits = ConnectionLimits(connections=allow_connections(chosen if isinstance(chosen, int) else None))
         config = uvicorn.Config(
             create(gateway.office),
             host=host,
             port=port,
+            http=build_protocol(limits),
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,

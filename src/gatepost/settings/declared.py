@@ -31,6 +31,7 @@ from gatepost.settings.forms import (
     Form,
     one_of,
     whole,
+    whole_or_auto,
 )
 
 PREFIX: Final = "GATEPOST_"
@@ -89,6 +90,11 @@ class PostgresSettings:
 class GatewaySettings:
     host: str = setting(HOST, "127.0.0.1", "where the gateway listens")
     port: int = setting(whole(1, 65_535), 4283, "the port it listens on")
+    connections: int | str = setting(
+        whole_or_auto(1, 1_000_000),
+        "auto",
+        "how many connections may be open at the same time; `auto` is the file limit (`ulimit -n`) less 200",
+    )
     log: str = setting(one_of("console", "json"), "console", "how the gateway writes its log, to stderr")
 
 

@@ -141,3 +141,10 @@ SIZE: Final = Form("a size, such as `65536`, `64KiB` or `1MiB`", _size, _shown_s
 
 def whole(least: int, most: int) -> Form:
     return Form(f"a whole number from {least} to {most}", partial(_whole, least=least, most=most), quoted=False)
+
+
+def whole_or_auto(least: int, most: int) -> Form:
+    def read(value: Any, folder: Path) -> int | str:
+        return "auto" if value == "auto" else _whole(value, folder, least=least, most=most)
+
+    return Form(f"a whole number from {least} to {most}, or `auto`", read)
