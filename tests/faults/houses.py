@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -45,7 +45,14 @@ class House:
     """A gateway's process. It keeps its port and its home over `kill()` and `start()`."""
 
     def __init__(
-        self, home: Path, store: str, *, transport: str = "memory:", interval: str = "5s", files: int | None = None
+        self,
+        home: Path,
+        store: str,
+        *,
+        transport: str = "memory:",
+        interval: str = "5s",
+        files: int | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """`files` is how many it may have open at most."""
         home.mkdir(mode=0o700)
@@ -59,6 +66,7 @@ class House:
             "GATEPOST_STORE": store,
             "GATEPOST_TRANSPORT": transport,
             "GATEPOST_JANITOR__INTERVAL": interval,
+            **(environ or {}),
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None

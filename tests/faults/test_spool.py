@@ -5,7 +5,6 @@ every point of its drain, the store is there and not there: every line is seen, 
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +27,7 @@ from gatepost.core.event import Event, Push
 from gatepost.core.instants import HOUR, Instant
 from gatepost.ports.store import Store, Work
 from gatepost.testing import FakeClock
+from tests.compiler import compile_c
 from tests.faults.drainer import CAP, Case, Hook
 
 POSTGRES_BY_NIGHT = True
@@ -43,13 +42,7 @@ OWED: Final = KEYED | {"bare", "early-0", "early-2", "late-0", "late-2"}
 @pytest.fixture(scope="session")
 def writer(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The writer in C, built with what this machine has."""
-    built = tmp_path_factory.mktemp("writer") / "writer"
-    compiler = ["cc"] if shutil.which("cc") else [sys.executable, "-m", "ziglang", "cc"]
-    if compiler[0] != "cc" and not find_spec("ziglang"):
-        pytest.fail("there is no C compiler here: `make test` gets one, and so does `pip install ziglang`")
-    source = Path(__file__).with_name("writer.c")
-    subprocess.run([*compiler, "-O1", "-Wall", "-Werror", "-o", str(built), str(source)], check=True)
-    return str(built)
+    return str(compile_c(Path(__file__).with_name("writer.c"), tmp_path_factory.mktemp("writer") / "writer"))
 
 
 @pytest.fixture

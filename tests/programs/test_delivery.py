@@ -4,9 +4,13 @@ import pytest
 
 from tests.programs.guest import Guest
 from tests.programs.model import DONE, Reply, call_helper, follow
-from tests.programs.programs import ClaudeCode, Codex
+from tests.programs.programs import ClaudeCode, Codex, GeminiCli
 from tests.programs.protocols import Message, Request
 from tests.uplinks import running
+
+
+#: six different commands: Gemini CLI ends a turn that repeats a call
+SIX_TOOLS = [Message(commands=[f"echo {number}"]) for number in range(6)]
 
 
 def check_each_item_is_shown_once(guest: Guest) -> None:
@@ -31,7 +35,9 @@ def check_each_item_is_shown_once(guest: Guest) -> None:
     guest.prompt("Go on.", resume=True)
     texts = ["at the start", "after a tool", "after a failed tool", "at the stop", "after a resume"]
     shown_in = [[n for n, exchange in enumerate(guest.model.exchanges) if text in exchange.shown] for text in texts]
-    assert shown_in == [[0], [1], [2], [3], [4]]
+    # Gemini CLI may drop what is printed after a tool, so what comes during its turn is shown at the stop.
+    is_gemini = isinstance(guest.program, GeminiCli)
+    assert shown_in == ([[0], [3], [3], [3], [4]] if is_gemini else [[0], [1], [2], [3], [4]])
     assert [guest.model.count_shown(text) for text in texts] == [1] * 5
     counts = guest.count_items()
     assert (counts["delivered"], counts["pending"], counts["claimed"]) == (5, 0, 0)
@@ -93,7 +99,7 @@ def test_a_hundred_items_are_shown_in_one_turn_with_six_tools(guest: Guest) -> N
     """Every hook that can show something looks for what is left over, not only the first."""
     items = [f"item {number}." for number in range(100)]
     guest.push_many(items)
-    guest.model.script = follow(*[Message(commands=["true"])] * 6)
+    guest.model.script = follow(*SIX_TOOLS)
     guest.prompt()
     assert {item: guest.model.count_shown(item) for item in items} == dict.fromkeys(items, 1)
     assert guest.count_items()["pending"] == 0
@@ -105,7 +111,7 @@ def test_long_items_in_any_script_are_shown_whole(guest: Guest, letter: str) -> 
     """No program moves what a hook prints to a file, however its limit counts."""
     items = [f"item {number}: {letter * 700}" for number in range(12)]
     guest.push_many(items)
-    guest.model.script = follow(*[Message(commands=["true"])] * 6)
+    guest.model.script = follow(*SIX_TOOLS)
     guest.prompt()
     assert [guest.model.count_shown(item) for item in items] == [1] * 12
 

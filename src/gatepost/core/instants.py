@@ -21,6 +21,8 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 WEEK: Final = 7 * DAY
+#: what was taken so far in the future was taken before the clock was set back (X7)
+SET_BACK: Final = 5 * MINUTE
 #: the last second that can be written as a date
 LAST: Final = 253_402_300_799 * SECOND
 

@@ -1,21 +1,26 @@
 """
 How it goes: `/health` for whoever watches over the process, `/metrics` for Prometheus.
 
-Health needs no credential and tells no names. Whether the store answers is asked every time. The accounts and the lag
-cost a look at every waiting item, so they are looked at every few seconds at most, however often somebody asks.
+Health needs no credential and tells no names: what a database says goes to the log, the first time it says so. Whether
+the store answers is asked every time. A store that can be read may still be unable to write (a full disk, a lock, a
+file that was deleted): after a commit that failed it is not ready until a small write succeeds, which is tried every
+few seconds at most. The accounts and the lag cost a look at every waiting item, so they are looked at every few seconds
+at most, however often somebody asks.
 """
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import JSONResponse, Response
 
-from gatepost.actions import upkeep
-from gatepost.core.instants import SECOND
+from gatepost.actions import clock, upkeep
+from gatepost.core.instants import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway import shapes
 from gatepost.gateway.auth import administrator
@@ -23,11 +28,17 @@ from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import House, Who
 from gatepost.gateway.shapes import shaped
-from gatepost.ports.store import Reader
+from gatepost.ports.store import Reader, Store
 
 router = APIRouter(tags=["health"])
 
+log = structlog.get_logger("gatepost.health")
+
 _FRESH: Final = 10.0
+#: seconds between two tries to write after a commit failed
+_TRY_EVERY: Final = 5.0
+#: the difference between the database's clock and this machine's that is reported
+_CLOCK_SKEW: Final = 5 * SECOND
 #: seconds within which the store has to answer
 _PATIENCE: Final = 2.0
 
@@ -62,6 +73,10 @@ class Meters:
         self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=self.registry)
         self._vitals: tuple[float, Vitals] | None = None
         self._looking = asyncio.Lock()
+        #: the last try to write, and when the next may begin
+        self._trial: asyncio.Task[None] | None = None
+        self._next_trial = 0.0
+        self._logged: set[str] = set()
 
     async def vitals(self, house: Office) -> Vitals:
         """One looks at a time; who comes meanwhile is told what it sees."""
@@ -69,6 +84,31 @@ class Meters:
             if self._vitals is None or self._vitals[0] < time.monotonic():
                 self._vitals = (time.monotonic() + _FRESH, await house.store.read(_vitals))
             return self._vitals[1]
+
+    async def check_writes(self, house: Office) -> None:
+        """Return if the last commit succeeded, or a small write does now; else raise Unavailable."""
+        if house.store.failure is None:
+            self._logged.clear()
+            return
+        self.log_once(house.store.failure)
+        if (self._trial is None or self._trial.done()) and time.monotonic() >= self._next_trial:
+            self._next_trial = time.monotonic() + _TRY_EVERY
+            self._trial = asyncio.create_task(_try_to_write(house.store))
+        if self._trial is not None:
+            await asyncio.wait([self._trial], timeout=_PATIENCE)
+        if house.store.failure is not None:
+            raise Unavailable("the store cannot write")
+
+    def log_once(self, reason: str) -> None:
+        """Log a failure of the store, the first time until it is well again."""
+        if reason not in self._logged:
+            self._logged.add(reason)
+            log.warning("store is not ready", reason=reason)
+
+
+async def _try_to_write(store: Store) -> None:
+    with suppress(GatepostError):  # the store remembers why
+        await store.run(clock.note_time, lane="health")
 
 
 def _vitals(reader: Reader) -> Vitals:
@@ -80,14 +120,20 @@ def _vitals(reader: Reader) -> Vitals:
 async def health(house: House) -> Response:
     """Live and ready, the accounting identity, and how long the oldest waiting item has waited."""
     condition = house.exchange.condition
-    transport = {"name": house.exchange.name, "degraded": condition.degraded, "reason": condition.reason}
+    transport = {
+        "name": house.exchange.name,
+        "degraded": condition.degraded,
+        "reason": "not connected" if condition.degraded else None,
+    }
     try:
-        await _awake(house)
+        skew = await _read_clock_skew(house)
+        await house.meters.check_writes(house)
         vitals = await house.meters.vitals(house)
     except GatepostError as error:
         body = {"status": "unavailable", "live": True, "ready": False, "reason": error.message, "transport": transport}
         return JSONResponse(body, 503)
-    good = vitals.balanced and not condition.degraded
+    is_skewed = abs(skew) > _CLOCK_SKEW
+    good = vitals.balanced and not condition.degraded and not is_skewed
     return JSONResponse(
         {
             "status": "ok" if good else "degraded",
@@ -96,18 +142,23 @@ async def health(house: House) -> Response:
             "version": house.version,
             "accounting": {"balanced": vitals.balanced},
             "lagSeconds": round(vitals.lag, 3),
+            "clockSkewSeconds": round(skew / SECOND, 3) if is_skewed else 0,
             "transport": transport,
         }
     )
 
 
-async def _awake(house: Office) -> None:
-    """Return if the store answers."""
+async def _read_clock_skew(house: Office) -> Duration:
+    """Return how far the store's clock is ahead of this machine's; raise Unavailable if the store does not answer."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            await house.store.read(lambda reader: reader.now)
+            now: Instant = await house.store.read(lambda reader: reader.now)
     except TimeoutError:
         raise Unavailable("the store does not answer") from None
+    except GatepostError as error:
+        house.meters.log_once(error.message)
+        raise Unavailable("the store cannot be read") from None
+    return now - time.time_ns() // 1000
 
 
 @router.get("/metrics", response_class=Metrics, responses=documented(401, 403, 503))

@@ -205,6 +205,7 @@ class Health(TypedDict):
     version: NotRequired[str]
     accounting: NotRequired[Accounting]
     lagSeconds: NotRequired[float]
+    clockSkewSeconds: NotRequired[float]
     reason: NotRequired[str]
 
 

@@ -7,7 +7,10 @@ from gatepost.core.instants import Instant
 
 class Clock(Protocol):
     def now(self) -> Instant:
-        """The present, in microseconds UTC; never earlier than the answer before."""
+        """
+        Return the present, in microseconds UTC. It is earlier than the answer before only when the machine's clock was
+        set back by more than a few minutes.
+        """
 
     def entropy(self) -> int:
         """At least 74 random bits."""

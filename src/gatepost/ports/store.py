@@ -82,6 +82,10 @@ Query = Callable[Concatenate[Reader, P], T]
 
 
 class Store(Protocol):
+    @property
+    def failure(self) -> str | None:
+        """Why the last transaction that writes could not be stored; None when it was."""
+
     def call(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in a transaction of its own on this thread."""
 

@@ -12,10 +12,14 @@ the transport is degraded; so every process also rings for itself.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gatepost.actions import journal, upkeep
+import structlog
+
+from gatepost.actions import clock, journal, upkeep
 from gatepost.core.ring import JANITOR, Ring
 from gatepost.ports.store import Store
 from gatepost.runtime.exchange import Exchange
+
+log = structlog.get_logger("gatepost.janitor")
 
 #: small steps a round may take of each kind before it leaves the rest to the next
 _STEPS: Final = 20
@@ -23,11 +27,24 @@ _STEPS: Final = 20
 
 async def tidy(store: Store, exchange: Exchange) -> None:
     """One round."""
+    await follow_clock(store)
     for verb in (upkeep.lapse, upkeep.expire, upkeep.reap, journal.expire):
         for _ in range(_STEPS):
             if await store.run(verb, lane="janitor") < upkeep.BATCH:
                 break
     await ring(store, exchange.send)
+
+
+async def follow_clock(store: Store) -> None:
+    """Repair what was noted in the future if the clock was set back; note the time now and then."""
+    if await store.read(clock.was_set_back):
+        log.warning("the clock was set back; what was noted in the future is repaired")
+        after: int | None = 0
+        while after is not None:
+            after = await store.run(clock.reschedule_plans, after, lane="plans")
+        await store.run(clock.hurry, lane="janitor")
+    elif await store.read(clock.is_note_due):
+        await store.run(clock.note_time, lane="janitor")
 
 
 async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:

@@ -41,6 +41,11 @@ def rest(work: Work, resident: Resident) -> None:
     )
 
 
+def end_rests(work: Work) -> None:
+    """Let every resident that rests think again now."""
+    work.run("agents/hurry", now=work.now)
+
+
 def completed(work: Work, entity: int, *, cycles: int, tokens: int) -> None:
     """Write how many cycles it has completed and what its mind weighs; it thinks again as it should."""
     work.run("agents/completed", entity=entity, cycles=cycles, tokens=tokens)

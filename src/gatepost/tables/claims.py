@@ -5,7 +5,7 @@ from typing import Any, Final
 from gatepost.core.claim import Claim
 from gatepost.core.entity import Entity
 from gatepost.core.event import Receipt
-from gatepost.core.instants import Instant
+from gatepost.core.instants import SET_BACK, Instant
 from gatepost.ports.store import Reader, Work
 from gatepost.tables.rows import Columns
 
@@ -60,7 +60,7 @@ def read(reader: Reader, id: str) -> Claim | None:
 
 def standing(reader: Reader, recipient: int) -> tuple[str | None, bool, int]:
     """The run that has a claim open on this inbox, whether a drain is past its deadline, and the last broadcast."""
-    row = reader.one("claims/standing", recipient=recipient, now=reader.now)
+    row = reader.one("claims/standing", recipient=recipient, now=reader.now, future=reader.now + SET_BACK)
     assert row is not None
     return row[0], bool(row[1]), row[2]
 
@@ -74,8 +74,9 @@ def awaiting(reader: Reader, after: int, most: int) -> list[tuple[int, str, bool
 
 
 def lapse(work: Work, recipient: int | None, most: int) -> list[tuple[int, str]]:
-    """End drains past their deadline; return the number and the recipient's name of each."""
-    return [(row[0], row[1]) for row in work.all("claims/lapse", recipient=recipient, now=work.now, most=most)]
+    """End claims past their deadline; return the number and the recipient's name of each."""
+    rows = work.all("claims/lapse", recipient=recipient, now=work.now, future=work.now + SET_BACK, most=most)
+    return [(row[0], row[1]) for row in rows]
 
 
 def reap(work: Work, before: Instant, most: int) -> int:

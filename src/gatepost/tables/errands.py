@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gatepost.core.errand import Errand
 from gatepost.core.event import Json
-from gatepost.core.instants import Instant
+from gatepost.core.instants import Duration, Instant
 from gatepost.ports.store import Reader, Work
 
 
@@ -43,6 +43,11 @@ def finish(
 def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
     row = reader.one("errands/next_due", kinds=list(kinds))
     return row[0] if row else None
+
+
+def hurry(work: Work, longest: Duration) -> None:
+    """Make everything due now; a holder whose time ends later than `longest` from now has lost it."""
+    work.run("errands/hurry", now=work.now, future=work.now + longest)
 
 
 def reap(work: Work, before: Instant, most: int) -> int:

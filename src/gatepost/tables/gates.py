@@ -175,6 +175,11 @@ def take(work: Work, until: Instant, most: int) -> list[str]:
     return [row[0] for row in work.all("gates/take", until=until, now=work.now, most=most)]
 
 
+def look_now(work: Work) -> None:
+    """Have every gate looked at now."""
+    work.run("gates/hurry", now=work.now)
+
+
 def next_look(reader: Reader) -> Instant | None:
     row = reader.one("gates/next_look")
     return row[0] if row else None

@@ -72,6 +72,18 @@ def advance(work: Work, plans: Sequence[Plan]) -> None:
     work.many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
 
 
+def recurring(reader: Reader, after: int, most: int) -> list[Plan]:
+    """Return plans that recur and are not due yet, in the order they were made."""
+    return [_plan(row) for row in reader.all("plans/recurring", now=reader.now, after=after, most=most)]
+
+
+def reschedule(work: Work, plan: Plan) -> None:
+    """Set the next slot of a recurring plan by the time it is now, unless it was changed or fired meanwhile."""
+    assert plan.recurring is not None
+    slot = plan.recurring.next(work.now)
+    work.run("plans/reschedule", number=plan.number, old=plan.next_at, next_at=slot)
+
+
 def of_gate(work: Work, gate: int) -> list[Plan]:
     """Take the plans that wait for a gate."""
     return [_plan(row) for row in work.all("plans/of_gate", gate=gate)]

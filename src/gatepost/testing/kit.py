@@ -34,8 +34,13 @@ class FakeClock:
     def advance(self, by: Duration | str) -> Instant:
         """Move on by microseconds, or by a duration such as `5 minutes`; return the new present."""
         length = duration(by) if isinstance(by, str) else by
-        assert length >= 0, "a clock never goes back"
+        assert length >= 0, "use set_back"
         self._now += length
+        return self._now
+
+    def set_back(self, by: Duration | str) -> Instant:
+        """Go back, as somebody does who sets a clock; return the new present."""
+        self._now -= duration(by) if isinstance(by, str) else by
         return self._now
 
     def entropy(self) -> int:

@@ -11,6 +11,7 @@ do not deadlock.
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from gatepost.adapters.stores.group import ELEMENTS, SAVEPOINTS, Call, Outcome, Writer, weight
@@ -44,8 +45,9 @@ class Desk:
                 break
             calls, left, closing = self._gather(first)
             calls.sort(key=lambda call: call.lane)
+            waited = time.monotonic() - min(call.since for call in calls)
             try:
-                outcomes = self._writer.write(calls)
+                outcomes = self._writer.write(calls, waited=waited)
             except BaseException as error:  # noqa: BLE001 (whatever it was, those who wait are told)
                 outcomes = [Outcome(error=Unavailable(f"the writer failed: {error}")) for _ in calls]
             self._settle(list(zip(calls, outcomes, strict=True)))

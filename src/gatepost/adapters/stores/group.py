@@ -54,8 +54,11 @@ _COUNTS: Final = ("accepted", "delivered", "expired", "discarded")
 class Connection(Protocol):
     """What a writer needs of a database. Whatever the driver raises comes out as `Unavailable` or `Again`."""
 
-    def begin(self) -> Instant | None:
-        """Begin a transaction, connecting first where needed; return the database's time if it has one."""
+    def begin(self, waited: float = 0.0) -> Instant | None:
+        """
+        Begin a transaction, connecting first where needed; return the database's time if it has one. Its first caller
+        has `waited` for so many seconds already: where others are waited for, that counts.
+        """
         ...
 
     def savepoint(self) -> None: ...
@@ -87,6 +90,8 @@ class Call:
     lane: str = ""
     #: where the answer is awaited, for callers in an event loop
     future: "asyncio.Future[Any] | None" = None
+    #: since when it waits, by the monotonic clock
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -150,14 +155,28 @@ class Transaction:
 class Writer:
     """One connection, and the groups that go through it."""
 
-    def __init__(self, connection: Connection, clock: Clock, limits: Limits, bell: Bell) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        limits: Limits,
+        bell: Bell,
+        report: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
+        """`report` is told after each transaction why it could not be stored; None when it was."""
         self._connection = connection
         self._clock = clock
         self._limits = limits
         self._bell = bell
+        self._report = report
+        self._waited = 0.0
 
-    def write(self, calls: Sequence[Call]) -> list[Outcome]:
-        """Run the calls in one transaction and return what became of each; nothing is raised."""
+    def write(self, calls: Sequence[Call], *, waited: float = 0.0) -> list[Outcome]:
+        """
+        Run the calls in one transaction and return what became of each; nothing is raised. The first of them has
+        `waited` for so many seconds.
+        """
+        self._waited = waited
         for attempt in range(TRIES):
             try:
                 outcomes, rings = self._attempt(calls)
@@ -172,11 +191,13 @@ class Writer:
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311 (not for secrecy)
             except Unavailable as error:
                 self._connection.abandon()
+                self._report(error.message)
                 return [Outcome(error=Unavailable(error.message, hint=error.hint)) for _ in calls]
             except BaseException:
                 self._connection.abandon()
                 raise
             else:
+                self._report(None)
                 self._ring(rings)
                 return outcomes
         return [Outcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls]
@@ -205,7 +226,8 @@ class Writer:
         return outcomes, work.rings
 
     def _begun(self) -> Transaction:
-        return Transaction(self._connection, self._clock, self._limits, self._connection.begin())
+        begun_at = self._connection.begin(self._waited)
+        return Transaction(self._connection, self._clock, self._limits, begun_at)
 
     def _try(
         self,

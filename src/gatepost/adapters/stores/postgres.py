@@ -58,7 +58,7 @@ class PostgresConnection:
         self._xid = 0
         self._life = ""
 
-    def begin(self) -> Instant | None:
+    def begin(self, waited: float = 0.0) -> Instant | None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
         try:
             return self._began()
         except Unavailable:

@@ -10,6 +10,7 @@ The file is marked as ours (`application_id`), and a file that is somebody else'
 """
 
 import json
+import os
 import re
 import sqlite3
 import time
@@ -25,6 +26,8 @@ from gatepost.ports.store import Row
 from gatepost.tables.statements import PARAMETER, statement
 
 _LIST: Final = re.compile(r"json_each\(:([a-z_]+)\)")
+#: seconds in the queue that are not worth to be counted
+_SHORT_WAIT: Final = 0.5
 #: "gate" in ASCII
 APPLICATION: Final = 0x67617465
 
@@ -32,18 +35,38 @@ APPLICATION: Final = 0x67617465
 class SqliteConnection:
     """Opens when it is first used, and again after it was let go."""
 
-    def __init__(self, path: Path, *, busy: float, writes: bool) -> None:
+    def __init__(self, path: Path, identity: "FileIdentity", *, busy: float, writes: bool) -> None:
         self._path = path
+        self._identity = identity
         self._busy = busy
         self._writes = writes
         self._db: sqlite3.Connection | None = None
 
-    def begin(self) -> None:
+    def begin(self, waited: float = 0.0) -> None:
+        try:
+            self._identity.check()
+        except Unavailable:
+            self.close()
+            raise
         if self._db is None:
             self._db = open_file(self._path, self._busy)
+            self._identity.check()
             if not self._writes:
                 self._execute("PRAGMA query_only = ON")
-        self._execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+        if not self._writes:
+            self._execute("BEGIN")
+        elif waited < _SHORT_WAIT:
+            self._execute("BEGIN IMMEDIATE")
+        else:
+            self._begin_after(waited)
+
+    def _begin_after(self, waited: float) -> None:
+        """Begin to write for somebody who has waited in the queue: that counts towards the time to wait for others."""
+        self._execute(f"PRAGMA busy_timeout = {max(0, int((self._busy - waited) * 1000))}")
+        try:
+            self._execute("BEGIN IMMEDIATE")
+        finally:
+            self._execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
 
     def savepoint(self) -> None:
         self._execute("SAVEPOINT verb")
@@ -109,6 +132,35 @@ class SqliteConnection:
         return explained(error, self._path) or error
 
 
+class FileIdentity:
+    """
+    Which file a store has open. SQLite goes on to write to one that was deleted or replaced, and what it answers is
+    gone with the process; so every transaction looks first whether the file is still the one at its path.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: tuple[int, int] | None = None
+
+    def check(self) -> None:
+        """Remember the file at the path, or refuse one that is not the remembered one."""
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
+        except FileNotFoundError:
+            found = None
+        except OSError as error:
+            raise Unavailable(f"the store {str(self._path)!r} cannot be opened: {error.strerror}") from None
+        file = (found.st_dev, found.st_ino) if found is not None else None
+        if self._file is None:
+            self._file = file
+        elif file != self._file:
+            happened = "was deleted" if file is None else "was replaced by another file"
+            raise Unavailable(
+                f"the store {str(self._path)!r} {happened} while it was open",
+                hint="nothing was stored; put the file back, or restart to use what is there",
+            )
+
+
 class SqliteStore(ThreadedStore):
     dialect = "sqlite"
 
@@ -116,9 +168,10 @@ class SqliteStore(ThreadedStore):
         super().__init__(**options)
         self._path = path
         self._busy = busy
+        self._identity = FileIdentity(path)
 
     def connect(self, *, writes: bool) -> SqliteConnection:
-        return SqliteConnection(self._path, busy=self._busy, writes=writes)
+        return SqliteConnection(self._path, self._identity, busy=self._busy, writes=writes)
 
     def migrate(self) -> tuple[int, int]:
         db = open_file(self._path, self._busy)

@@ -54,6 +54,8 @@ class ThreadedStore(ABC):
         self._gathered: dict[asyncio.AbstractEventLoop, list[tuple[int, Call]]] = {}
         self._turn = 0
         self._closed = False
+        #: why the last transaction that writes could not be stored
+        self.failure: str | None = None
 
     @abstractmethod
     def connect(self, *, writes: bool) -> Connection:
@@ -63,7 +65,7 @@ class ThreadedStore(ABC):
         self._refuse_if_closed()
         writer: Writer | None = getattr(self._local, "writer", None)
         if writer is None:
-            writer = self._local.writer = Writer(self._own(writes=True), self._clock, self._limits, self._bell)
+            writer = self._local.writer = self._writer(self._own(writes=True))
         [outcome] = writer.write([Call(verb, args, kwargs)])
         value: T = raised(outcome)
         return value
@@ -153,8 +155,13 @@ class ThreadedStore(ABC):
                 self._desks[place].put(call)
 
     def _desk(self, number: int) -> Desk:
-        writer = Writer(self.connect(writes=True), self._clock, self._limits, self._bell)
-        return Desk(writer, _settle, f"gatepost-write-{number}")
+        return Desk(self._writer(self.connect(writes=True)), _settle, f"gatepost-write-{number}")
+
+    def _writer(self, connection: Connection) -> Writer:
+        return Writer(connection, self._clock, self._limits, self._bell, self._report)
+
+    def _report(self, failure: str | None) -> None:
+        self.failure = failure
 
 
 def _settle(group: Sequence[tuple[Call, Outcome]]) -> None:

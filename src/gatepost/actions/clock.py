@@ -1,0 +1,61 @@
+"""
+Repair what was noted in a future that the clock has left (X7).
+
+While the clock was wrong, times were written that now lie far ahead: the next slot of a plan that recurs, the next try
+of an errand, the next look at a gate, the end of a rest. Each would wait for hours. The janitor writes the time into a
+row of its own once a minute. When it finds that row more than `SET_BACK` ahead, the clock was set back, also while no
+process ran, and it repairs in this order:
+
+    every page of recurring plans -> everything that only waits for its next try, together with the row
+
+Killed in between, the row is still ahead, and the next round begins again. Each step may be done twice: a slot that
+fired already has the same dedup key, and whatever is tried too early is tried again later. Claims and leases are not
+here, because their own statements treat one that was taken in the future as lapsed. What has a time that somebody
+asked for (a deadline, a TTL, a plan that fires once) keeps it.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+from gatepost.core.instants import MINUTE, SET_BACK
+from gatepost.errors import Invalid
+from gatepost.ports.store import Reader, Work
+from gatepost.tables import agents, errands, gates, leases, plans
+
+#: the row with the time of the janitor's last note
+_NOTE: Final = "clock"
+_NOTE_EVERY: Final = MINUTE
+_BATCH: Final = 500
+
+
+def was_set_back(reader: Reader) -> bool:
+    """Return True if the clock was set back since the last note."""
+    noted_at = leases.read_deadline(reader, _NOTE)
+    return noted_at is not None and noted_at > reader.now + SET_BACK
+
+
+def is_note_due(reader: Reader) -> bool:
+    """Return True if the time of the last note is not about now."""
+    noted_at = leases.read_deadline(reader, _NOTE)
+    return noted_at is None or abs(reader.now - noted_at) >= _NOTE_EVERY
+
+
+def note_time(work: Work) -> None:
+    leases.set_deadline(work, _NOTE, work.now)
+
+
+def reschedule_plans(work: Work, after: int) -> int | None:
+    """Compute the next slots of a page of recurring plans anew; return where the next page begins, None at the end."""
+    page = plans.recurring(work, after, _BATCH)
+    for plan in page:
+        with suppress(Invalid):  # a zone that this machine does not know: the plan keeps its slot
+            plans.reschedule(work, plan)
+    return page[-1].number if len(page) == _BATCH else None
+
+
+def hurry(work: Work) -> None:
+    """Make everything due that only waits for its next try, and note the time: the repair is complete."""
+    errands.hurry(work, SET_BACK)
+    gates.look_now(work)
+    agents.end_rests(work)
+    note_time(work)

@@ -1,0 +1,1 @@
+UPDATE agents SET rest_until = :now WHERE rest_until > :now

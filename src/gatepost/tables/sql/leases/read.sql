@@ -1,0 +1,1 @@
+SELECT deadline FROM leases WHERE name = :name

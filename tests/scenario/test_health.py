@@ -1,0 +1,116 @@
+"""/health tells the truth about writing (X7): a lock that is held, a file that is gone, a clock that is off."""
+
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import structlog
+
+from gatepost.app import open_store
+from gatepost.gateway import health
+from gatepost.gateway.app import create
+from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.hub import Hub
+from gatepost.testing import FakeClock
+from tests.gateways import RULES, Gateway, assembled, gateway
+
+
+@pytest.fixture(autouse=True)
+def _try_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_TRY_EVERY", 0.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "office.db"
+
+
+@asynccontextmanager
+async def connected(server: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app=server.app)
+    headers = {"x-secret-key": server.admin}
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway", headers=headers) as client:
+        yield client
+
+
+async def push(client: httpx2.AsyncClient) -> int:
+    return (await client.post("/api/inbox", json={"to": "admin", "content": "hello"})).status_code
+
+
+async def read_health(client: httpx2.AsyncClient) -> tuple[int, dict[str, Any]]:
+    answer = await client.get("/health")
+    return answer.status_code, answer.json()
+
+
+@contextmanager
+def write_lock(file: Path) -> Iterator[None]:
+    """Hold the write lock, as another process may."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+        db.execute("ROLLBACK")
+
+
+async def test_it_is_not_ready_while_the_file_is_gone_and_nothing_is_answered(file: Path) -> None:
+    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+        assert await push(client) == 201
+        aside = file.with_suffix(".aside")
+        shutil.move(file, aside)
+        assert await push(client) == 503, "an answer would be a promise that nobody keeps"
+        status, document = await read_health(client)
+        assert (status, document["ready"]) == (503, False)
+        shutil.move(aside, file)
+        assert await push(client) == 201
+        assert (await read_health(client))[0] == 200
+
+
+async def test_it_is_not_ready_while_another_file_is_at_the_path(file: Path) -> None:
+    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+        assert await push(client) == 201
+        copy = file.with_suffix(".copy")
+        shutil.copy(file, copy)
+        shutil.move(copy, file)
+        assert await push(client) == 503
+        assert (await read_health(client))[0] == 503
+
+
+async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeeds(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+        monkeypatch.setattr(server.store, "_busy", 0.01)
+        with write_lock(file), structlog.testing.capture_logs() as logs:
+            assert await push(client) == 503
+            for _ in range(3):
+                status, document = await read_health(client)
+                assert (status, document["reason"]) == (503, "the store cannot write")
+        assert len([log for log in logs if log["event"] == "store is not ready"]) == 1, "once is enough"
+        assert (await read_health(client))[0] == 200, "nobody has to push first"
+
+
+async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+        monkeypatch.setattr(server.store, "_busy", 0.01)
+        with write_lock(file):
+            await push(client)
+            _, document = await read_health(client)
+        assert str(file) not in str(document)
+        shutil.move(file, file.with_suffix(".gone"))
+        _, document = await read_health(client)
+        assert str(file) not in str(document)
+
+
+async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
+    exchange = Exchange(None)
+    with closing(open_store(url, clock=FakeClock())) as store:
+        store.migrate()
+        server = create(assembled(store, exchange, Hub(), RULES))
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=server), base_url="http://gateway") as client:
+            status, document = await read_health(client)
+    assert (status, document["status"]) == (200, "degraded")
+    assert abs(document["clockSkewSeconds"]) > 5

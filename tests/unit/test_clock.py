@@ -1,0 +1,189 @@
+"""Time never stands still: small steps back are hidden, large ones are followed and repaired (X7)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatepost.actions import clock, directory, errands, inbox, intake, leases, plans, upkeep
+from gatepost.actions.directory import Newcomer
+from gatepost.adapters.clock import SystemClock
+from gatepost.core import plan as plan_rules
+from gatepost.core.entity import Kind
+from gatepost.core.event import Push
+from gatepost.core.instants import HOUR, MINUTE, SECOND, SET_BACK, Duration, Instant
+from gatepost.core.plan import PlanWish
+from gatepost.ports.store import Store
+from gatepost.runtime import janitor
+from gatepost.testing import Kit
+
+#: 2026-02-18T09:00:00Z
+START = 1_771_405_200 * SECOND
+
+
+class Machine:
+    """A wall clock that can be set, and a monotonic clock that cannot."""
+
+    def __init__(self) -> None:
+        self.wall: Instant = START
+        self.monotonic: Duration = 0
+        self.clock = SystemClock(lambda: self.wall * 1000, lambda: self.monotonic * 1000)
+
+    def pass_time(self, length: Duration) -> None:
+        self.wall += length
+        self.monotonic += length
+
+
+def test_a_small_step_back_is_hidden_and_caught_up_with() -> None:
+    machine = Machine()
+    before = machine.clock.now()
+    machine.wall -= 2 * MINUTE
+    assert machine.clock.now() == before
+    machine.pass_time(10 * SECOND)
+    assert before < machine.clock.now() <= before + 10 * SECOND, "time goes on"
+    for _ in range(30):
+        machine.pass_time(MINUTE)
+        machine.clock.now()
+    assert machine.clock.now() == machine.wall
+
+
+def test_a_large_step_back_is_followed_at_once() -> None:
+    machine = Machine()
+    machine.clock.now()
+    machine.wall -= 2 * HOUR
+    assert machine.clock.now() == machine.wall
+    machine.pass_time(SECOND)
+    assert machine.clock.now() == machine.wall
+
+
+@given(st.lists(st.tuples(st.integers(0, HOUR), st.integers(-3 * HOUR, 3 * HOUR)), max_size=30))
+def test_time_goes_back_only_when_it_was_far_ahead_and_is_never_far_ahead(steps: list[tuple[int, int]]) -> None:
+    machine = Machine()
+    before = machine.clock.now()
+    for passed, step in steps:
+        machine.pass_time(passed)
+        machine.wall += step
+        now = machine.clock.now()
+        assert machine.wall <= now <= machine.wall + SET_BACK
+        assert now >= before or before + passed - machine.wall > SET_BACK
+        before = now
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, Newcomer(name="analyst", kind=Kind.AGENT))
+    return kit.store
+
+
+def push(store: Store) -> str:
+    return store.call(intake.push, Push(to="analyst", source="test", content="hello")).event
+
+
+def test_a_lease_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
+    kit.clock.advance("2 hours")
+    ahead = store.call(leases.take, "duty:janitor", "old", 30 * SECOND)
+    kit.clock.set_back("2 hours")
+    taken = store.call(leases.take, "duty:janitor", "new", 30 * SECOND)
+    assert ahead is not None
+    assert taken is not None
+    assert taken.fence > ahead.fence
+
+
+def test_a_lease_that_is_only_a_little_ahead_holds(kit: Kit, store: Store) -> None:
+    kit.clock.advance("4 minutes")
+    assert store.call(leases.take, "duty:janitor", "old", 30 * SECOND) is not None
+    kit.clock.set_back("4 minutes")
+    assert store.call(leases.take, "duty:janitor", "new", 30 * SECOND) is None
+
+
+def test_a_holder_brings_its_lease_back_from_the_future(kit: Kit, store: Store) -> None:
+    kit.clock.advance("2 hours")
+    lease = store.call(leases.take, "agent:analyst", "old", 30 * SECOND)
+    assert lease is not None
+    kit.clock.set_back("2 hours")
+    store.call(leases.hold, lease, 30 * SECOND)
+    assert store.call(leases.take, "agent:analyst", "new", 30 * SECOND) is None
+    kit.clock.advance("31s")
+    assert store.call(leases.take, "agent:analyst", "new", 30 * SECOND) is not None
+
+
+def test_a_claim_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
+    push(store)
+    kit.clock.advance("2 hours")
+    assert store.call(inbox.claim, "analyst", owner="old").items
+    kit.clock.set_back("2 hours")
+    assert store.call(inbox.claim, "analyst", owner="new").items
+
+
+def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: Store) -> None:
+    push(store)
+    kit.clock.advance("2 hours")
+    store.call(inbox.claim, "analyst", owner="old")
+    kit.clock.set_back("2 hours")
+    assert store.call(upkeep.lapse) == 1
+    assert store.look(inbox.peek, "analyst")
+
+
+async def follow(kit: Kit) -> None:
+    await janitor.follow_clock(kit.store)
+
+
+async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:
+    wish = PlanWish(name="hourly", instruction="look", schedule=plan_rules.schedule(cron="30 * * * *"))
+    plan = store.call(plans.set, "analyst", wish)
+    await follow(kit)
+    kit.clock.advance("2 hours")
+    await follow(kit)
+    assert store.call(plans.fire) == 1
+    kit.clock.set_back("2 hours")
+    await follow(kit)
+    assert store.look(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
+
+
+async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit, store: Store) -> None:
+    wish = PlanWish(name="hourly", instruction="look", schedule=plan_rules.schedule(cron="30 * * * *"))
+    store.call(plans.set, "analyst", wish)
+    await follow(kit)
+    kit.clock.advance("30 minutes")
+    store.call(plans.fire)
+    await follow(kit)
+    kit.clock.set_back("20 minutes")
+    await follow(kit)
+    kit.clock.advance("20 minutes")
+    store.call(plans.fire)
+    assert len(store.look(inbox.peek, "analyst")) == 1
+    kit.clock.advance("1 hour")
+    store.call(plans.fire)
+    assert len(store.look(inbox.peek, "analyst")) == 2
+
+
+async def test_what_only_waits_for_its_next_try_is_tried(kit: Kit, store: Store) -> None:
+    await follow(kit)
+    kit.clock.advance("2 hours")
+    store.call(errands.add, "nudge", {})
+    [errand] = store.call(errands.take, ["nudge"], "worker")
+    store.call(errands.failed, errand, "worker", "no answer")
+    await follow(kit)
+    kit.clock.set_back("2 hours")
+    assert not store.call(errands.take, ["nudge"], "worker")
+    await follow(kit)
+    assert store.call(errands.take, ["nudge"], "worker")
+
+
+async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: Store) -> None:
+    await follow(kit)
+    store.call(errands.add, "nudge", {})
+    [errand] = store.call(errands.take, ["nudge"], "worker")
+    store.call(errands.failed, errand, "worker", "no answer", again_in=HOUR)
+    kit.clock.set_back("4 minutes")
+    await follow(kit)
+    assert not store.call(errands.take, ["nudge"], "worker")
+
+
+async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:
+    await follow(kit)
+    assert not store.look(clock.was_set_back)
+    kit.clock.set_back("2 hours")
+    assert store.look(clock.was_set_back)
+    await follow(kit)
+    assert not store.look(clock.was_set_back)
