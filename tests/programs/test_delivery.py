@@ -8,7 +8,6 @@ from tests.programs.programs import ClaudeCode, Codex, GeminiCli
 from tests.programs.protocols import Message, Request
 from tests.uplinks import running
 
-
 #: six different commands: Gemini CLI ends a turn that repeats a call
 SIX_TOOLS = [Message(commands=[f"echo {number}"]) for number in range(6)]
 
