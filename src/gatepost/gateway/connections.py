@@ -258,7 +258,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self._in_head = False
         self._has_result = True
-        self._discarded_size = 0
+        self._window_size = self._discarded_size = 0
 
     def on_body(self, body: bytes) -> None:
         self._has_result = True
@@ -303,6 +303,7 @@ class Connection(HttpToolsProtocol):
         if self._in_head:
             self._refuse(408, "request-timeout", f"no whole request head arrived within {limits.head_time:g} s")
         elif self._is_window_void or self._is_paused() or self._window_size >= limits.body_size:
+            self._window_size = 0
             self._enter(None)
             self._update_queue()
         else:
@@ -347,7 +348,6 @@ class Connection(HttpToolsProtocol):
         if queue is not None:
             queue.add(self)
         if queue is self.pool.bodies:
-            self._window_size = 0
             self._is_window_void = self._is_paused()
 
     def _refuse_head(self, limit: str) -> None:
