@@ -31,9 +31,9 @@ class Watched:
         self._connection = connection
         self._visit = visit
 
-    def begin(self) -> Instant | None:
+    def begin(self, waited: float = 0.0) -> Instant | None:
         with self._around("begin"):
-            return self._connection.begin()
+            return self._connection.begin(waited)
 
     def savepoint(self) -> None:
         with self._around("savepoint"):

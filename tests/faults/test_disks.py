@@ -37,11 +37,11 @@ class Cramped(SqliteStore):
         store = self
 
         class Connection(SqliteConnection):
-            def begin(self) -> None:
-                super().begin()
+            def begin(self, waited: float = 0.0) -> None:
+                super().begin(waited)
                 self._execute(f"PRAGMA max_page_count = {store.pages}")
 
-        return Connection(self._path, busy=self._busy, writes=writes)
+        return Connection(self._path, self._identity, busy=self._busy, writes=writes)
 
 
 @contextmanager
