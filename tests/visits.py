@@ -1,7 +1,8 @@
 """A guest whose hooks are run here, without a process: its session on disk, its spool, a clock that stands still."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Guest:
     handlers: Iterable[Handler | Listed] = chain.BUILT_IN
     #: what the last hook said on stderr
     notes: list[str] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def session(self) -> Session:
@@ -76,9 +78,7 @@ class Guest:
 
     def spooled(self, *contents: str) -> None:
         """Have lines wait in the spool."""
-        known = len(self.spool.waiting(self.id))
-        now = self.clock.now()
-        lines = [Entry(id=f"{now}-{known + at}", content=text) for at, text in enumerate(contents)]
+        lines = [Entry(id=f"line-{next(self._numbers)}", content=text) for text in contents]
         self.spool.append(self.id, lines)
 
     def _reach(self) -> Store:

@@ -5,6 +5,7 @@ anew: what was said at a stop may come back as a prompt, and helpers have prompt
 """
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gatepost.core.guest import IDLE, WORKING
-from gatepost.core.instants import SECOND
+from gatepost.core.instants import SECOND, WEEK
+from gatepost.hooks.desk import Rules
 from gatepost.hooks.gates import SessionGate, register
 from tests.visits import Guest
 
@@ -23,7 +25,8 @@ class Stops(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = TemporaryDirectory()
-        self.guest = Guest(Path(self.folder.name))
+        # what was shown does not lapse meanwhile: that is another test's (test_proof.py)
+        self.guest = Guest(Path(self.folder.name), rules=Rules(agent="ann", proof=WEEK))
         register(self.guest.home, SessionGate(name="tested"))
         register(self.guest.home, SessionGate(name="summed-up", hook="SubagentStop"))
         self.guest.hook("SessionStart", source="startup")
@@ -31,6 +34,9 @@ class Stops(RuleBasedStateMachine):
         self.blocked: list[int] = []
         self.continued = 0
         self.waiting: list[str] = []
+        #: what was shown and no model has answered yet, and whether a tool's hook showed it
+        self.unproved: list[tuple[str, bool]] = []
+        self.numbers = count()
         #: the blocked stops of each helper
         self.helpers: dict[str, list[int]] = {"h-1": [], "h-2": []}
         #: what was said at the last stop, until a prompt comes
@@ -51,14 +57,16 @@ class Stops(RuleBasedStateMachine):
     def clear(self) -> None:
         self.guest.session.clear("tested")
 
-    @rule(count=st.integers(1, 3))
-    def tell(self, count: int) -> None:
-        texts = [f"line {self.guest.clock.now()} {len(self.waiting) + at}" for at in range(count)]
+    @rule(lines=st.integers(1, 3))
+    def tell(self, lines: int) -> None:
+        texts = [f"line {next(self.numbers)}" for _ in range(lines)]
         self.guest.spooled(*texts)
         self.waiting += texts
 
     @rule()
     def speak(self) -> None:
+        self.waiting += [text for text, _ in self.unproved]
+        self.unproved = []
         self._shown(self.guest.hook("UserPromptSubmit", prompt="Go on.").context)
         self.blocked, self.continued, self.said = [], 0, None
         self.helpers = {helper: [] for helper in self.helpers}
@@ -90,13 +98,15 @@ class Stops(RuleBasedStateMachine):
 
     @rule()
     def work(self) -> None:
-        self._shown(self.guest.hook("PostToolUse").context)
+        self.unproved = [(text, by_tool) for text, by_tool in self.unproved if by_tool]
+        self._shown(self.guest.hook("PostToolUse").context, by_tool=True)
 
     @rule(active=st.booleans())
     def stop(self, active: bool) -> None:
         now = self.guest.clock.now()
         recent = [at for at in self.blocked if now - at < WINDOW]
         verdict = self.guest.stop(stop_hook_active=active)
+        self.unproved = []
         if len(recent) >= 3:
             assert (verdict.block, verdict.context) == (None, None), "everything lets it go"
             assert any("lets the agent stop" in each for each in verdict.warnings)
@@ -125,12 +135,13 @@ class Stops(RuleBasedStateMachine):
     def nothing_is_lost(self) -> None:
         assert [entry.content for entry in self.guest.spool.waiting(self.guest.id)] == self.waiting
 
-    def _shown(self, context: str | None) -> None:
+    def _shown(self, context: str | None, *, by_tool: bool = False) -> None:
         """All that waits is shown, each once and in order."""
         shown = [line.split('"')[1] for line in (context or "").splitlines()[1:]]
         assert shown == self.waiting[: len(shown)]
         assert shown or not self.waiting
         self.waiting = self.waiting[len(shown) :]
+        self.unproved += [(text, by_tool) for text in shown]
 
 
 TestStops = Stops.TestCase

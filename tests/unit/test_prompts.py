@@ -11,7 +11,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.hooks.gates import SessionGate, register
 from gatepost.hooks.session import Session
-from gatepost.hooks.visit import digest_text
+from gatepost.hooks.visit import normalize
 from gatepost.porch import Hook, Porch
 from gatepost.testing import Kit
 from tests.visits import Guest
@@ -76,6 +76,12 @@ def test_a_long_reason_that_was_cut_is_known_too(gemini: Program, tmp_path: Path
     for number in range(20):
         register(tmp_path, SessionGate(name=f"gate-{number}", hint="\u8a66" * 900))
     assert count_denials(gemini, str) == 3
+
+
+@pytest.mark.parametrize("join", ["{ours}\nTheir reason.", "Their reason.\n{ours}"])
+def test_reasons_of_two_programs_that_gemini_joins_reset_nothing(gemini: Program, tmp_path: Path, join: str) -> None:
+    register(tmp_path, SessionGate(name="tested", hint="run the tests"))
+    assert count_denials(gemini, lambda reason: join.format(ours=reason)) == 3
 
 
 def test_a_prompt_that_gemini_writes_itself_resets_nothing(gemini: Program, tmp_path: Path) -> None:
@@ -169,6 +175,6 @@ def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) 
     assert guest.hook("SubagentStop", subagent="h-1").block, "it begins anew"
 
 
-def test_a_digest_tells_texts_apart() -> None:
+def test_normalized_texts_stay_different() -> None:
     texts = ["", "tested: it is not marked", "tested: it is marked", "Tested: it is not marked"]
-    assert len({digest_text(text) for text in texts}) == len(texts)
+    assert len({normalize(text) for text in texts}) == len(texts)

@@ -62,8 +62,8 @@ class State(NamedTuple):
     stops: tuple[Instant, ...] = ()
     #: when stops of helpers were blocked, of late, with the helper's id
     helper_stops: tuple[tuple[str, Instant], ...] = ()
-    #: digest of the text that the last stop was answered with; None once a prompt came
-    stop_digest: int | None = None
+    #: how the text begins that the last stop was answered with, normalized; None once a prompt came
+    stop_text: str | None = None
     #: how often in a row a stop became a continuation
     continuations: int = 0
     #: prompts of a person so far; a start of the session counts as two, so that whatever was printed before is outdated

@@ -10,11 +10,11 @@ continuation, without anybody remembering it could be so for ever. What cannot b
 goes.
 
 A prompt counts as a person's only if a person wrote it. Helpers inside a session have prompts of their own, and Gemini
-sends the reason of a denied stop as a prompt. So the text that was said at a stop is remembered, as a digest, until the
-next prompt, and a prompt with the same text changes nothing that a person's prompt would reset.
+sends the reasons of a denied stop as a prompt, ours and those of other programs one after the other. So the text that
+was said at a stop is remembered until the next prompt, and a prompt that holds it changes nothing that a person's
+prompt would reset.
 """
 
-import zlib
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Final
@@ -39,8 +39,8 @@ _REWRITTEN: Final = (
     *(("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&")),
     *(("<system-reminder>", ""), ("</system-reminder>", "")),
 )
-#: bytes of a text that are compared: a long one is cut before it is printed
-_COMPARED: Final = 1_000
+#: characters of a text that are compared: a long one is cut before it is printed
+_COMPARED: Final = 500
 
 _NOBODY: Final = "Gatepost does not know which agent this is: set GATEPOST_AGENT, or `agent` in gatepost.toml"
 
@@ -49,8 +49,8 @@ def receive(
     desk: Desk, occasion: Occasion, handlers: Iterable[Handler | Listed] = chain.BUILT_IN
 ) -> Generator[Wait, None, Verdict]:
     """Answer a hook. What it yields is to be waited for; what it returns is to be said."""
-    if occasion.is_person_prompt and occasion.prompt and desk.state.stop_digest is not None:
-        occasion = replace(occasion, is_program_prompt=digest_text(occasion.prompt) == desk.state.stop_digest)
+    if occasion.is_person_prompt and occasion.prompt and desk.state.stop_text:
+        occasion = replace(occasion, is_program_prompt=desk.state.stop_text in normalize(occasion.prompt))
     try:
         _arrived(desk, occasion)
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are asked all the same)
@@ -68,11 +68,15 @@ def receive(
     return _left(desk, occasion, verdict) if occasion.event in STOPS else verdict
 
 
-def digest_text(text: str) -> int:
-    """Return a number that stays the same if a host trims the text, wraps it, or escapes characters of HTML in it."""
+def normalize(text: str) -> str:
+    """
+    Return what stays the same of a text if a host trims it, puts it between others, or escapes characters of HTML in
+    it: its lines without spaces, each after a line break.
+    """
     for new, old in _REWRITTEN:
         text = text.replace(new, old)
-    return zlib.crc32("".join(text.split()).encode(errors="replace")[:_COMPARED])
+    lines = ("".join(line.split()) for line in text.splitlines())
+    return "".join(f"\n{line}" for line in lines if line)
 
 
 def _arrived(desk: Desk, occasion: Occasion) -> None:
@@ -101,7 +105,7 @@ def _arrived(desk: Desk, occasion: Occasion) -> None:
             registered=registered,
         )
         if occasion.event == "UserPromptSubmit" and occasion.subagent is None:
-            state = state._replace(stop_digest=None)
+            state = state._replace(stop_text=None)
         # A person speaks: whatever went round in circles is over, and decisions are to be asked for anew.
         if turns:
             state = state._replace(turn=turn, again=None, stops=(), helper_stops=(), continuations=0)
@@ -184,7 +188,7 @@ def _left(desk: Desk, occasion: Occasion, verdict: Verdict) -> Verdict:
             return state._replace(helper_stops=recent)
         stops = tuple(at for at in state.stops if at > now - WINDOW)
         text = verdict.block_reason or (verdict.context if verdict.continues else None)
-        state = state._replace(stop_digest=digest_text(text) if text else None)
+        state = state._replace(stop_text=normalize(text)[:_COMPARED] if text else None)
         if verdict.block is not None:
             return state._replace(state=WORKING, stops=(*stops, now))
         if verdict.continues:
