@@ -27,6 +27,7 @@ from gatepost.core import entry
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, State
 from gatepost.core.gate import Fail, GateWish
+from gatepost.porch import Hook, Porch, Said
 from gatepost.ports.store import Store
 from tests.hosts import Heard, hear
 
@@ -103,6 +104,22 @@ class Home:
             timeout=120,
             check=False,
         )
+
+    def visit(self, event: str) -> str:
+        """Run a hook in this process, which is faster; return what the model is shown."""
+        environ = {"GATEPOST_AGENT": "ann", **self.environ}
+        told = json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"})
+        porch = Porch(self.folder)
+        try:
+            running = porch.receive(Hook(event=event, host="claude", told=told, environ=environ, cwd=str(self.folder)))
+            with pytest.raises(StopIteration) as ended:
+                next(running)
+            said: Said = ended.value.value
+            said.printed()
+        finally:
+            porch.close()
+        assert said.answer.stderr == ""
+        return hear(event, said.answer.stdout).context
 
     def hook(self, event: str) -> tuple[Heard, str]:
         """What a host hears, as strictly as it may listen; and what is said on stderr."""
@@ -301,6 +318,7 @@ def test_what_cannot_be_counted_is_not_blocked(home: Home) -> None:
 
 @pytest.mark.parametrize("event", ["SessionStart", "Stop", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
 def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, event: str) -> None:
+    """Each finds a batch that an earlier hook has printed: a Stop and a tool prove it, the others release it."""
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
         [gate] = store.look(gates.page, owner="ann")
@@ -308,7 +326,9 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
     home.hook("SessionStart")
     shown: list[str] = []
     for point in range(1, 1_000):
-        home.push(f"word {point}.")
+        home.push(f"word {2 * point - 1}.")
+        shown.append(home.visit("UserPromptSubmit"))
+        home.push(f"word {2 * point}.")
         ended = home.run(event, "-c", DYING, DIE_AT=str(point))
         shown.append(hear(event, ended.stdout).context)
         assert "Traceback" not in ended.stderr
@@ -316,16 +336,16 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
             break
         assert ended.returncode == -signal.SIGKILL
         json.loads((home.folder / "sessions" / "s-1" / "state.json").read_text())
-        heard, said = home.hook("SessionStart")
-        assert said == ""
-        shown.append(heard.context)
+        shown.append(home.visit("SessionStart"))
+        home.visit("PreToolUse")  # the model has answered
     else:
         raise AssertionError("it never got through")
-    shown.append(home.hook("SessionStart")[0].context)
-    while context := home.hook("Stop")[0].context:  # the model has answered
+    shown.append(home.visit("SessionStart"))
+    while context := home.visit("Stop"):
         shown.append(context)
     everything = "\n".join(shown)
-    for number in range(1, point + 1):
+    for number in range(1, 2 * point + 1):
         assert f"word {number}." in everything, "at least once"
     with home.store() as store:
         assert {item.state for item in store.look(inbox.page, "ann", limit=1_000)} == {State.DELIVERED}
+    assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").unproved("s-1")
