@@ -89,6 +89,8 @@ def test_what_a_gateway_accepts_comes_by_its_transport(
         until(lambda: spool.exists() and all(event in spool.read_text() for event in sent), "both are in the spool")
         shown = hook(office, "UserPromptSubmit", prompt="?")
         assert (shown.count("main is red"), shown.count("to all")) == (1, 1)
+        assert states(office) == ["claimed", "claimed"]
+        note(office, "Stop")  # a model has answered
         assert states(office) == ["delivered", "delivered"]
         assert carrying.stop() == 0
 

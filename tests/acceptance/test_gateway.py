@@ -78,7 +78,7 @@ WRONG = [
     ["gate", "add", "x", "--owner", "analyst", "--kind", "mail", "--awaits", "nobody"],
     ["gate", "add", "x", "--owner", "analyst", "--kind", "ci"],
     ["gate", "add", "x", "--owner", "analyst", "--kind", "ci", "--awaits", "run:x"],
-    ["gate", "add", "x", "--owner", "analyst", "--awaits", "analyst"],
+    ["gate", "add", "x", "--owner", "husam", "--awaits", "husam"],
     ["gate", "add", "x", "--owner", "analyst", "--waiter", "nobody"],
     ["gate", "add", "x", "--owner", "analyst", "--within", "soon"],
     ["gate", "add", "x", "--owner", "analyst", "--within", "2h", "--until", "2100-01-01T00:00:00Z"],

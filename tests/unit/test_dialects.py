@@ -172,7 +172,9 @@ def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str,
         document.get("followup_message"),
         document.get("reason"),
     ]
-    assert wire.can_show(occasion) == ("INBOX (1 event)" in places)
+    # What other handlers say after a tool of Gemini is passed on, but no inbox: it may be dropped there.
+    is_reliable = (host, event) != ("gemini", "AfterTool")
+    assert wire.can_show(occasion) == ("INBOX (1 event)" in places and is_reliable)
     assert not wire.can_show(occasion) or occasion.event in READABLE
     assert occasion.event != "PreCompact" or not wire.can_show(occasion)
 

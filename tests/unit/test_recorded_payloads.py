@@ -49,7 +49,9 @@ def test_every_payload_names_its_event_session_and_folder(host: str, name: str) 
 @pytest.mark.parametrize("host", HOSTS)
 def test_where_the_agent_itself_is_shown_its_inbox(host: str) -> None:
     names = ["start", "start of a resumed session", "prompt", "after a tool", "stop", "second stop"]
-    assert [name for name in names if not wire.can_show(read(host, name))] == []
+    # Gemini CLI drops what is printed after a tool when another hook denies its result.
+    silent = ["after a tool"] if host == "gemini" else []
+    assert [name for name in names if not wire.can_show(read(host, name))] == silent
     assert not wire.can_show(read(host, "end"))
 
 
