@@ -48,6 +48,24 @@ def unproved(guest: Guest) -> int:
 PRINTING = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 
 
+class TestWhatWakesNobody:
+    """I4 and I13: it is shown with something else, and is itself no reason to go on."""
+
+    def test_it_does_not_keep_an_agent_from_stopping(self, house: House, guest: Guest) -> None:
+        tea = house.tell("tea", priority=Priority.FYI)
+        verdict = guest.stop()
+        assert (verdict.context, verdict.continues) == (None, False)
+        assert state(house, tea) is State.PENDING
+        assert "tea" in show(guest, "UserPromptSubmit")
+
+    def test_it_goes_along_with_what_does(self, house: House, guest: Guest) -> None:
+        house.tell("tea", priority=Priority.FYI)
+        house.tell("coffee")
+        verdict = guest.stop()
+        assert verdict.continues
+        assert "tea" in (verdict.context or "")
+
+
 class TestMarkedDeliveredUnseen:
     """Finding B2, each case; whichever hook printed it."""
 

@@ -1,7 +1,8 @@
 """
 30, the inbox: what waits, in the spool or in the store, is shown wherever the host passes it on to the model, and only
-there. On Stop that makes the agent go on, so it is done a few times in a row at most; what still waits is shown when
-its person speaks. It counts as delivered when a reply of the model proves that it was read (`hooks/proof.py`).
+there. On Stop that makes the agent go on, so it is done a few times in a row at most, and only for what wakes; what
+still waits is shown when its person speaks. It counts as delivered when a reply of the model proves that it was read
+(`hooks/proof.py`).
 """
 
 from dataclasses import replace
@@ -55,6 +56,11 @@ def _read(desk: Desk, occasion: Occasion, *, taken: int) -> tuple[Verdict, set[s
     )
     for note in drained.notes:
         desk.tell(note)
+    # What wakes nobody (fyi, the end of a long chain) is no reason to go on; it comes with the next prompt or tool.
+    is_reason = desk.answer is not None or any(event.wakes for event in drained.events)
+    if occasion.event == "Stop" and not is_reason:
+        drained.release()
+        return Verdict(), set()
     if not drained.text:
         return Verdict(), set()
 
