@@ -143,8 +143,10 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
         before, after = seen(folder, case.session, dead=True), seen(folder, case.session, dead=False)
         where = f"killed before {passed[case.point - 1]!r}, point {case.point} of {len(passed)}"
         assert set(before | after) == OWED, where
-        # killed where it is in two files, a line by which nothing can be recognised is seen once from each
-        assert {word for word, times in after.items() if times > 1} <= {"bare"}, where
+        # killed where it is in two files, a line by which nothing can be recognised is seen once from each; what is put
+        # back is recognised by its key alone, because others may have written the same again
+        unknown = OWED - KEYED if end == "release" else {"bare"}
+        assert {word for word, times in after.items() if times > 1} <= unknown, where
         assert sum(before.values()) == (CAP if case.point > printed else 0), where
         if case.point > acked:
             assert not set(before & after) & {"keyed", "plain", "stored"}, where

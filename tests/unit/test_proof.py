@@ -12,6 +12,7 @@ import pytest
 
 from gatepost.actions import gates, inbox, upkeep
 from gatepost.core import entry as entries
+from gatepost.core.entry import Entry
 from gatepost.core.event import Priority, State
 from gatepost.core.gate import GateWish
 from gatepost.core.instants import MINUTE, SECOND
@@ -334,6 +335,12 @@ class TestNotes:
         guest.spool.append(guest.id, [entries.of(house.show(tea).event)])
         assert show(guest, "PostToolUse") == ""
         assert guest.spool.empty(guest.id)
+
+    def test_the_same_line_written_again_without_a_key_is_another_one(self, guest: Guest) -> None:
+        red = Entry(id="ci", content="main is red")
+        for event in ("UserPromptSubmit", "PostToolUse", "PostToolUse", "Stop"):
+            guest.spool.append(guest.id, [red])
+            assert "main is red" in show(guest, event)
 
     def test_a_line_is_put_back_byte_for_byte(self, guest: Guest) -> None:
         odd = b'{"id": "1", "content": "caf\xe9 \\u00e9", "more": [1,  2]}'

@@ -24,9 +24,11 @@ to the first file if no model has read it:
     print, flush -> append to .unproved, fsync -> remove .draining -> ... -> proof:   .shown -> rewrite .unproved
                                                                           `-> release: .jsonl -> rewrite .unproved
 
-A line is in the next file before it leaves the one it was in, so a kill in between leaves it in two. A drain drops a
-line that is in `.unproved`, by its key or byte for byte, and what is put back is not added to a file that has it: so
-again only a line that has neither key nor id is seen twice. All of this is done under the lock of the drain.
+A line is in the next file before it leaves the one it was in, so a kill in between leaves it in two. A drain drops
+what is in `.unproved`: by its key, and what a dead drain has left also byte for byte. What is put back is not added to
+a file that has it; but what was put back, and drained before the note was changed, is put back again. So beside lines
+that have neither key nor id, one without a key is seen twice if its release was killed. All of this is done under the
+lock of the drain.
 
 When a session has been over for long, its files go. A writer may have opened the file of lines just before: so that is
 renamed to `.draining`, where its line is seen by the next drain, and that is removed only if it is still empty when as
@@ -98,8 +100,9 @@ class FileSpool:
         path = self._file(session)
         with self._locked(f"{path}.lock", Conflict):
             with _explained(path):
-                lines = self._taken(path)
-            yield _Files(path, lines, self._locked)
+                left, fresh = self._taken(path)
+                files = _Files(path, left, fresh, self._locked)
+            yield files
 
     def unproved(self, session: str) -> Sequence[PrintedBatch]:
         return _Unproved(self._file(session), self._locked).batches
@@ -110,18 +113,17 @@ class FileSpool:
         with self._locked(f"{path}.lock", Conflict):
             yield _Unproved(path, self._locked)
 
-    def _taken(self, path: str) -> list[bytes]:
-        """The lines that were set aside, and those that now are."""
+    def _taken(self, path: str) -> tuple[list[bytes], list[bytes]]:
+        """The lines that were set aside by a drain that died, and those that now are."""
         with self._locked(path) as file:
             left = _lines(_read(f"{path}.draining"))
             fresh = _lines(os.pread(file, os.fstat(file).st_size, 0))
-            if not fresh:
-                return left
-            known = set(filter(_has_id, left))
-            lines = [*left, *(line for line in fresh if line not in known)]
-            _replace(f"{path}.draining", b"".join(line + b"\n" for line in lines))
-            os.ftruncate(file, 0)
-            return lines
+            if fresh:
+                known = set(filter(_has_id, left))
+                fresh = [line for line in fresh if line not in known]
+                _replace(f"{path}.draining", b"".join(line + b"\n" for line in (*left, *fresh)))
+                os.ftruncate(file, 0)
+            return left, fresh
 
     def clear(self, session: str, *, before: Instant) -> bool:
         path = self._file(session)
@@ -229,13 +231,26 @@ class _Unproved:
 class _Files:
     """What is taken out of a spool, and set aside in a file."""
 
-    def __init__(self, path: str, lines: Sequence[bytes], locked: Callable[[str], AbstractContextManager[int]]) -> None:
+    def __init__(
+        self,
+        path: str,
+        left: Sequence[bytes],
+        fresh: Sequence[bytes],
+        locked: Callable[[str], AbstractContextManager[int]],
+    ) -> None:
         self._path = path
         self._locked = locked
         self.unproved = _Unproved(path, locked)
-        read = [entries.read(line) for line in lines]
+        read = [entries.read(line) for line in (*left, *fresh)]
         self._broken = [rest for _, rest in read if rest]
-        self.entries = [entry for found, _ in read for entry in found]
+        # a hook that was killed after it had noted what it printed has left that in both files
+        noted = {line for batch in self.unproved.batches for line in batch.lines} if left else set()
+        self.entries = [
+            entry
+            for place, (found, _) in enumerate(read)
+            for entry in found
+            if place >= len(left) or not entry.id or entry.line().rstrip(b"\n") not in noted
+        ]
 
     @property
     def notes(self) -> Sequence[str]:

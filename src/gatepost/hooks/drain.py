@@ -170,10 +170,7 @@ class _Reader:
         printed: set[str] = set()
         with suppress(Unavailable):  # then the store alone tells a repeat
             shown = self._spool.shown(self._session, since=self._now - self._remember)
-            batches = aside.unproved.batches
-            printed = {key for batch in batches for key in batch.keys}
-            noted = {line for batch in batches for line in batch.lines}
-            lines = [entry for entry in lines if not (entry.id and entry.line().rstrip(b"\n") in noted)]
+            printed = {key for batch in aside.unproved.batches for key in batch.keys}
         untold = [key for key, known in shown.items() if not known]
         if self.store is not None:
             try:
