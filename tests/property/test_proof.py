@@ -56,6 +56,8 @@ class Deliveries(RuleBasedStateMachine):
         self.read: Counter[str] = Counter()
         #: what was printed and may come again, because something went wrong on its way
         self.excused: set[str] = set()
+        #: minutes that passed since things may have lapsed
+        self.waited = 0
         #: what was printed by a session since its last Stop that went well
         self.recent: dict[str, set[str]] = {name: set() for name in names}
 
@@ -104,9 +106,12 @@ class Deliveries(RuleBasedStateMachine):
     @rule(minutes=st.sampled_from([1, 16, 31]))
     def wait(self, minutes: int) -> None:
         self.clock.advance(minutes * MINUTE)
-        if minutes > 30:
+        self.waited += minutes
+        if self.waited > 30:  # in one go or in several: what nobody has proved by now may have lapsed
+            self.waited = 0
             for each in self.sessions:
                 self.disturb(each)
+        if minutes > 30:
             self.store.call(upkeep.lapse)
 
     @rule(index=st.integers(0, 1), kill=KILLS, reached=st.booleans(), died=RARELY, news=NEWS)
