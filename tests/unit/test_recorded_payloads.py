@@ -42,7 +42,7 @@ def test_every_payload_names_its_event_session_and_folder(host: str, name: str) 
     event = payload["hook_event_name"]
     assert occasion.event == GEMINI_EVENTS.get(event, event)
     assert occasion.session == payload["session_id"]
-    assert occasion.cwd == "/work/project"
+    assert occasion.cwd == "/home/user/project"
     assert occasion.subagent == payload.get("agent_id")
 
 
