@@ -228,6 +228,7 @@ def reach(settings: Settings | None = None) -> "Reach":
     return Reach(
         commands=ShellCommands(),
         allowed=wished.gates.commands,
+        repositories=wished.gates.ci,
         interval=wished.gates.interval,
         limit=wished.gates.limit,
         on_answer=wished.decision.on_answer,

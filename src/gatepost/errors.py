@@ -7,6 +7,7 @@ What can go wrong, as a tree. The second level decides how every door answers.
     |- Refused            403, exit 1   it is there, and not for you, or not any more
     |- Conflict           409, exit 1   somebody else was first, or it is not in that state
     |  |- Lost            409, exit 1   what one held has gone to another; nothing one does under it counts
+    |  |- LimitReached    409, exit 1   an entity has as many of something as it may have
     |  `- Late            409, exit 1   it has ended, or somebody has answered before; carries how
     |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
     |  |- Malformed       400, exit 2   it cannot even be read: not UTF-8, not JSON
@@ -71,6 +72,10 @@ class Conflict(GatepostError):
 
 class Lost(Conflict):
     type = "lost"
+
+
+class LimitReached(Conflict):
+    type = "limit-reached"
 
 
 class Late(Conflict):

@@ -76,9 +76,9 @@ def test_of_the_current_agent(office: Office) -> None:
     assert (made["owner"], made["madeBy"], made["awaits"]) == ("quinn", "quinn", "admin")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in GateKind if kind not in (GateKind.DECISION, GateKind.COMMAND)])
+@pytest.mark.parametrize("kind", [GateKind.HUMAN, GateKind.TIMER, GateKind.EVENT, GateKind.MAIL])
 def test_every_kind(office: Office, kind: GateKind) -> None:
-    awaits = {"event": "service:jira", "mail": "quinn", "ci": "run:4711@acme/shop"}.get(kind)
+    awaits = {"event": "service:jira", "mail": "quinn"}.get(kind)
     words = ["--awaits", awaits] if awaits else []
     made = office.done(
         *("gate", "add", "It", "--kind", kind, "--owner", "analyst", "--until", "2100-01-01T00:00:00+01:00", *words),
@@ -86,6 +86,17 @@ def test_every_kind(office: Office, kind: GateKind) -> None:
     ).json
     assert (made["kind"], made["deadline"]) == (kind.value, "2099-12-31T23:00:00Z")
     assert (made["atDeadline"], made["fail"]) == ("escalate", "closed")
+
+
+@pytest.mark.parametrize("office", ["alone"], indirect=True)
+def test_ci_of_a_repository_that_is_listed(office: Office) -> None:
+    build = ("gate", "add", "The build", "--owner", "analyst", "--kind", "ci", "--awaits", "run:4711@acme/shop")
+    refused = office(*build)
+    assert refused.code == 1
+    assert refused.error == "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
+    assert 'add "acme/shop" to gates.ci in gatepost.toml' in refused.err
+    made = office.done(*build, "--json", GATEPOST_GATES__CI="acme/site, acme/shop").json
+    assert (made["kind"], made["awaits"]) == ("ci", "run:4711@acme/shop")
 
 
 def test_wait_for_what_has_ended(office: Office) -> None:

@@ -15,6 +15,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish, Troubled
 from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.limits import Limits
 from gatepost.core.plan import Status, read
 from gatepost.errors import GatepostError, Invalid, UnknownAddress
 from gatepost.ports.store import Store
@@ -42,8 +43,10 @@ def furnish(kit: Kit) -> dict[str, str]:
         kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
         store.call(directory.register, Newcomer(name=name, kind=kind))
 
+    asking = kit.open(limits=Limits(ci=["acme/shop"]))
+
     def add(name: str, **more: Any) -> str:
-        return store.call(gates.add, GateWish(name=name, owner="ana", **more), by="admin").id
+        return asking.call(gates.add, GateWish(name=name, owner="ana", **more), by="admin").id
 
     ids = {"forgotten": add("Long ago", waiters=("ben",))}
     store.call(gates.resolve, ids["forgotten"], by="admin")
@@ -54,7 +57,7 @@ def furnish(kit: Kit) -> dict[str, str]:
     clock.advance("2 minutes")
     assert store.call(endings.settle) == 1
     assert store.look(gates.show, escalating).escalated_at is not None
-    troubled = add("CI", kind=GateKind.CI, awaits="run:1")
+    troubled = add("CI", kind=GateKind.CI, awaits="run:1@acme/shop")
     store.call(gates.looked, troubled, Troubled("gh is not there"), again_in=HOUR)
     store.call(intake.push, Push(to="ana", type=Type.SERVICE, source="jira", content="before", data={"payload": 1}))
     clock.advance("1 second")

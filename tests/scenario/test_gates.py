@@ -55,14 +55,14 @@ class TestCycles:
             GateWish(name="x", kind=GateKind.TIMER, within=HOUR),
             GateWish(name="x", kind=GateKind.EVENT, awaits="mail"),
             GateWish(name="x", kind=GateKind.MAIL, awaits="husam"),
-            GateWish(name="x", kind=GateKind.CI, awaits="run:7"),
+            GateWish(name="x", kind=GateKind.CI, awaits="run:7@me/repo"),
         ],
         ids=lambda wish: str(wish.kind),
     )
     async def test_waiting_costs_no_model_calls(self, kit: Kit, wish: GateWish) -> None:
         """A resident sleeps while somebody or something else has to move, and the end of the gate wakes it."""
         room = Room(kit, quiet)
-        gate = kit.store.call(gates.add, wish, by="ana")
+        gate = kit.open(limits=Limits(ci=["me/repo"])).call(gates.add, wish, by="ana")
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 1
@@ -240,7 +240,7 @@ class Scripted:
 
 
 def office(kit: Kit) -> Store:
-    store = kit.open(limits=Limits(commands=True, on_answer=True))
+    store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]))
     kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
     for name in ("ana", "ben"):
         store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
@@ -257,22 +257,22 @@ class TestEvaluating:
             ("make check", Ran(code=-9), "the command ended with -9"),
             ("make check", Ran(code=None), "the command took too long"),
             ("make check", Ran(code=127, stderr="sh: make: not found"), (Ending.ORPHANED, "sh: make: not found")),
-            ("run:7", Ran(code=0, stdout='{"status":"in_progress","conclusion":""}'), None),
+            ("run:7@me/repo", Ran(code=0, stdout='{"status":"in_progress","conclusion":""}'), None),
             (
-                "run:7",
+                "run:7@me/repo",
                 Ran(code=0, stdout='{"status":"completed","conclusion":"success"}'),
                 (Ending.RESOLVED, "success"),
             ),
             (
-                "run:7",
+                "run:7@me/repo",
                 Ran(code=0, stdout='{"status":"completed","conclusion":"failure"}'),
                 (Ending.ORPHANED, "failure"),
             ),
-            ("run:7", Ran(code=1, stderr="HTTP 404: Not Found"), (Ending.ORPHANED, "404")),
-            ("run:7", Ran(code=4, stderr="gh auth login"), "gh auth login"),
-            ("run:7", Ran(code=127), "`gh` is not here, which says how things stand on GitHub"),
-            ("run:7", Ran(code=0, stdout="<html>"), "`gh` answered what cannot be read: <html>"),
-            ("run:7", Ran(code=0, stdout="[]"), "`gh` answered what cannot be read: []"),
+            ("run:7@me/repo", Ran(code=1, stderr="HTTP 404: Not Found"), (Ending.ORPHANED, "404")),
+            ("run:7@me/repo", Ran(code=4, stderr="gh auth login"), "gh auth login"),
+            ("run:7@me/repo", Ran(code=127), "`gh` is not here, which says how things stand on GitHub"),
+            ("run:7@me/repo", Ran(code=0, stdout="<html>"), "`gh` answered what cannot be read: <html>"),
+            ("run:7@me/repo", Ran(code=0, stdout="[]"), "`gh` answered what cannot be read: []"),
             ("pr:3@me/repo", Ran(code=0, stdout='{"state":"OPEN"}'), None),
             ("pr:3@me/repo", Ran(code=0, stdout='{"state":"MERGED"}'), (Ending.RESOLVED, "merged")),
             ("pr:3@me/repo", Ran(code=0, stdout='{"state":"CLOSED"}'), (Ending.ORPHANED, "closed")),
@@ -286,7 +286,7 @@ class TestEvaluating:
         wish = GateWish(name="build", kind=kind, awaits=awaits, owner="ana")
         gate = store.call(gates.add, wish, by="admin")
         commands = Scripted(ran)
-        wait = await evaluator.look(store, Reach(commands=commands, allowed=True))
+        wait = await evaluator.look(store, Reach(commands=commands, allowed=True, repositories=["me/repo"]))
         found = store.look(gates.show, gate.id)
         if isinstance(outcome, tuple):
             assert found.resolution is not None
@@ -378,7 +378,7 @@ class TestKeeping:
         monkeypatch.setattr(keeper, "LONGEST", 3_600.0)
         office(kit)
         exchange = Exchange()
-        store = kit.open(limits=Limits(commands=True, on_answer=True), bell=exchange.bell)
+        store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]), bell=exchange.bell)
         commands = Scripted(Ran(code=0, stdout="ok"))
         reach = Reach(commands=commands, allowed=True, on_answer="tell-somebody")
         ended: asyncio.Queue[str] = asyncio.Queue()

@@ -9,6 +9,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.limits import Limits
 from gatepost.ports.store import Store
 from gatepost.testing import FakeClock, Kit, RecordingBell
 
@@ -26,6 +27,10 @@ class House:
         for name in ("ann", "bob"):
             self.register(name, team="red")
         self.bell.clear()
+
+    def rule(self, **limits: Any) -> None:
+        """Go on by other rules."""
+        self.store = self.kit.open(limits=Limits(**limits))
 
     def register(self, name: str, kind: Kind = Kind.AGENT, **more: Any) -> None:
         self.store.call(directory.register, Newcomer(name=name, kind=kind, **more))

@@ -253,7 +253,8 @@ class TestGates:
         assert self.told(house) == [expected]
 
     def test_what_was_looked_for_goes_on_too(self, house: House) -> None:
-        gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7")
+        house.rule(ci=["me/repo"])
+        gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7@me/repo")
         house.store.call(gates.looked, gate.id, Met("green"), again_in=MINUTE)
         assert self.told(house) == [3]
 
@@ -287,7 +288,8 @@ class TestAlerts:
         assert "a chain of" in told.event.content
 
     def test_a_gate_that_nobody_can_look_at(self, house: House) -> None:
-        wish = GateWish(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7")
+        house.rule(ci=["me/repo"])
+        wish = GateWish(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
         gate = house.store.call(gates.add, wish, by="ann", hops=5)
         house.store.call(gates.looked, gate.id, Troubled("gh is not there"), again_in=MINUTE)
         assert [alert.event.hops for alert in self.alerts(house)] == [5]

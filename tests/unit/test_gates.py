@@ -296,6 +296,7 @@ class TestWatching:
 
 class TestLooking:
     def gate(self, house: House, fail: Fail = Fail.OPEN) -> Gate:
+        house.rule(ci=["me/repo"])
         return made(house, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
     def looked(self, house: House, sight: Sight) -> Gate:

@@ -32,7 +32,7 @@ from gatepost.core.event import Push, Ref, Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import Duration, Instant, rfc3339
 from gatepost.core.ring import Ring
-from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused
+from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import entities, events, gates
 
@@ -52,6 +52,8 @@ def add(work: Work, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if wish.kind is GateKind.COMMAND:
         _check_commands(work, maker)
+    if wish.kind is GateKind.CI:
+        _check_repository(work, wish)
     awaited = _awaited(work, wish, owner)
     waiters = [directory.find_live(work, name) for name in dict.fromkeys(wish.waiters)]
     stay(work, [owner, *([awaited] if awaited else ())])
@@ -152,9 +154,12 @@ def add_waiter(work: Work, id: str, name: str, *, by: str | None) -> Gate:
     return _read(work, gate)
 
 
-def take(work: Work, *, hold: Duration, limit: int) -> list[Gate]:
-    """Take gates that somebody has to look at; unless they say within `hold` what they saw, another may look too."""
-    taken = gates.take(work, work.now + hold, limit)
+def take(work: Work, *, hold: Duration, limit: int, after: str = "") -> list[Gate]:
+    """
+    Take gates that somebody has to look at; unless they say within `hold` what they saw, another may look too. Owners
+    take turns, in the order of their names from the one `after` whom it goes on: one of each, then a second of each.
+    """
+    taken = gates.take(work, work.now + hold, after, limit)
     return [gate for gate in (gates.read(work, id) for id in taken) if gate is not None]
 
 
@@ -194,7 +199,12 @@ def escalate(work: Work, gate: Gate) -> None:
 def opened(
     work: Work, wish: GateWish, owner: Entity, maker: Entity | None, awaited: Entity | None = None, *, hops: int = 0
 ) -> Gate:
-    """Store a gate that was wished for; those whom it concerns are for the caller to tell."""
+    """
+    Store a gate that was wished for; those whom it concerns are for the caller to tell. The caller has locked its owner
+    (`stay`). What the house makes (without a `maker`) counts, and is not refused.
+    """
+    if maker is not None:
+        _check_limit(work, owner)
     gate = Gate(
         id=work.id("gate"),
         name=wish.name,
@@ -314,6 +324,27 @@ def _check_commands(work: Work, maker: Entity | None) -> None:
         raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
     if not may(maker):
         raise Refused("only an administrator can make a gate that runs a command")
+
+
+def _check_repository(work: Work, wish: GateWish) -> None:
+    """Refuse to ask GitHub, with the operator's login, about what the operator has not listed; for everybody."""
+    assert wish.awaits is not None
+    check = rules.awaited_check(wish.awaits)
+    reason = rules.explain_refusal(check, work.limits.ci)
+    if reason is not None and check.repository is None:
+        raise Refused(reason, hint=f"write {wish.awaits}@OWNER/NAME, and list the repository in gates.ci")
+    if reason is not None:
+        raise Refused(reason, hint=f'add "{check.repository}" to gates.ci in gatepost.toml')
+
+
+def _check_limit(work: Work, owner: Entity) -> None:
+    """Refuse one gate too many. Its owner is locked (`stay`), so two who make one at once do not both find room."""
+    limit = work.limits.gates
+    if gates.count_pending(work, owner.number, limit) >= limit:
+        raise LimitReached(
+            f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
+            hint="resolve or withdraw some, or raise limits.gates",
+        )
 
 
 def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:

@@ -20,15 +20,17 @@ from gatepost.core import address, chain, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
-from gatepost.core.instants import LONGEST
+from gatepost.core.instants import DAY, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
-from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
+from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
 from gatepost.ports.store import Again, Reader, Work, batched
-from gatepost.tables import broadcasts, events, items
+from gatepost.tables import broadcasts, entities, events, items
 
 #: how the keys begin of what the house itself warns of; nobody else's do
 ALERTS: Final = "alert:gatepost:"
+#: items of the pushes that come together
+MAX_BATCH_ITEMS: Final = 10_000
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
 _DEEPEST: Final = 128
 #: a type and an id, each
@@ -67,6 +69,23 @@ def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     _store(work, drafts)
     _alert(work, drafts)
     return [_pushed(work, draft) if isinstance(draft, Draft) else draft for draft in drafts]
+
+
+def check_batch(reader: Reader, wishes: Sequence[Push]) -> None:
+    """
+    Refuse a batch that would make more than 10,000 items: whoever else writes would wait for it. One event alone is
+    exempt, however many it is for. Everybody who is there is counted, repeats and the sender too.
+    """
+    addresses = [where for where in map(_parsed, (wish.to for wish in wishes)) if not isinstance(where, GatepostError)]
+    teams = {where for where in addresses if isinstance(where, Team)}
+    if len(wishes) < 2 or not teams:
+        return  # at most one item each, and doors limit how many there are
+    sizes: dict[Address, int] = {team: entities.count_team(reader, team.team, team.role) for team in teams}
+    count = sum(sizes.get(where, 1) for where in addresses)
+    if count > MAX_BATCH_ITEMS:
+        raise TooLarge(
+            f"the batch would make {count} items, over the limit of {MAX_BATCH_ITEMS}", hint="send smaller batches"
+        )
 
 
 def push(work: Work, wish: Push) -> Pushed:
@@ -335,6 +354,13 @@ def _broadcast(work: Work, draft: Draft) -> Pushed:
     if event.key and (first := broadcasts.keyed(work, key)):
         broadcasts.number(work, by=-1)
         return Pushed(first[1], broadcast=first[0], duplicate=True)
+    limit, sender = work.limits.broadcasts, draft.sender
+    if sender is not None and broadcasts.count_since(work, sender.number, work.now - DAY) >= limit:
+        broadcasts.number(work, by=-1)
+        raise LimitReached(
+            f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
+            hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
+        )
     event = replace(event, key=key)
     events.insert(work, [(event, draft.sender.number if draft.sender else None, draft.data)])
     broadcasts.insert(work, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)

@@ -36,9 +36,9 @@ from gatepost.core.gate import Ending, Gate
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
 from gatepost.core.ring import Ring
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
+from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound
 from gatepost.ports.store import Reader, Work
-from gatepost.tables import gates, plans
+from gatepost.tables import entities, gates, plans
 
 #: how many events one firing makes before it leaves the rest to the next
 _MOST_EVENTS: Final = 1_000
@@ -126,6 +126,7 @@ def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
         raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
     name, schedule = rules.required(wish)
     who = directory.find_live(work, owner)
+    _check_limit(work, who)
     plan = Plan(
         id=work.id("plan"),
         owner=who.name,
@@ -147,8 +148,11 @@ def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
 
 def _changed(work: Work, owner: str | None, id: str, wish: PlanWish, hops: int) -> Plan:
     found = _owned(work, id, owner, plans.read(work, ids.check("plan", id)))
+    who = directory.find_live(work, found.owner)
+    if found.status is not Status.PENDING and wish.schedule is not None:  # it becomes pending again
+        _check_limit(work, who)
     # The gate's row first: so does whoever ends a gate.
-    gate = _awaited(work, directory.find_live(work, found.owner).name, wish.schedule)
+    gate = _awaited(work, who.name, wish.schedule)
     plan = _owned(work, id, owner, plans.lock(work, id))
     number = _gate_number(work, plan.gate)
     if wish.name is not None:
@@ -160,6 +164,17 @@ def _changed(work: Work, owner: str | None, id: str, wish: PlanWish, hops: int) 
     plan = _checked(work, _chained(_caught_up(plan, wish), hops, work.now))
     plans.change(work, plan, number)
     return plan
+
+
+def _check_limit(work: Work, owner: Entity) -> None:
+    """Refuse one plan too many; the owner is locked, so that two who make one at once do not both find room."""
+    entities.lock(work, owner.number)
+    limit = work.limits.plans
+    if plans.count_pending(work, owner.number, limit) >= limit:
+        raise LimitReached(
+            f"{owner.name!r} has {limit} pending plans already, the limit for one entity",
+            hint="delete some, or raise limits.plans",
+        )
 
 
 def _awaited(work: Work, owner: str, schedule: Schedule | None) -> Gate | None:

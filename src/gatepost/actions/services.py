@@ -86,7 +86,9 @@ def key(service: str, name: str) -> str:
 
 def _all_or_nothing(work: Work, calls: Sequence[Call]) -> list[Pushed]:
     pushed = []
-    for outcome in call_all(work, calls):
+    wishes = [_wish(work, call) for call in calls]
+    intake.check_batch(work, wishes)
+    for outcome in intake.push_all(work, wishes):
         if isinstance(outcome, GatepostError):
             raise outcome
         pushed.append(outcome)

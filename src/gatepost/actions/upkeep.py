@@ -5,7 +5,7 @@ batch, so that writers never wait for long, and returns how much it did; whoever
 
 from gatepost.actions import directory
 from gatepost.core.account import Account
-from gatepost.core.instants import Duration
+from gatepost.core.instants import DAY, Duration
 from gatepost.core.ring import Ring
 from gatepost.ports.store import Reader, Work
 from gatepost.tables import broadcasts, claims, errands, events, gates, items, plans, replies, tallies
@@ -33,7 +33,8 @@ def reap(work: Work, *, limit: int = BATCH) -> int:
     gone = items.reap(work, before, limit)
     for recipient, _, state in gone:
         work.count(recipient, state, 1)
-    cast = broadcasts.reap(work, before, limit)
+    # those of the last day are counted (`limits.broadcasts`)
+    cast = broadcasts.reap(work, min(before, work.now - DAY), limit)
     orphans = {arrival for _, arrival, _ in gone}.union(cast)
     if orphans:
         events.reap(work, sorted(orphans))

@@ -56,7 +56,8 @@ def add(
       event     an event for its owner: --awaits TYPE or TYPE:SOURCE
       mail      mail for its owner: --awaits SENDER
       command   a command that ends with 0: --awaits COMMAND (gates.commands must be set)
-      ci        a run or pull request on GitHub: --awaits run:ID or pr:NUMBER, with @OWNER/NAME if need be
+      ci        a run or pull request on GitHub: --awaits run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME, of a
+                repository that is listed in the setting gates.ci
 
     Examples:
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h

@@ -28,7 +28,7 @@ class Inboxes:
         return pushed if keyed is push else _new(pushed)
 
     async def push_all(self, pushes: Sequence[Push]) -> list[Pushed | GatepostError]:
-        """Up to 1,000 pushes in one commit; an outcome each."""
+        """Up to 1,000 pushes, which make up to 10,000 items, in one commit; an outcome each."""
         keyed = [_keyed(push) for push in pushes]
         body = {"pushes": [wire.PUSH.write(push) for push in keyed]}
         answers = (await self._line.repeat("POST", "/api/inbox/batch", body))["items"]

@@ -15,6 +15,7 @@ _KINDS: Final = {
         errors.Refused,
         errors.Conflict,
         errors.Late,
+        errors.LimitReached,
         errors.Invalid,
         errors.Malformed,
         errors.UnknownAddress,

@@ -84,6 +84,11 @@ def parse(text: str) -> Address:
     return Named(text)
 
 
+def is_team(text: str) -> bool:
+    """Return True if the text is, or would be, the address of a team."""
+    return text.startswith("team:")
+
+
 def single(text: str) -> str:
     """Return the text if it can be the name or an alias of one entity."""
     match parse(text):

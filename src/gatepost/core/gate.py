@@ -14,7 +14,8 @@ What a gate waits for depends on its kind, and `awaits` says which:
     event      an event of its owner's that comes later: TYPE or TYPE:SOURCE
     mail       mail to its owner from a sender: a name
     command    a command that ends with 0 (1 says not yet): the command line
-    ci         a run or a pull request on GitHub: run:ID or pr:NUMBER, with @OWNER/NAME where it is not clear
+    ci         a run or a pull request on GitHub: run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME, of a
+               repository that is listed in the setting gates.ci
 
 Whether a pending gate holds now is a pure function of what is stored and of the time (`Gate.holds`): a deadline counts
 though nobody may be alive to write down that it has passed.
@@ -224,7 +225,7 @@ _AWAITS: Final = {
     GateKind.EVENT: "TYPE or TYPE:SOURCE, such as service:jira-webhook",
     GateKind.MAIL: "the name of a sender",
     GateKind.COMMAND: "a command line",
-    GateKind.CI: "run:ID or pr:NUMBER, with @OWNER/NAME if need be",
+    GateKind.CI: "run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME",
 }
 
 
@@ -270,6 +271,20 @@ def awaited_check(awaits: str) -> Check:
     if found is None:
         raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS[GateKind.CI])
     return Check(found[1], found[2], found[3])
+
+
+def is_repository(name: str) -> bool:
+    """Return True if a repository on GitHub can have this name, such as `acme/shop`."""
+    return _CI.fullmatch(f"run:1@{name}") is not None
+
+
+def explain_refusal(check: Check, allowed: Sequence[str]) -> str | None:
+    """Return why GitHub is not asked about this; None if its repository is one of those allowed."""
+    if check.repository is None:
+        return f"{f'{check.what}:{check.id}'!r} names no repository"
+    if check.repository.lower() not in map(str.lower, allowed):
+        return f"`ci` gates may not ask about the repository {check.repository!r}: it is not in gates.ci"
+    return None
 
 
 def instruction(gates: Sequence[Gate]) -> str:

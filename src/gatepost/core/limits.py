@@ -1,5 +1,6 @@
 """The rules an installation runs by. Verbs read them from `work.limits`; settings fill them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatepost.core.instants import DAY, MINUTE, Duration
@@ -21,7 +22,15 @@ class Limits:
     content: int = 256 * 1024
     #: bytes of data, as JSON
     data: int = 1024 * 1024
+    #: pending plans of one entity
+    plans: int = 1_000
+    #: pending gates of one entity
+    gates: int = 1_000
+    #: broadcasts of one entity in 24 hours
+    broadcasts: int = 100
     #: whether gates may run commands
     commands: bool = False
+    #: the repositories on GitHub (`owner/name`) that `ci` gates may ask about
+    ci: Sequence[str] = ()
     #: whether a command waits for the answers to decisions
     on_answer: bool = False

@@ -16,7 +16,7 @@ from gatepost.gateway.waits import AnswerWish, NewDecision, Revision
 router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=documented(401, 403, 404, 422, 503))
 
 
-@router.post("", status_code=201, responses=shaped(waits.Decision, 201) | documented(413))
+@router.post("", status_code=201, responses=shaped(waits.Decision, 201) | documented(409, 413))
 async def ask(body: NewDecision, who: Who, write: Write) -> Any:
     """Ask for a decision. A gate keeps whoever asks from stopping until it is answered."""
     asker, question = who.as_(body.asker), body.wish()

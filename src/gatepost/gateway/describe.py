@@ -112,7 +112,7 @@ def _route(
         "tags": [id.partition("_")[0]],
         "parameters": [_path(name) for name in path] + ([_KEY] if key else []),
         "requestBody": {"required": True, "content": {"application/json": content}},
-        "responses": _answers(answer | problems.documented(400, 401, 403, 404, 413, 422, 503)),
+        "responses": _answers(answer | problems.documented(400, 401, 403, 404, 409, 413, 422, 503)),
     }
 
 

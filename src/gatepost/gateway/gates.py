@@ -19,7 +19,7 @@ from gatepost.ports.store import Work
 router = APIRouter(prefix="/api/gates", tags=["gates"], responses=documented(401, 403, 404, 422, 503))
 
 
-@router.post("", status_code=201, responses=shaped(waits.Gate, 201) | documented(413))
+@router.post("", status_code=201, responses=shaped(waits.Gate, 201) | documented(409, 413))
 async def create(body: NewGate, who: Who, write: Write) -> Any:
     """Make a gate, which keeps its owner from stopping. Only the administrator makes one that runs a command."""
     maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()

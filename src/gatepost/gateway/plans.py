@@ -17,7 +17,7 @@ from gatepost.gateway.wire import NewPlan, PlanChange
 router = APIRouter(prefix="/api/plans", tags=["plans"], responses=documented(401, 403, 404, 422, 503))
 
 
-@router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(413))
+@router.post("", status_code=201, responses=shaped(shapes.Plan, 201) | documented(409, 413))
 async def create(body: NewPlan, who: Who, write: Write) -> Any:
     """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
     owner, by = who.as_(body.owner), who.as_(body.by)
@@ -45,7 +45,7 @@ async def show(id: str, who: Who, house: House) -> Any:
     return wire.plan(await house.store.read(plans.show, id, owner=who.as_(None)))
 
 
-@router.patch("/{id}", responses=shaped(shapes.Plan) | documented(413))
+@router.patch("/{id}", responses=shaped(shapes.Plan) | documented(409, 413))
 async def change(id: str, body: PlanChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     owner, by = who.as_(None), who.as_(body.by)

@@ -34,7 +34,10 @@ class NewGate(_Deadline):
     made_by: Who = None
     awaits: Annotated[
         str | None,
-        Field(description="a name (human, mail), TYPE[:SOURCE] (event), a command line, or run:ID and pr:NUMBER (ci)"),
+        Field(
+            description="a name (human, mail), TYPE[:SOURCE] (event), a command line (command),"
+            " run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)"
+        ),
     ] = None
     instruction: Annotated[str, Field(description="what its owner is told who wants to stop")] = ""
     waiters: Annotated[Sequence[str], Field(description="who else is told when it ends")] = ()

@@ -7,10 +7,14 @@ The evaluator: looks at the world outside for gates that wait for something ther
 A gate is taken by row for as long as a look may take, so that two processes do not look at once; if whoever looks is
 stopped, another one looks after that. Deadlines do not wait for it (`keeper`). A look that could not be had is trouble:
 the gate says so, its owner is alerted once, and `fail` decides whether it holds meanwhile.
+
+`gh` has the login of whoever runs the gateway, so it is asked only about the repositories in `gates.ci`. A few gates
+are looked at side by side, and owners take turns: however many gates one owner has, another's first is not far.
 """
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,8 +45,10 @@ class Reach:
     """What is done outside for gates and decisions."""
 
     commands: Commands
-    #: whether gates may run commands of users; `gh` is asked anyway
+    #: whether gates may run commands of users
     allowed: bool = False
+    #: what `gh` may be asked about
+    repositories: Sequence[str] = ()
     #: between looks at one gate, and how long one may take
     interval: Duration = 30 * SECOND
     limit: Duration = 10 * SECOND
@@ -51,10 +57,12 @@ class Reach:
 
 
 async def look(store: Store, reach: Reach) -> float | None:
-    """Look at what is due; return in how many seconds there is more."""
-    hold = reach.limit + 30 * SECOND
-    while taken := await store.run(gates.take, hold=hold, limit=_AT_ONCE, lane="gates"):
+    """Look at what is due, owner by owner; return in how many seconds there is more."""
+    hold, last = reach.limit + 30 * SECOND, ""
+    while taken := await store.run(gates.take, hold=hold, limit=_AT_ONCE, after=last, lane="gates"):
         await asyncio.gather(*(_look_at(store, reach, gate) for gate in taken))
+        owners = [gate.owner for gate in taken]
+        last = max([owner for owner in owners if owner <= last] or owners)
     return await store.read(_wait)
 
 
@@ -80,6 +88,9 @@ async def _seen(reach: Reach, gate: Gate) -> Sight:
     seconds = reach.limit / SECOND
     if gate.kind is GateKind.CI:
         check = rules.awaited_check(gate.awaits)
+        refusal = rules.explain_refusal(check, reach.repositories)
+        if refusal is not None:
+            return Troubled(refusal)
         return _checked(check, await reach.commands.run(_asking(check), limit=seconds))
     if not reach.allowed:
         return Troubled("commands are not run here: gates.commands is not set")

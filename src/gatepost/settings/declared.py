@@ -21,6 +21,7 @@ from gatepost.settings.forms import (
     DURATION,
     ENTITY,
     HOST,
+    REPOSITORIES,
     SECRET,
     SIZE,
     SPOOL,
@@ -65,6 +66,11 @@ class LimitSettings:
     )
     content: int = setting(SIZE, _RULES.content, "the largest content of an event, as UTF-8")
     data: int = setting(SIZE, _RULES.data, "the largest data of an event, as JSON")
+    plans: int = setting(whole(1, 1_000_000), _RULES.plans, "pending plans that one entity may have")
+    gates: int = setting(
+        whole(1, 1_000_000), _RULES.gates, "pending gates that one entity may have, those of its decisions included"
+    )
+    broadcasts: int = setting(whole(1, 1_000_000), _RULES.broadcasts, "broadcasts that one entity may make in 24 hours")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +127,9 @@ class ToolSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
     commands: bool = setting(YES_OR_NO, False, "whether gates may run commands, which only administrators can make")
+    ci: tuple[str, ...] = setting(
+        REPOSITORIES, (), "the repositories on GitHub that `ci` gates may ask about, with the login of `gh` here"
+    )
     interval: Duration = setting(DURATION, 30 * SECOND, "how often what a gate awaits outside is looked at")
     limit: Duration = setting(DURATION, 10 * SECOND, "how long such a look may take")
 
@@ -206,7 +215,11 @@ class Settings:
             hops=self.limits.hops,
             content=self.limits.content,
             data=self.limits.data,
+            plans=self.limits.plans,
+            gates=self.limits.gates,
+            broadcasts=self.limits.broadcasts,
             commands=self.gates.commands,
+            ci=self.gates.ci,
             on_answer=self.decision.on_answer is not None,
         )
 

@@ -1,18 +1,19 @@
 """How the value of a setting is written, in `gatepost.toml` and in the environment."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.core import address, instants
+from gatepost.core import address, gate, instants
 from gatepost.core.instants import Duration
 from gatepost.errors import Invalid
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
+_LIST_HINT: Final = 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,22 @@ def _yes_or_no(value: Any, _: Path) -> bool:
     return str(value).lower() == "true"
 
 
+def _repositories(value: Any, _: Path) -> tuple[str, ...]:
+    """A list in TOML; in the environment it is written in the same way, or with commas alone."""
+    names = re.split(r"\s*,\s*", value.strip().strip("[]")) if isinstance(value, str) else value
+    if not isinstance(names, list):
+        raise Invalid(f"{value!r} is not a list of repositories", hint=_LIST_HINT)
+    found = [name.strip(" \"'") if isinstance(value, str) else name for name in names if name != ""]
+    for name in found:
+        if not isinstance(name, str) or not gate.is_repository(name):
+            raise Invalid(f"{name!r} is not a repository on GitHub", hint=_LIST_HINT)
+    return tuple(found)
+
+
+def _shown_list(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
 def one_of(*words: str) -> Form:
     def read(value: Any, _: Path) -> str:
         if value not in words:
@@ -133,6 +150,7 @@ SECRET: Final = Form("a secret; it is never shown", _word, lambda value: "***" i
 HOST: Final = Form("an address of this machine", _host)
 STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
 SPOOL: Final = Form("a path that ends in `<session>.jsonl`", _spool, relative=True)
+REPOSITORIES: Final = Form("a list of `OWNER/NAME`", _repositories, _shown_list, quoted=False)
 ENTITY: Final = Form("a name or an alias", _entity)
 YES_OR_NO: Final = Form("`true` or `false`", _yes_or_no, lambda value: str(value).lower(), quoted=False)
 DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)

@@ -38,6 +38,13 @@ def keyed(work: Work, key: str) -> tuple[int, str] | None:
     return (row[0], row[1]) if row else None
 
 
+def count_since(reader: Reader, sender: int, since: Instant) -> int:
+    """Count the broadcasts that an entity has made after a time."""
+    row = reader.one("broadcasts/count_since", sender=sender, since=since)
+    assert row is not None
+    return int(row[0])
+
+
 def last(reader: Reader) -> int:
     row = reader.one("broadcasts/last")
     assert row is not None

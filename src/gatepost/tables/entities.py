@@ -29,6 +29,13 @@ def of_team(reader: Reader, team: str, role: str | None) -> list[Entity]:
     return [of(row) for row in reader.all("entities/of_team", team=team, role=role)]
 
 
+def count_team(reader: Reader, team: str, role: str | None) -> int:
+    """Count the live members of a team."""
+    row = reader.one("entities/count_team", team=team, role=role)
+    assert row is not None
+    return int(row[0])
+
+
 def in_space(reader: Reader, space: int) -> list[Entity]:
     """The live agents among the members of a space."""
     return [of(row) for row in reader.all("entities/in_space", space=space)]

@@ -90,6 +90,13 @@ def pending(reader: Reader, owner: int) -> list[Gate]:
     return _gates(reader, reader.all("gates/pending", owner=owner))
 
 
+def count_pending(reader: Reader, owner: int, limit: int) -> int:
+    """Count the pending gates of an owner, up to a limit."""
+    row = reader.one("gates/count_pending", owner=owner, limit=limit)
+    assert row is not None
+    return int(row[0])
+
+
 def uninstructed(reader: Reader, owner: int) -> set[int]:
     """Return the pending gates whose owner can do something about them and has not been told what, by number."""
     return {row[0] for row in reader.all("gates/uninstructed", owner=owner)}
@@ -170,9 +177,12 @@ def escalate(work: Work, gate: int) -> None:
     work.run("gates/escalate", number=gate, now=work.now)
 
 
-def take(work: Work, until: Instant, most: int) -> list[str]:
-    """Take gates that somebody has to look at; unless they say what they saw, another may look from then on."""
-    return [row[0] for row in work.all("gates/take", until=until, now=work.now, most=most)]
+def take(work: Work, until: Instant, after: str, most: int) -> list[str]:
+    """
+    Take gates that somebody has to look at, owner by owner from the one after a name; unless they say what they saw,
+    another may look from then on.
+    """
+    return [row[0] for row in work.all("gates/take", until=until, now=work.now, after=after, most=most)]
 
 
 def look_now(work: Work) -> None:

@@ -30,6 +30,13 @@ def insert(work: Work, plan: Plan, owner: int, gate: int | None) -> int:
     return int(row[0])
 
 
+def count_pending(reader: Reader, owner: int, limit: int) -> int:
+    """Count the pending plans of an owner, up to a limit."""
+    row = reader.one("plans/count_pending", owner=owner, limit=limit)
+    assert row is not None
+    return int(row[0])
+
+
 def lock(work: Work, id: str) -> Plan | None:
     """Read a plan that nobody else changes, or fires, until the commit."""
     return read(work, id) if work.one("plans/lock", id=id) else None

@@ -86,7 +86,7 @@ def set_gate(
     awaits: Annotated[
         str | None,
         "human: who resolves it, else whoever owns you; event: TYPE or TYPE:SOURCE; mail: the sender;"
-        " ci: run:ID or pr:NUMBER, with @OWNER/NAME if need be; timer: nothing",
+        " ci: run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME; timer: nothing",
     ] = None,
     instruction: Annotated[str, "what is to be done about it"] = "",
     within: _Within = None,

@@ -1,5 +1,14 @@
+-- One of each owner, then a second of each; owners go on after the one who had the last turn.
 UPDATE gates SET look_at = :until
 WHERE number IN (
-    SELECT number FROM gates WHERE ended_at IS NULL AND look_at <= :now ORDER BY look_at, number LIMIT :most
+    SELECT number
+    FROM (
+        SELECT g.number, o.name, row_number() OVER (PARTITION BY g.owner ORDER BY g.look_at, g.number) AS turn
+        FROM gates g
+        JOIN entities o ON o.number = g.owner
+        WHERE g.ended_at IS NULL AND g.look_at <= :now
+    )
+    ORDER BY turn, name <= :after, name
+    LIMIT :most
 )
 RETURNING id

@@ -1,0 +1,180 @@
+"""What one entity may have of plans, gates and broadcasts, and which repositories its gates may ask about (X6)."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from gatepost.actions import decisions, gates, intake, plans
+from gatepost.core.decision import Question
+from gatepost.core.event import Push
+from gatepost.core.gate import GateKind, GateWish
+from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.limits import Limits
+from gatepost.core.plan import read
+from gatepost.errors import GatepostError, LimitReached, Refused
+from gatepost.ports.command import Ran
+from gatepost.ports.store import Store
+from gatepost.runtime import evaluator
+from gatepost.runtime.evaluator import Reach
+from tests.unit.conftest import House
+
+FEW = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
+
+
+@pytest.fixture
+def store(house: House) -> Store:
+    """The same house, where nobody may have more than two of anything."""
+    return house.kit.open(limits=FEW)
+
+
+class TestPlans:
+    def plan(self, store: Store, owner: str = "ann", **fields: str) -> str:
+        return store.call(plans.set, owner, read({"name": "p", "instruction": "x", "runAfter": "1h", **fields})).id
+
+    def test_pending_ones_are_limited_for_each_owner(self, store: Store, house: House) -> None:
+        first, second = self.plan(store), self.plan(store)
+        with pytest.raises(LimitReached) as refused:
+            self.plan(store)
+        assert refused.value.message == "'ann' has 2 pending plans already, the limit for one entity"
+        assert refused.value.hint == "delete some, or raise limits.plans"
+        self.plan(store, "bob")
+        store.call(plans.set, "ann", read({"id": first, "name": "another name", "runAfter": "2h"}))
+        store.call(plans.delete, second, owner="ann")
+        self.plan(store)
+
+    def test_one_that_is_set_again_counts_again(self, store: Store, house: House) -> None:
+        first = self.plan(store, runAfter="1m")
+        house.clock.advance(MINUTE)
+        assert store.call(plans.fire) == 1
+        self.plan(store)
+        self.plan(store)
+        with pytest.raises(LimitReached, match="pending plans"):
+            store.call(plans.set, "ann", read({"id": first, "runAfter": "1h"}))
+        store.call(plans.set, "ann", read({"id": first, "name": "a name"}))
+
+
+class TestGates:
+    def test_pending_ones_are_limited_and_decisions_count(self, store: Store) -> None:
+        wish = GateWish(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
+        gate = store.call(gates.add, wish, by="ann")
+        store.call(decisions.ask, Question(question="Ship it?", free_text=True, of=("husam",)), by="ann")
+        for refused in (
+            lambda: store.call(gates.add, wish, by="admin"),
+            lambda: store.call(decisions.ask, Question(question="Now?", free_text=True, of=("husam",)), by="ann"),
+        ):
+            with pytest.raises(LimitReached) as error:
+                refused()
+            assert error.value.message == "'ann' has 2 pending gates and decisions already, the limit for one entity"
+            assert error.value.hint == "resolve or withdraw some, or raise limits.gates"
+        store.call(gates.add, wish, by=None)
+        store.call(gates.withdraw, gate.id, by="ann")
+        assert len(store.look(gates.page, owner="ann", pending=True)) == 2
+
+
+class TestBroadcasts:
+    def cast(self, store: Store, sender: str | None = "ann", key: str | None = None) -> intake.Outcome:
+        [outcome] = store.call(intake.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)])
+        return outcome
+
+    def test_a_day_has_so_many(self, store: Store, house: House) -> None:
+        house.tell("first", to="*", sender="ann", key="k")
+        house.clock.advance(HOUR)
+        assert not isinstance(self.cast(store), GatepostError)
+        refused = self.cast(store)
+        assert isinstance(refused, LimitReached)
+        assert refused.message == "'ann' has made 2 broadcasts in the last 24 hours, the limit for one entity"
+        assert "limits.broadcasts" in (refused.hint or "")
+        again = self.cast(store, key="k")
+        assert not isinstance(again, GatepostError)
+        assert again.duplicate
+        assert not isinstance(self.cast(store, "bob"), GatepostError)
+        house.clock.advance(DAY - HOUR)
+        assert not isinstance(self.cast(store), GatepostError)
+        assert isinstance(self.cast(store), LimitReached)
+
+    def test_a_batch_is_refused_from_the_first_that_is_too_many(self, store: Store, house: House) -> None:
+        pushes = [Push(to="*", source="test", sender="ann", content=str(n)) for n in range(4)]
+        outcomes = store.call(intake.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
+        assert [isinstance(one, LimitReached) for one in outcomes] == [False, False, True, True, False]
+        assert house.waiting("bob") == ["0", "1", ""]
+
+    def test_what_nobody_sends_is_not_counted(self, store: Store) -> None:
+        assert not any(isinstance(self.cast(store, None), GatepostError) for _ in range(3))
+
+
+class TestRepositories:
+    @pytest.mark.parametrize("by", ["ann", "admin"])
+    @pytest.mark.parametrize(
+        ("awaits", "message", "hint"),
+        [
+            (
+                "run:7@acme/bank",
+                "`ci` gates may not ask about the repository 'acme/bank': it is not in gates.ci",
+                'add "acme/bank" to gates.ci in gatepost.toml',
+            ),
+            ("pr:7", "'pr:7' names no repository", "write pr:7@OWNER/NAME, and list the repository in gates.ci"),
+        ],
+    )
+    def test_only_those_on_the_list(self, store: Store, by: str, awaits: str, message: str, hint: str) -> None:
+        with pytest.raises(Refused) as refused:
+            store.call(gates.add, GateWish(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
+        assert (refused.value.message, refused.value.hint) == (message, hint)
+        allowed = GateWish(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
+        assert store.call(gates.add, allowed, by=by).pending
+
+    def test_none_is_on_it_by_default(self, house: House) -> None:
+        with pytest.raises(Refused, match=r"gates\.ci"):
+            house.store.call(gates.add, GateWish(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
+
+
+class Counting:
+    """Commands that note whom they were run for, and let a run go on and on."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+        assert not isinstance(command, str)
+        self.ran.append(command[3])
+        return Ran(code=0, stdout='{"status": "in_progress"}')
+
+
+class TestTurns:
+    def hang(self, store: Store, owner: str, *runs: int) -> None:
+        for run in runs:
+            wish = GateWish(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
+            store.call(gates.add, wish, by="admin")
+
+    def look(self, store: Store, *repositories: str) -> list[str]:
+        commands = Counting()
+        asyncio.run(evaluator.look(store, Reach(commands=commands, repositories=repositories)))
+        return commands.ran
+
+    @pytest.fixture
+    def store(self, house: House) -> Store:
+        return house.kit.open(limits=Limits(ci=["acme/shop"]))
+
+    def test_many_gates_of_one_do_not_starve_another(self, store: Store) -> None:
+        self.hang(store, "ann", *range(41))
+        self.hang(store, "bob", 100)
+        ran = self.look(store, "acme/shop")
+        assert sorted(ran, key=int) == [*map(str, range(41)), "100"]
+        assert "100" in ran[:8]
+
+    def test_owners_take_turns_however_many_they_are(self, store: Store, house: House) -> None:
+        owners = [f"agent-{number:02}" for number in range(10)]
+        for owner in owners:
+            house.register(owner)
+            self.hang(store, owner, *(int(owner[-2:]) * 100 + run for run in range(4)))
+        house.clock.advance(1)
+        self.hang(store, "bob", 9_999)
+        assert "9999" in self.look(store, "acme/shop")[:16]
+
+    def test_a_repository_that_is_no_longer_on_the_list_is_not_asked_about(self, store: Store, house: House) -> None:
+        self.hang(store, "ann", 7)
+        assert self.look(store, "acme/site") == []
+        [gate] = store.look(gates.page, owner="ann")
+        reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
+        assert (gate.pending, gate.trouble) == (True, reason)
+        assert reason in house.waiting("ann")[0]
