@@ -59,6 +59,10 @@ class Watched:
         with self._around(statement):
             return self._connection.all(statement, parameters)
 
+    def first(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+        with self._around(statement):
+            return self._connection.first(statement, parameters, room)
+
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int:
         with self._around(statement):
             return self._connection.run(statement, parameters)

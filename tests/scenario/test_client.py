@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import errors
-from gatepost.actions import decisions, directory, gates, inbox, keys, plans, spaces, triggers, upkeep
+from gatepost.actions import decisions, directory, gates, inbox, keys, pages, plans, spaces, triggers, upkeep
 from gatepost.client import Client
 from gatepost.core import wire
 from gatepost.core.claim import Taken
@@ -22,7 +22,8 @@ from gatepost.core.instants import HOUR
 from gatepost.core.plan import Status
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Store
+from gatepost.gateway import requests
+from gatepost.ports.store import Store, Work
 from tests.gateways import Served, furnish, served, token
 
 T = TypeVar("T")
@@ -403,3 +404,18 @@ async def test_an_idempotency_key_of_another_request(post: Client) -> None:
     await post.post("q4-report", "one", sender="husam", key="k")
     with pytest.raises(errors.Reused):
         await post.post("q4-report", "two", sender="husam", key="k")
+
+
+async def test_it_goes_on_where_a_page_ends(post: Client, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (pages, requests):
+        monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
+
+    def fill(work: Work) -> None:
+        for _ in range(20):
+            spaces.post(work, "q4-report", sender="husam", content="x" * 500)
+
+    store.call(fill)
+    assert [each.seq for each in await post.read("q4-report", limit=18)] == [*range(3, 21)]
+    assert [each.seq for each in await post.read("q4-report", after_seq=0, limit=18)] == [*range(1, 19)]
+    assert len(await post.peek("analyst", limit=18)) == 18
+    assert len(await every(post.page("analyst"))) == 20

@@ -1,16 +1,26 @@
 """One caller does not hold the others up: batches, pages and limits for each entity (X6)."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from gatepost.actions import directory, inbox, intake
+from gatepost.actions import agents, cycle, decisions, directory, gates, inbox, intake, memories, pages, plans, spaces
 from gatepost.actions.directory import Newcomer
+from gatepost.actions.pages import bounded
+from gatepost.core.agent import Config
+from gatepost.core.decision import Question
 from gatepost.core.entity import Kind
+from gatepost.core.event import Push, Pushed
+from gatepost.core.gate import GateWish
+from gatepost.core.mind import Reply
+from gatepost.core.plan import read
+from gatepost.gateway import requests
 from gatepost.ports.store import Store, Work
+from gatepost.tables import steps
 from tests.gateways import Gateway, furnish, gateway
 
 MIB = 1024 * 1024
@@ -41,7 +51,7 @@ class TestBatches:
     async def test_one_that_would_make_too_many_items_is_refused_whole(self, office: Gateway) -> None:
         hire(office.store, "web", 11)
         async with office.client(x_secret_key=office.key(entity="analyst")) as analyst:
-            answer = await analyst.post("/api/inbox/batch", json=self.batch(999) | {})
+            answer = await analyst.post("/api/inbox/batch", json=self.batch(999))
             assert (answer.status_code, answer.json()["type"]) == (413, "urn:gatepost:problem:too-large")
             assert answer.json()["detail"] == "the batch would make 10989 items, over the limit of 10000"
             assert answer.json()["hint"] == "send smaller batches"
@@ -75,3 +85,129 @@ class TestBatches:
             answer = await admin.post("/hooks/ce", content=json.dumps(events), headers=headers)
         assert answer.status_code == 413
         assert office.store.look(inbox.page, "web-0") == []
+
+
+async def follow(
+    caller: httpx2.AsyncClient, path: str, cursor: str = "after", *, room: int = 4 * MIB, **query: Any
+) -> list[Any]:
+    """Return every row of a list, page by page; each page has a row, and is no larger than it may be."""
+    rows: list[Any] = []
+    after: dict[str, Any] = {}
+    pages = 0
+    while True:
+        answer = await caller.get(path, params={"limit": 1000, **query, **after})
+        assert answer.status_code == 200, answer.text[:200]
+        assert len(answer.content) <= room
+        page, pages = answer.json(), pages + 1
+        rows += page["items"] if cursor != "beforeSeq" else page["items"][::-1]
+        if page["next"] is None:
+            assert pages > 1, "one page held it all"
+            return rows
+        assert page["items"]
+        after = {cursor: page["next"]}
+
+
+class TestPages:
+    """Lists of twenty rows of 250 KB, which are two pages."""
+
+    @pytest.fixture
+    def many(self, office: Gateway) -> list[str]:
+        pushes = [Push(to="analyst", source="test", content=f"{number:2} {LARGE}") for number in range(20)]
+        office.store.call(intake.push_all, pushes)
+        return [push.content[:2] for push in pushes]
+
+    @pytest.fixture
+    def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let pages be small, so that what fills them is written soon."""
+        for module in (pages, requests):
+            monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
+
+    @pytest.mark.parametrize("path", ["/api/inbox/analyst", "/api/inbox", "/api/inbox/analyst/peek"])
+    async def test_inboxes(self, office: Gateway, many: Sequence[str], path: str) -> None:
+        async with office.client() as admin:
+            assert [row["content"][:2] for row in await follow(admin, path)] == list(many)
+
+    async def test_what_is_written_longer_than_it_is_stored(self, office: Gateway) -> None:
+        """A control character is one byte at rest and six on the wire."""
+        pushes = [Push(to="analyst", source="test", content=f"{number}" + "\x01" * 250_000) for number in range(4)]
+        office.store.call(intake.push_all, pushes)
+        async with office.client() as admin:
+            assert [row["content"][0] for row in await follow(admin, "/api/inbox/analyst")] == [*"0123"]
+
+    async def test_messages_forwards_and_backwards(self, office: Gateway) -> None:
+        def post(work: Work) -> None:
+            for _ in range(20):
+                spaces.post(work, "q4-report", sender="husam", content=LARGE)
+
+        office.store.call(post)
+        path, every = "/api/spaces/q4-report/messages", [*range(1, 21)]
+        async with office.client() as admin:
+            assert [row["seq"] for row in await follow(admin, path, "afterSeq", afterSeq=0)] == every
+            assert [row["seq"] for row in await follow(admin, path, "beforeSeq")] == every[::-1]
+
+    async def test_lists_of_what_agents_wait_for(self, office: Gateway, small: None) -> None:
+        def fill(work: Work) -> None:
+            for number in range(9):
+                plans.set(work, "analyst", read({"name": "p", "instruction": "y" * 900, "runAfter": "1h"}))
+                gates.add(work, GateWish(name="g", owner="analyst", awaits="husam", instruction="y" * 900), by="admin")
+                question = Question(question="y" * 900, free_text=True, of=("husam",))
+                decisions.withdraw(work, decisions.ask(work, question, by="designer").id, by="designer")
+                directory.register(work, Newcomer(name=f"a-{number}", kind=Kind.SERVICE, display="y" * 200))
+
+        office.store.call(fill)
+        async with office.client() as admin:
+            for path, key, count in (
+                ("/api/plans", "id", 9),
+                ("/api/gates", "id", 18),
+                ("/api/decisions", "id", 9),
+                ("/api/entities", "name", 14),
+            ):
+                rows = [row[key] for row in await follow(admin, path, room=4_000)]
+                assert len(set(rows)) == len(rows) == count
+
+    async def test_what_a_resident_did_and_remembers(self, office: Gateway, small: None) -> None:
+        def think(work: Work) -> None:
+            agents.settle(work, Newcomer(name="ana", kind=Kind.AGENT), Config())
+            memories.set(work, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
+            intake.push(work, Push(to="ana", source="test", content="hello"))
+
+        office.store.call(think)
+        taken = office.store.call(cycle.take, "ana", "here")
+        assert taken is not None
+        run = taken.held.run
+
+        def journalise(work: Work) -> None:
+            for number in range(2, 22):
+                steps.insert(work, run.number, number, Reply("x" * 500))
+
+        office.store.call(journalise)
+        async with office.client() as admin:
+            found = await follow(admin, f"/api/runs/{run.id}/steps", room=4_000)
+            assert [step["number"] for step in found] == [*range(1, 22)]
+            kept = await follow(admin, "/api/agents/ana/memories", room=4_000)
+            assert len({memory["key"] for memory in kept}) == len(kept) == 9
+            assert (await admin.get("/api/agents/ana/memories?after=x")).status_code == 422
+
+    async def test_a_stream_reads_so_much_at_a_time(self, office: Gateway, many: Sequence[str]) -> None:
+        found: list[str] = []
+        async with await office.listen("/api/inbox/analyst/stream", last="0-0") as stream:
+            async for told in stream:
+                found += [told.data["content"][:2]] if told.event == "inbox.item" else []
+                if len(found) == len(many):
+                    break
+        assert found == list(many)
+
+    def test_rows_past_the_end_of_a_page_are_not_read(self, office: Gateway, many: Sequence[str]) -> None:
+        rows = office.store.look(bounded(inbox.page), "analyst", limit=1_000)
+        assert rows.is_cut
+        assert len(rows.value) == 16
+        assert len(office.store.look(inbox.page, "analyst", limit=1_000)) == 20
+
+    async def test_an_event_of_many_recipients_is_read_once(self, office: Gateway) -> None:
+        hire(office.store, "web", 30)
+        [pushed] = office.store.call(intake.push_all, [Push(to="team:web", source="t", content=LARGE, data=[LARGE])])
+        assert isinstance(pushed, Pushed)
+        items = office.store.look(inbox.show, pushed.event)
+        assert {(item.event.content, item.event.data[0]) for item in items} == {(LARGE, LARGE)}
+        assert len({id(item.event.content) for item in items}) == 1
+        assert len(items) == 30

@@ -49,5 +49,5 @@ def of_inbox(reader: Reader, name: str, after: Position, limit: int = 100) -> Pa
     if after >= now.end:
         raise Invalid(f"{str(after)!r} is a place that this store has not reached yet", hint="begin again without it")
     found = items.since(reader, recipient.number, after, now.last, limit) if after < now.last else []
-    full = len(found) == limit
+    full = len(found) == limit or reader.is_cut
     return Page(found, found[-1][1] if full else max(after, now.last), now.held)

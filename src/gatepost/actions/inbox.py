@@ -40,9 +40,9 @@ _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
 
 
-def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP) -> list[Item]:
-    """What waits, most urgent first; nothing changes."""
-    return items.peek(reader, directory.find(reader, name).number, limit)
+def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP, after: tuple[int, int] = (-1, 0)) -> list[Item]:
+    """What waits, most urgent first; nothing changes. `after` is the priority and the arrival of the last one seen."""
+    return items.peek(reader, directory.find(reader, name).number, limit, after=after)
 
 
 class Wanted(TypedDict, total=False):

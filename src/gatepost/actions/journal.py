@@ -57,8 +57,9 @@ def page(
     return runs.page(reader, agent=directory.number(reader, agent), status=status, before=before, most=limit)
 
 
-def steps(reader: Reader, id: str) -> list[Step]:
-    return journal.of_run(reader, show(reader, id).number)
+def steps(reader: Reader, id: str, *, after: int = 0, limit: int = journal.ALL) -> list[Step]:
+    """The steps of a run in order; `after` is the number of the last one seen."""
+    return journal.of_run(reader, show(reader, id).number, after=after, most=limit)
 
 
 def waited_for(reader: Reader, id: str) -> list[OpenCall]:

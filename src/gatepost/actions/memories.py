@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from gatepost.actions import directory
 from gatepost.core import memory as rules
 from gatepost.core.entity import Entity
+from gatepost.core.instants import Instant
 from gatepost.core.memory import Memory
 from gatepost.errors import Invalid
 from gatepost.ports.store import Reader, Work
@@ -26,12 +27,20 @@ def set(work: Work, name: str, wishes: Mapping[str, str]) -> int:
 
 
 def page(
-    reader: Reader, name: str | Entity, *, keys: Iterable[str] | None = None, limit: int = rules.MOST
+    reader: Reader,
+    name: str | Entity,
+    *,
+    keys: Iterable[str] | None = None,
+    after: tuple[Instant, str] | None = None,
+    limit: int = rules.MOST,
 ) -> list[Memory]:
-    """The memories of an agent, the newest first: all, or those under these keys."""
+    """
+    The memories of an agent, the newest first: all, or those under these keys. `after` says of the last one seen when
+    it was set, and its key.
+    """
     whose = directory.find(reader, name).number
     if keys is None:
-        return memories.page(reader, whose, limit)
+        return memories.page(reader, whose, after, limit)
     found = [memories.read(reader, whose, rules.key(key)) for key in dict.fromkeys(keys)]
     return sorted((one for one in found if one), key=lambda one: (-one.updated_at, one.key))[:limit]
 

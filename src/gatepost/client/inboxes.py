@@ -61,8 +61,9 @@ class Inboxes:
 
     async def peek(self, name: str, *, limit: int = GUEST_CAP) -> list[Item]:
         """What waits, most urgent first; nothing changes."""
-        answer = await self._line.get(f"/api/inbox/{address.single(name)}/peek", limit=limit)
-        return [unwire.item(each) for each in answer["items"]]
+        return [
+            each async for each in self._line.all(f"/api/inbox/{address.single(name)}/peek", unwire.item, limit=limit)
+        ]
 
     async def show(self, event: str) -> list[Item]:
         """An event as it stands with each of its recipients."""

@@ -89,7 +89,7 @@ class Residents:
         return Mind(*unwire.mind(document), document["tokens"])
 
     async def memories(self, name: str) -> list[Memory]:
-        return [unwire.memory(each) for each in (await self._line.get(f"{_at(name)}/memories"))["items"]]
+        return [each async for each in self._line.all(f"{_at(name)}/memories", unwire.memory)]
 
     async def goals(self, name: str) -> list[Goal]:
         return [unwire.goal(each) for each in (await self._line.get(f"{_at(name)}/goals"))["items"]]
@@ -110,7 +110,7 @@ class Residents:
 
     async def steps(self, id: str) -> list[Step]:
         """What was shown, said and done in a run, in order."""
-        return [unwire.step(each) for each in (await self._line.get(f"{_run(id)}/steps"))["items"]]
+        return [each async for each in self._line.all(f"{_run(id)}/steps", unwire.step)]
 
     async def watch_run(self, id: str, *, ready: Ready | None = None) -> AsyncGenerator[Step]:
         """The steps of a run as they are committed, from the first on, until it has ended."""

@@ -60,8 +60,18 @@ class Spaces:
         limit: int = 50,
     ) -> list[Message]:
         """Messages, oldest first: after a number, before one, or the last ones; at most 1,000."""
-        query = {"member": member, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit}
-        return [unwire.message(each) for each in (await self._line.get(f"{_at(id)}/messages", **query))["items"]]
+        messages: list[Message] = []
+        while True:
+            query = {"member": member, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit - len(messages)}
+            answer = await self._line.get(f"{_at(id)}/messages", **query)
+            found = [unwire.message(each) for each in answer["items"]]
+            messages = messages + found if after_seq is not None else found + messages
+            if answer["next"] is None or len(messages) >= limit:
+                return messages
+            if after_seq is not None:
+                after_seq = int(answer["next"])
+            else:
+                before_seq = int(answer["next"])
 
     async def mark_read(self, id: str, seq: int, *, member: str | None = None) -> Member:
         """Note that a member has read up to a message; it never goes back."""

@@ -1,11 +1,12 @@
 """Agents: `/api/agents`, guests and residents, and what a resident knows."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from gatepost.actions import agents, directory, goals, journal, memories
+from gatepost.actions.pages import bounded
 from gatepost.core import config as rules
 from gatepost.core import wire
 from gatepost.core.agent import Resident
@@ -13,6 +14,7 @@ from gatepost.core.entity import Entity, Kind
 from gatepost.core.goal import Status as GoalStatus
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
+from gatepost.errors import Invalid
 from gatepost.gateway import shapes, thoughts
 from gatepost.gateway.auth import Principal, administrator, somebody
 from gatepost.gateway.office import Office
@@ -48,8 +50,8 @@ async def list_agents(
 ) -> Any:
     """The agents there are, in order of registration; what one is told to be is shown where it is asked for alone."""
     somebody(who)
-    found = await house.store.read(agents.page, team=team, retired=retired, after=after, limit=limit)
-    return page([wire.agent(*one, whole=False) for one in found], limit, lambda: found[-1][0].number)
+    found = await house.store.read(bounded(agents.page), team=team, retired=retired, after=after, limit=limit)
+    return page(found, limit, lambda one: wire.agent(*one, whole=False), lambda one: one[0].number)
 
 
 @router.get("/{name}", responses=shaped(thoughts.Agent) | documented(404))
@@ -106,8 +108,10 @@ async def list_runs(
     """What an agent did, the newest run first."""
     agent = await _own(house, who, name)
     wanted = Status(status) if status else None
-    found = await house.store.read(journal.page, agent=agent.name, status=wanted, before=after or None, limit=limit)
-    return page([wire.run(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(
+        bounded(journal.page), agent=agent.name, status=wanted, before=after or None, limit=limit
+    )
+    return page(found, limit, wire.run, lambda one: one.number)
 
 
 @router.get("/{name}/mind", responses=shaped(thoughts.Mind) | documented(404))
@@ -119,11 +123,13 @@ async def show_mind(name: str, who: Who, house: House) -> Any:
 
 
 @router.get("/{name}/memories", responses=shaped(thoughts.MemoryPage) | documented(404))
-async def list_memories(name: str, who: Who, house: House) -> Any:
+async def list_memories(
+    name: str, who: Who, house: House, after: Annotated[str | None, Query(max_length=300)] = None, limit: Limit = 1000
+) -> Any:
     """What an agent has told itself to remember, the newest first."""
     agent = await _own(house, who, name)
-    found = await house.store.read(memories.page, agent.name)
-    return {"items": [wire.memory(one) for one in found], "next": None}
+    found = await house.store.read(bounded(memories.page), agent.name, after=_memory(after), limit=limit)
+    return page(found, limit, wire.memory, lambda one: f"{one.updated_at}-{one.key}")
 
 
 @router.get("/{name}/goals", responses=shaped(thoughts.GoalPage) | documented(404))
@@ -132,6 +138,14 @@ async def list_goals(name: str, who: Who, house: House, status: GoalStatus | Non
     agent = await _own(house, who, name)
     found = await house.store.read(goals.page, agent.name, status=status)
     return {"items": [wire.goal(one) for one in found], "next": None}
+
+
+def _memory(after: str | None) -> tuple[int, str] | None:
+    """When the last memory of the page before was set, and its key."""
+    at, dash, key = (after or "").partition("-")
+    if after is None or (dash and at.isascii() and at.isdigit() and len(at) <= 18 and "\x00" not in key):
+        return (int(at), key) if after is not None else None
+    raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
 
 
 async def _changed(write: Write, name: str, change: Callable[[Work], object]) -> Any:

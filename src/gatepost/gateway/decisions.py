@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 
 from gatepost.actions import decisions
 from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.actions.pages import bounded
 from gatepost.core import instants, wire
 from gatepost.gateway import waits
 from gatepost.gateway.problems import documented
@@ -38,8 +39,8 @@ async def list_decisions(
     """The decisions that the caller asked or was asked, in that order; for the administrator all."""
     for name in (asker, asked):
         who.as_(name)
-    found, now = await house.store.read(
-        dated(decisions.page),
+    found = await house.store.read(
+        bounded(decisions.page),
         concerning=who.as_(None),
         asker=asker,
         asked=asked,
@@ -49,7 +50,7 @@ async def list_decisions(
         after=after,
         limit=limit,
     )
-    return page([wire.decision(one, now) for one in found], limit, lambda: found[-1].number)
+    return page(found, limit, lambda one: wire.decision(one, found.now), lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(waits.Decision))

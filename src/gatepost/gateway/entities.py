@@ -5,6 +5,7 @@ from typing import Any, Literal
 from fastapi import APIRouter
 
 from gatepost.actions import directory
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.entity import Kind
 from gatepost.gateway import shapes
@@ -38,8 +39,10 @@ async def list_entities(
     """Who there is, in order of registration."""
     somebody(who)
     wanted = Kind(kind) if kind else None
-    found = await house.store.read(directory.page, kind=wanted, team=team, retired=retired, after=after, limit=limit)
-    return page([wire.entity(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(
+        bounded(directory.page), kind=wanted, team=team, retired=retired, after=after, limit=limit
+    )
+    return page(found, limit, wire.entity, lambda one: one.number)
 
 
 @router.get("/api/entities/{name}", responses=shaped(shapes.Entity) | documented(404))

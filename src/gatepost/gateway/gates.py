@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from gatepost.actions import gates
 from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.gate import GateKind
 from gatepost.gateway import waits
@@ -42,8 +43,8 @@ async def list_gates(
     """The gates that concern the caller, in the order in which they were made; for the administrator all."""
     for name in (owner, waiter):
         who.as_(name)
-    found, now = await house.store.read(
-        dated(gates.page),
+    found = await house.store.read(
+        bounded(gates.page),
         concerning=who.as_(None),
         owner=owner,
         waiter=waiter,
@@ -52,7 +53,7 @@ async def list_gates(
         after=after,
         limit=limit,
     )
-    return page([wire.gate(one, now, whole=_all(who)) for one in found], limit, lambda: found[-1].number)
+    return page(found, limit, lambda one: wire.gate(one, found.now, whole=_all(who)), lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(waits.Gate))

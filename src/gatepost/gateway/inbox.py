@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import directory, feed, inbox, intake, upkeep
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.event import Item, State, Type
 from gatepost.core.instants import duration, instant
@@ -53,17 +54,17 @@ async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, 
     """The items of all inboxes in order of arrival, for the administrator."""
     administrator(who)
     arrival, _, name = (after or "0").partition("-")
-    if not arrival.isascii() or not arrival.isdigit() or len(arrival) > 18:
-        raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
-    found = await house.store.read(inbox.page, after=int(arrival), beyond=name or None, limit=limit, **wanted)
-    return page([wire.item(item) for item in found], limit, lambda: f"{found[-1].event.arrival}-{found[-1].recipient}")
+    seen = _number(arrival, after)
+    found = await house.store.read(bounded(inbox.page), after=seen, beyond=name or None, limit=limit, **wanted)
+    return page(found, limit, wire.item, lambda item: f"{item.event.arrival}-{item.recipient}")
 
 
 @router.get("/api/inbox/{name}", responses=shaped(shapes.ItemPage) | documented(413))
 async def list_inbox(name: str, who: Who, house: House, wanted: Wanted, after: After = 0, limit: Limit = 100) -> Any:
     """The items of an inbox in order of arrival, whatever state they are in."""
-    found = await house.store.read(inbox.page, await _whose(house, who, name), after=after, limit=limit, **wanted)
-    return page([wire.item(item) for item in found], limit, lambda: found[-1].event.arrival)
+    whose = await _whose(house, who, name)
+    found = await house.store.read(bounded(inbox.page), whose, after=after, limit=limit, **wanted)
+    return page(found, limit, wire.item, lambda item: item.event.arrival)
 
 
 @router.get("/api/inbox/{name}/account", responses=shaped(shapes.Account))
@@ -74,10 +75,12 @@ async def account(name: str, who: Who, house: House) -> Any:
 
 
 @router.get("/api/inbox/{name}/peek", responses=shaped(shapes.ItemPage))
-async def peek(name: str, who: Who, house: House, limit: Limit = 20) -> Any:
+async def peek(name: str, who: Who, house: House, after: Words = None, limit: Limit = 20) -> Any:
     """What waits, most urgent first; nothing changes."""
-    found = await house.store.read(inbox.peek, await _whose(house, who, name), limit=limit)
-    return _items(found) | {"next": None}
+    priority, _, arrival = (after or "0-0").partition("-")
+    seen = (_number(priority, after), _number(arrival, after)) if after is not None else (-1, 0)
+    found = await house.store.read(bounded(inbox.peek), await _whose(house, who, name), limit=limit, after=seen)
+    return page(found, limit, wire.item, lambda item: f"{item.event.priority.value}-{item.event.arrival}")
 
 
 @router.post("/api/inbox/{name}/drain", responses=shaped(shapes.Batch) | documented(409))
@@ -171,6 +174,13 @@ async def done(id: str, who: Who, write: Write, body: About | None = None) -> An
     """Mark a person's item as done; the administrator's own unless another is named."""
     name = who.as_(body.name if body else None) or directory.ADMINISTRATOR
     return await write(lambda work: _items([inbox.done(work, name, id)]))
+
+
+def _number(text: str, after: str | None) -> int:
+    """A number that the end of a page is made of."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
+    return int(text)
 
 
 def _items(items: list[Item]) -> wire.Document:

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from gatepost.actions import directory, keys
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.key import Kind
 from gatepost.errors import Invalid
@@ -37,8 +38,8 @@ async def create(body: NewKey, who: Who, house: House) -> Any:
 async def list_keys(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
     """The keys there are and were, by their prefixes, in the order in which they were made."""
     administrator(who)
-    found = await house.store.read(keys.page, after=after, limit=limit)
-    return page([wire.key(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(bounded(keys.page), after=after, limit=limit)
+    return page(found, limit, wire.key, lambda one: one.number)
 
 
 @router.delete("/{id}", responses=shaped(shapes.Key) | documented(404, 409))

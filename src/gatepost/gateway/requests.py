@@ -6,6 +6,7 @@ the route, and a repeat gets the same answer. The same key with another body is 
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 from fastapi import Depends, Header, Query, Request
+from starlette.responses import Response
 
 from gatepost.actions.once import once
+from gatepost.actions.pages import PAGE_SIZE, Bounded
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal, caller
@@ -26,6 +29,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _LONGEST_KEY: Final = 255
+#: what is around the items of a page
+_FRAME: Final = 1_024
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _ESCAPED: Final = re.compile(r"\\([\"\\])")
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most")]
@@ -74,9 +80,31 @@ async def _writer(request: Request, who: Who, house: House, key: IdempotencyKey 
 Write = Annotated[Writer, Depends(_writer)]
 
 
-def page(items: Sequence[Any], limit: int, cursor: Callable[[], int | str]) -> dict[str, Any]:
-    """A page of a list: `next` is where the next one begins, null on the last."""
-    return {"items": items, "next": str(cursor()) if len(items) == limit else None}
+def page(
+    found: Bounded[Sequence[T]],
+    limit: int,
+    write: Callable[[T], Any],
+    cursor: Callable[[T], int | str],
+    *,
+    backwards: bool = False,
+) -> Response:
+    """
+    Answer with a page of a list: as many rows as there is room for, one at least. `next` is where the next page begins,
+    null on the last. A list that is read `backwards` ends with the row that it was read from.
+    """
+    written: list[bytes] = []
+    room, last = PAGE_SIZE - _FRAME, None
+    for row in reversed(found.value) if backwards else found.value:
+        document = _encode(write(row)).encode()
+        room -= len(document) + 1
+        if room < 0 and written:
+            break
+        written.append(document)
+        last = row
+    is_last = len(written) == len(found.value) < limit and not found.is_cut
+    following = "null" if is_last or last is None else _encode(str(cursor(last)))
+    items = b",".join(reversed(written) if backwards else written)
+    return Response(b'{"items":[%b],"next":%b}' % (items, following.encode()), media_type="application/json")
 
 
 def dated(verb: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], tuple[T, Instant]]:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gatepost.actions import journal
+from gatepost.actions.pages import bounded
 from gatepost.core import config, wire
 from gatepost.core.run import OpenCall, Run, Status, Step
 from gatepost.errors import NotFound
@@ -32,8 +33,10 @@ async def list_runs(
 ) -> Any:
     """The runs of the caller, the newest first; for the administrator all, or those of an agent."""
     wanted = Status(status) if status else None
-    found = await house.store.read(journal.page, agent=who.as_(agent), status=wanted, before=after or None, limit=limit)
-    return page([wire.run(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(
+        bounded(journal.page), agent=who.as_(agent), status=wanted, before=after or None, limit=limit
+    )
+    return page(found, limit, wire.run, lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(thoughts.RunShown))
@@ -44,10 +47,10 @@ async def show(id: str, who: Who, house: House) -> Any:
 
 
 @router.get("/{id}/steps", responses=shaped(thoughts.StepPage))
-async def list_steps(id: str, who: Who, house: House) -> Any:
+async def list_steps(id: str, who: Who, house: House, after: After = 0, limit: Limit = 1000) -> Any:
     """What was shown, said and done in a run, in order."""
-    _, steps = await house.store.read(_journal, id, who.as_(None))
-    return {"items": [wire.step(one) for one in steps], "next": None}
+    found = await house.store.read(bounded(_journal), id, who.as_(None), after=after, limit=limit)
+    return page(found, limit, wire.step, lambda one: one.number)
 
 
 @router.get("/{id}/stream", tags=["streams"], response_class=stream.EventStream, responses=stream.STREAMED)
@@ -96,6 +99,5 @@ def _waiting(reader: Reader, id: str, me: str | None) -> tuple[Run, list[OpenCal
     return run, journal.waited_for(reader, run.id)
 
 
-def _journal(reader: Reader, id: str, me: str | None) -> tuple[Run, list[Step]]:
-    run = _own(reader, id, me)
-    return run, journal.steps(reader, run.id)
+def _journal(reader: Reader, id: str, me: str | None, *, after: int, limit: int) -> list[Step]:
+    return journal.steps(reader, _own(reader, id, me).id, after=after, limit=limit)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import directory, spaces
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
@@ -36,8 +37,8 @@ async def create(body: NewSpace, who: Who, write: Write) -> Any:
 @router.get("", responses=shaped(shapes.SpacePage) | documented(404))
 async def list_spaces(who: Who, house: House, member: str | None = None, after: After = 0, limit: Limit = 100) -> Any:
     """The spaces of the caller; for the administrator all, or those of a member."""
-    found = await house.store.read(spaces.page, as_=who.as_(member), after=after, limit=limit)
-    return page([wire.space(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(bounded(spaces.page), as_=who.as_(member), after=after, limit=limit)
+    return page(found, limit, wire.space, lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(shapes.Space) | documented(404))
@@ -96,10 +97,9 @@ async def read(
     if after_seq is not None and before_seq is not None:
         raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
     found = await house.store.read(
-        spaces.read, id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
+        bounded(spaces.read), id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
     )
-    cursor = (lambda: found[0].seq) if after_seq is None else (lambda: found[-1].seq)
-    return page([wire.message(one) for one in found], limit, cursor)
+    return page(found, limit, wire.message, lambda one: one.seq, backwards=after_seq is None)
 
 
 @router.post("/{id}/messages", status_code=201, responses=shaped(shapes.Message, 201) | documented(404, 409, 413))

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gatepost.actions import feed, journal, spaces
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.frame import Frame
 from gatepost.core.run import Run, Status, Step
@@ -80,7 +81,7 @@ class Part:
 
 def space_part(office: Office, id: str, start: int) -> Part:
     async def page(after: Position) -> Page:
-        found, audience = await office.store.read(_messages, id, after)
+        found, audience = (await office.store.read(bounded(_messages), id, after)).value
         entries = [Entry(message.seq, "space.message", _raw(wire.message(message))) for message in found]
         return Page(entries, found[-1].seq if found else after, audience)
 
@@ -89,7 +90,7 @@ def space_part(office: Office, id: str, start: int) -> Part:
 
 def inbox_part(office: Office, name: str, start: feed.Position) -> Part:
     async def page(after: Position) -> Page:
-        found = await office.store.read(feed.of_inbox, name, after=after, limit=_PAGE)
+        found = (await office.store.read(bounded(feed.of_inbox), name, after=after, limit=_PAGE)).value
         entries = [Entry(position, "inbox.item", _raw(wire.item(item))) for item, position in found.entries]
         return Page(entries, found.position, held=found.held)
 

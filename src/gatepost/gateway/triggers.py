@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from gatepost.actions import triggers
+from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.core.webhook import Scheme
 from gatepost.gateway import hooks, shapes
@@ -39,8 +40,8 @@ async def add(body: NewTrigger, who: Who, write: Write) -> Any:
 async def list_triggers(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
     """The webhooks there are, without their secrets."""
     administrator(who)
-    found = await house.store.read(triggers.page, after=after, limit=limit)
-    return page([wire.trigger(one) for one in found], limit, lambda: found[-1].number)
+    found = await house.store.read(bounded(triggers.page), after=after, limit=limit)
+    return page(found, limit, wire.trigger, lambda one: one.number)
 
 
 @router.get("/{name}", responses=shaped(shapes.Trigger) | documented(404))

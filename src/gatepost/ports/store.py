@@ -53,6 +53,17 @@ class Reader(Protocol):
     def all(self, statement: str, /, **parameters: Any) -> list[Row]:
         """Run a statement and return its rows. A parameter may be a list where the statement expects one."""
 
+    def page(self, statement: str, /, **parameters: Any) -> list[Row]:
+        """
+        Run a statement and return the rows of one page: all of them or, where there is only so much `room`, the first
+        that fit, and one at least. The others are not read; `is_cut` then says so.
+        """
+
+    #: characters of text that the rows of a page may have; None for any number
+    room: int | None
+    #: whether a page has left rows out
+    is_cut: bool
+
 
 class Work(Reader, Protocol):
     """What a verb may do: read, write, and say what shall happen after the commit."""

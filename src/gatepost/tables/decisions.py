@@ -91,7 +91,7 @@ def page(
     most: int,
 ) -> list[Decision]:
     """Decisions in the order they were asked."""
-    rows = reader.all(
+    rows = reader.page(
         "decisions/list",
         asker=asker,
         asked=asked,

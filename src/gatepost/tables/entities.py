@@ -50,7 +50,7 @@ def at_work(reader: Reader, run: int) -> tuple[Entity, int, int]:
 
 def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
-    rows = reader.all("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
+    rows = reader.page("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
     aliases = aliases_of(reader, [row[0] for row in rows])
     return [of(row, aliases=aliases.get(row[0], ())) for row in rows]
 

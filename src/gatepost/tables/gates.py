@@ -73,7 +73,7 @@ def page(
     most: int,
 ) -> list[Gate]:
     """Gates in the order they were made."""
-    rows = reader.all(
+    rows = reader.page(
         "gates/list",
         owner=owner,
         waiter=waiter,

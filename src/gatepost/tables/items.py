@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from gatepost.core.batch import Candidate
 from gatepost.core.carried import Known
@@ -24,6 +26,9 @@ from gatepost.ports.store import Reader, Row, Work
 from gatepost.tables.events import zip_columns
 
 _COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
+
+#: where the content is in a row of an item, and its data after it
+_CONTENT: Final = 10
 
 #: recipient, arrival, key, priority, whether a person sent it, source, expiry, whether it wakes, size
 NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
@@ -117,8 +122,20 @@ def read(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
     return [_item(row) for row in reader.all("items/read", recipient=recipient, arrivals=list(arrivals))]
 
 
-def peek(reader: Reader, recipient: int, most: int, type: Type | None = None) -> list[Item]:
-    rows = reader.all("items/peek", recipient=recipient, type=type, now=reader.now, most=most)
+def peek(
+    reader: Reader, recipient: int, most: int, type: Type | None = None, *, after: tuple[int, int] = (-1, 0)
+) -> list[Item]:
+    """What waits, most urgent first; `after` is the priority and the arrival of the last one seen."""
+    priority, arrival = after
+    rows = reader.page(
+        "items/peek",
+        recipient=recipient,
+        type=type,
+        priority=priority,
+        arrival=arrival,
+        now=reader.now,
+        most=most,
+    )
     return [_item(row) for row in rows]
 
 
@@ -140,7 +157,7 @@ def page(
     Items in order of arrival, and of recipients, after an arrival or, of that one, beyond a recipient. What is pending
     past its time is shown as expired.
     """
-    rows = reader.all(
+    rows = reader.page(
         "items/list",
         recipient=recipient,
         state=state,
@@ -161,7 +178,7 @@ def page(
 
 def since(reader: Reader, recipient: int, after: Position, to: Position, most: int) -> list[tuple[Item, Position]]:
     """What came after one position, up to another, each with its own; broadcasts that were not taken yet too."""
-    rows = reader.all(
+    rows = reader.page(
         "items/since",
         recipient=recipient,
         after_transaction=after.transaction,
@@ -177,7 +194,14 @@ def since(reader: Reader, recipient: int, after: Position, to: Position, most: i
 def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
     """The items of an event, each with the number of its recipient."""
     rows = reader.all("items/of_event", event=event, recipient=recipient)
-    return [(row[0], _item(row)) for row in rows]
+    if not rows:
+        return []
+    first = _item(rows[0]).event
+    found = [(row[0], _item((*row[:_CONTENT], "", None, *row[_CONTENT + 2 :]))) for row in rows]
+    return [
+        (number, replace(item, event=replace(item.event, content=first.content, data=first.data)))
+        for number, item in found
+    ]
 
 
 def of_broadcast(reader: Reader, event: str, most: int) -> list[Item]:

@@ -31,7 +31,7 @@ def called(reader: Reader, text: str) -> list[Key]:
 
 def page(reader: Reader, *, after: int, most: int) -> list[Key]:
     """Keys in the order in which they were made."""
-    return [_key(row) for row in reader.all("keys/list", after=after, most=most)]
+    return [_key(row) for row in reader.page("keys/list", after=after, most=most)]
 
 
 def revoke(work: Work, number: int) -> bool:

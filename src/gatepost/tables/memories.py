@@ -1,5 +1,6 @@
 """Memories at rest."""
 
+from gatepost.core.instants import LAST, Instant
 from gatepost.core.memory import Memory
 from gatepost.ports.store import Reader, Work
 
@@ -13,9 +14,10 @@ def read(reader: Reader, entity: int, key: str) -> Memory | None:
     return Memory(key=row[0], value=row[1], updated_at=row[2]) if row else None
 
 
-def page(reader: Reader, entity: int, most: int) -> list[Memory]:
-    """The memories of an entity, the newest first."""
-    rows = reader.all("memories/list", entity=entity, most=most)
+def page(reader: Reader, entity: int, after: tuple[Instant, str] | None, most: int) -> list[Memory]:
+    """The memories of an entity, the newest first; `after` says when the last one seen was set, and its key."""
+    at, key = after if after is not None else (LAST, "")
+    rows = reader.page("memories/list", entity=entity, at=at, key=key, most=most)
     return [Memory(key=key, value=value, updated_at=at) for key, value, at in rows]
 
 

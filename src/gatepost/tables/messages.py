@@ -27,13 +27,13 @@ def insert(work: Work, message: Message, *, space: int, sender: int, data: str |
 
 def after(reader: Reader, space: Space, *, after: int, before: int, most: int) -> list[Message]:
     """The first messages after a number and before another, oldest first."""
-    rows = reader.all("messages/after", space=space.number, after=after, before=before, most=most)
+    rows = reader.page("messages/after", space=space.number, after=after, before=before, most=most)
     return [_message(row, space.id) for row in rows]
 
 
 def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Message]:
     """The last messages before a number, oldest first."""
-    rows = reader.all("messages/before", space=space.number, before=before, most=most)
+    rows = reader.page("messages/before", space=space.number, before=before, most=most)
     return [_message(row, space.id) for row in reversed(rows)]
 
 

@@ -49,7 +49,7 @@ def read(reader: Reader, id: str) -> Plan | None:
 
 def page(reader: Reader, *, owner: int | None, status: Status | None, after: int, most: int) -> list[Plan]:
     """Plans in the order they were made."""
-    return [_plan(row) for row in reader.all("plans/list", owner=owner, status=status, after=after, most=most)]
+    return [_plan(row) for row in reader.page("plans/list", owner=owner, status=status, after=after, most=most)]
 
 
 def change(work: Work, plan: Plan, gate: int | None) -> None:

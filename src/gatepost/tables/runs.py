@@ -30,7 +30,7 @@ def page(
     reader: Reader, *, agent: int | None, status: Status | None, before: int | None = None, most: int = 100
 ) -> list[Run]:
     """Runs, the newest first; `before` is the number of the last one seen."""
-    return [_run(row) for row in reader.all("runs/list", agent=agent, status=status, before=before, most=most)]
+    return [_run(row) for row in reader.page("runs/list", agent=agent, status=status, before=before, most=most)]
 
 
 def count(

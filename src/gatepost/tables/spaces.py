@@ -25,7 +25,7 @@ def read(reader: Reader, id: str, entity: int | None = None) -> tuple[Space, boo
 def page(reader: Reader, *, entity: int | None, after: int, most: int) -> list[Space]:
     """Spaces in the order in which they were made: all, or those of an entity."""
     if entity is None:
-        rows = reader.all("spaces/list", after=after, most=most)
+        rows = reader.page("spaces/list", after=after, most=most)
     else:
         rows = reader.all("spaces/of_entity", entity=entity, after=after, most=most)
     return [_space(row) for row in rows]

@@ -8,6 +8,8 @@ from gatepost.core.mind import Prompt, Reply, Result, Turn
 from gatepost.core.run import Step
 from gatepost.ports.store import Reader, Work
 
+#: more steps than any run has
+ALL: Final = 2**31 - 1
 _KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", Reply: "reply", Result: "result"}
 _READ: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS.items()}
 _written: Final = msgspec.json.Encoder().encode
@@ -19,8 +21,9 @@ def insert(work: Work, run: int, number: int, turn: Turn, call: str | None = Non
     work.run("steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=work.now)
 
 
-def of_run(reader: Reader, run: int) -> list[Step]:
-    rows = reader.all("steps/of_run", run=run)
+def of_run(reader: Reader, run: int, *, after: int = 0, most: int = ALL) -> list[Step]:
+    """The steps of a run in order; `after` is the number of the last one seen."""
+    rows = reader.page("steps/of_run", run=run, after=after, most=most)
     return [Step(number=number, turn=_READ[kind](body), at=at) for number, kind, body, at in rows]
 
 

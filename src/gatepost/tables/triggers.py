@@ -45,7 +45,7 @@ def secret(reader: Reader, number: int) -> str | None:
 
 def page(reader: Reader, *, owner: str | None, after: int, most: int) -> list[Trigger]:
     """Triggers in the order they were added."""
-    return [_trigger(row) for row in reader.all("triggers/list", owner=owner, after=after, most=most)]
+    return [_trigger(row) for row in reader.page("triggers/list", owner=owner, after=after, most=most)]
 
 
 def activate(work: Work, number: int, *, active: bool) -> None:

@@ -24,7 +24,7 @@ that one bad element cannot fail its neighbours.
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -75,6 +75,11 @@ class Connection(Protocol):
         ...
 
     def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]: ...
+
+    def first(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+        """Return the first rows, as many as have room, and whether there are more, which are not read."""
+        ...
+
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int: ...
     def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int: ...
     def close(self) -> None: ...
@@ -110,6 +115,8 @@ class Transaction:
         self.now = clock.now() if now is None else now
         self.rings: list[Ring] = []
         self._counts: list[tuple[int, str, int]] = []
+        self.room: int | None = None
+        self.is_cut = False
 
     def one(self, statement: str, /, **parameters: Any) -> Row | None:
         rows = self._connection.all(statement, parameters)
@@ -117,6 +124,13 @@ class Transaction:
 
     def all(self, statement: str, /, **parameters: Any) -> list[Row]:
         return self._connection.all(statement, parameters)
+
+    def page(self, statement: str, /, **parameters: Any) -> list[Row]:
+        if self.room is None:
+            return self._connection.all(statement, parameters)
+        rows, is_cut = self._connection.first(statement, parameters, self.room)
+        self.is_cut = self.is_cut or is_cut
+        return rows
 
     def run(self, statement: str, /, **parameters: Any) -> int:
         return self._connection.run(statement, parameters)
@@ -305,6 +319,17 @@ def _run_as_one(work: Transaction, calls: Sequence[Call]) -> list[Any]:
     elements = [element for call in calls for element in call.args[0]]
     outcomes = iter(calls[0].verb(work, elements))
     return [[next(outcomes) for _ in call.args[0]] for call in calls]
+
+
+def fit(rows: Iterable[Row], room: int) -> tuple[list[Row], bool]:
+    """Return the first rows whose text has so much room, one at least, and whether another was read."""
+    fitting: list[Row] = []
+    for row in rows:
+        room -= sum(len(value) for value in row if isinstance(value, str))
+        if room < 0 and fitting:
+            return fitting, True
+        fitting.append(row)
+    return fitting, False
 
 
 def weight(call: Call) -> tuple[int, int]:

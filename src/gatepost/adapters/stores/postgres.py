@@ -23,6 +23,7 @@ import psycopg
 from psycopg import errors, sql
 
 from gatepost.adapters.stores import schema
+from gatepost.adapters.stores.group import fit
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Unavailable
@@ -32,6 +33,8 @@ from gatepost.tables.statements import PARAMETER, statement
 _CONNECT: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
 #: how long to ask after a transaction whose COMMIT was not answered
 _ASK: Final = 15.0
+#: rows of a page that the server sends at a time
+_FEW: Final = 20
 #: 'gate' as a number: held while migrating
 _LOCK: Final = 0x67617465
 
@@ -119,6 +122,17 @@ class PostgresConnection:
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
         return self._execute(_formatted(name), parameters).fetchall()
+
+    def first(self, name: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+        """A cursor of the server's sends a few rows at a time."""
+        assert self._db is not None
+        try:
+            with self._db.cursor("page") as cursor:
+                cursor.itersize = _FEW
+                cursor.execute(_formatted(name).encode(), parameters)
+                return fit(cursor, room)
+        except psycopg.Error as error:
+            raise explained(error, in_verb=not self._db.closed) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
         return self._execute(_formatted(name), parameters).rowcount

@@ -15,11 +15,13 @@ import re
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from gatepost.adapters.stores import schema
+from gatepost.adapters.stores.group import fit
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Unavailable
 from gatepost.ports.store import Row
@@ -100,6 +102,16 @@ class SqliteConnection:
         try:
             return self._db.execute(text, _plain(parameters, lists) if lists else parameters).fetchall()
         except sqlite3.Error as error:  # of a row that comes later, too
+            raise self._explained(error) from error
+
+    def first(self, name: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+        """A cursor reads a row when it is asked for it."""
+        assert self._db is not None
+        text, lists = _prepared(name)
+        try:
+            with closing(self._db.execute(text, _plain(parameters, lists) if lists else parameters)) as cursor:
+                return fit(cursor, room)
+        except sqlite3.Error as error:
             raise self._explained(error) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:

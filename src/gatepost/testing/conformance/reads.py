@@ -57,3 +57,19 @@ class Reads(Office):
                 asyncio.run(store.read(query))
             assert store.look(told) == []
             assert asyncio.run(store.read(told)) == []
+
+    def test_a_page_ends_where_there_is_no_more_room(self, store: Store) -> None:
+        for number in range(50):
+            store.call(tell, f"{number} {'x' * 1_000}")
+
+        def look(reader: Reader, room: int | None) -> tuple[list[str], bool]:
+            reader.room = room
+            return [text.split()[0] for text in told(reader)], reader.is_cut
+
+        every = [str(number) for number in range(50)]
+        assert store.look(look, None) == (every, False)
+        assert store.look(look, 1_000_000) == (every, False)
+        assert store.look(look, 1) == (["0"], True)
+        some, is_cut = store.look(look, 30_000)
+        assert 20 < len(some) < 30
+        assert (some, is_cut) == (every[: len(some)], True)

@@ -1,1 +1,5 @@
-SELECT number, kind, body, created_at FROM steps WHERE run = :run ORDER BY number
+SELECT number, kind, body, created_at
+FROM steps
+WHERE run = :run AND number > :after
+ORDER BY number
+LIMIT :most
