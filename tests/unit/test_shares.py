@@ -1,22 +1,31 @@
 """What one entity may have of plans, gates and broadcasts, and which repositories its gates may ask about (X6)."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gatepost.actions import decisions, gates, intake, plans
+from gatepost.adapters.stores.desk import Desk
+from gatepost.adapters.stores.group import Call, Outcome
 from gatepost.core.decision import Question
-from gatepost.core.event import Push
+from gatepost.core.event import Push, Pushed
 from gatepost.core.gate import GateKind, GateWish
 from gatepost.core.instants import DAY, HOUR, MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.plan import read
 from gatepost.errors import GatepostError, LimitReached, Refused
+from gatepost.gateway import hot
+from gatepost.gateway.auth import Acting
+from gatepost.gateway.office import Turns
 from gatepost.ports.command import Ran
-from gatepost.ports.store import Store
+from gatepost.ports.store import Row, Store, Work
 from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import Reach
+from gatepost.testing.conformance.office import handed_over
 from tests.unit.conftest import House
 
 FEW = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
@@ -178,3 +187,84 @@ class TestTurns:
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
         assert (gate.pending, gate.trouble) == (True, reason)
         assert reason in house.waiting("ann")[0]
+
+
+class WaitingStore:
+    """A store that notes what it is to write, and does so when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go = asyncio.Event()
+
+    async def read(self, *_: object) -> None:
+        pass
+
+    async def run(self, _: object, wishes: Sequence[Push]) -> list[intake.Outcome]:
+        self.begun.append(wishes[0].content)
+        await self.go.wait()
+        return []
+
+
+class TestWriters:
+    async def test_each_caller_has_one_large_batch_under_way(self) -> None:
+        store = WaitingStore()
+        house: Any = SimpleNamespace(store=store, turns=Turns())
+        batches = [("ann", "team:red"), ("ann", "team:red"), ("bob", "team:red"), ("ann", "bob")]
+        tasks = [
+            asyncio.create_task(
+                hot._push_all(house, Acting(name), [Push(to=to, source="t", content=f"{name} to {to} {number}")] * 2)
+            )
+            for number, (name, to) in enumerate(batches)
+        ]
+        await handed_over()
+        assert sorted(store.begun) == ["ann to bob 3", "ann to team:red 0", "bob to team:red 2"]
+        store.go.set()
+        await asyncio.gather(*tasks)
+        assert store.begun[3:] == ["ann to team:red 1"]
+
+    def test_few_pushes_to_teams_share_a_transaction(self) -> None:
+        """Those of one group are run as one: many teams in it would be one long transaction, whoever asked for it."""
+        groups: list[int] = []
+        began, go = threading.Event(), threading.Event()
+
+        class Writer:
+            def write(self, calls: Sequence[Call], *, waited: float) -> list[Outcome]:
+                groups.append(sum(len(call.args[0]) for call in calls))
+                began.set()
+                assert go.wait(10)
+                return [Outcome() for _ in calls]
+
+            def close(self) -> None:
+                pass
+
+        writer: Any = Writer()
+        desk = Desk(writer, lambda _: None, "test")
+        desk.put(Call(intake.push_all, ([Push(to="ann", source="t")],)))
+        assert began.wait(10)
+        for to in ("team:red", "ann"):
+            for _ in range(6):
+                desk.put(Call(intake.push_all, ([Push(to=to, source="t")] * 10,)))
+        go.set()
+        desk.close()
+        assert groups == [1, 20, 20, 20, 60]
+
+    def test_a_batch_that_is_repeated_asks_once_for_each_push(self, house: House) -> None:
+        wishes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
+        asked: list[str] = []
+
+        def push(work: Work) -> list[intake.Outcome]:
+            all_rows = work.all
+
+            def count(statement: str, /, **parameters: Any) -> list[Row]:
+                asked.append(statement)
+                return all_rows(statement, **parameters)
+
+            work.all = count  # type: ignore[method-assign]
+            return intake.push_all(work, wishes)
+
+        first, again = house.store.call(push), house.store.call(push)
+        assert asked.count("items/keyed") == len(wishes)
+        for one, other in zip(first, again, strict=True):
+            assert isinstance(one, Pushed)
+            assert isinstance(other, Pushed)
+            assert [(each.event, each.duplicate) for each in other.deliveries] == [(one.event, True)] * 2

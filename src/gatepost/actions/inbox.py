@@ -267,8 +267,8 @@ def put_away(
     Their inboxes are not locked for it, because many may be asked in many places: each item decides for itself.
     """
     for one in recipients:
-        first = items.keyed(work, one.number, key)
-        for event in [*([first] if first is not None else ()), *gates.repeats(work, one.number, source, about)]:
+        first = items.keyed(work, [one.number], key)
+        for event in [*first.values(), *gates.repeats(work, one.number, source, about)]:
             for _, item in items.of_event(work, event, one.number):
                 if item.state is State.PENDING and one.kind is Kind.HUMAN:
                     _sign(work, one, 0, item, by.name if by is not None else "gatepost")

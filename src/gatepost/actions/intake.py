@@ -24,11 +24,13 @@ from gatepost.core.instants import DAY, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Again, Reader, Work, batched
+from gatepost.ports.store import Again, Reader, Work, batched, weighed
 from gatepost.tables import broadcasts, entities, events, items
 
 #: how the keys begin of what the house itself warns of; nobody else's do
 ALERTS: Final = "alert:gatepost:"
+#: how many pushes to one recipient a push to a team counts for; how large the team is, nobody knows yet
+TEAM_WEIGHT: Final = 50
 #: items of the pushes that come together
 MAX_BATCH_ITEMS: Final = 10_000
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
@@ -60,6 +62,12 @@ class Draft:
     new: set[int] = field(default_factory=set)
 
 
+def _weigh(wish: Push) -> int:
+    """What a push adds to a transaction that it shares with others: one for a team writes an item for each member."""
+    return TEAM_WEIGHT if address.is_team(wish.to) else 1
+
+
+@weighed(_weigh)
 @batched
 def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     """Accept what can be accepted; return an outcome for each wish."""
@@ -437,15 +445,12 @@ def _too_long(event: Event, to: str, recipient: str) -> Push:
 
 
 def _pushed(work: Work, draft: Draft) -> Pushed:
-    deliveries = tuple(_delivery(work, draft, one) for one in draft.recipients)
-    return Pushed(draft.event.id if draft.new or not deliveries else deliveries[0].event, deliveries)
-
-
-def _delivery(work: Work, draft: Draft, recipient: Entity) -> Delivery:
-    if recipient.number in draft.new:
-        return Delivery(recipient.name, draft.event.id, duplicate=False)
-    assert draft.event.key is not None
-    first = items.keyed(work, recipient.number, draft.event.key)
-    if first is None:
+    repeated = [one.number for one in draft.recipients if one.number not in draft.new]
+    first = items.keyed(work, repeated, draft.event.key) if repeated and draft.event.key is not None else {}
+    if len(first) < len(repeated):
         raise Again(f"the first event with the key {draft.event.key!r} was just removed")
-    return Delivery(recipient.name, first, duplicate=True)
+    deliveries = tuple(
+        Delivery(one.name, first.get(one.number, draft.event.id), duplicate=one.number not in draft.new)
+        for one in draft.recipients
+    )
+    return Pushed(draft.event.id if draft.new or not deliveries else deliveries[0].event, deliveries)

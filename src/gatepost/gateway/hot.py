@@ -111,9 +111,7 @@ async def push_many(request: Request) -> Response:
     who.as_(None)
     wishes = [_outcome_or_wish(each, who) for each in _pushes(await request.body())]
     good = [wish for wish in wishes if isinstance(wish, Push)]
-    if len(good) > 1 and any(address.is_team(wish.to) for wish in good):
-        await house.store.read(intake.check_batch, good)
-    outcomes = iter(await house.store.run(intake.push_all, good) if good else [])
+    outcomes = iter(await _push_all(house, who, good) if good else [])
     answers = [_answer(next(outcomes) if isinstance(wish, Push) else wish) for wish in wishes]
     return Response(encoded({"items": answers}), 200, media_type=JSON)
 
@@ -160,6 +158,15 @@ async def _triggered(house: Office, who: Principal, name: str) -> str:
             return entity.name
         case Acting():
             raise Refused("triggers need the administrator's key or one scoped to this agent's trigger")
+
+
+async def _push_all(house: Office, who: Principal, wishes: Sequence[Push]) -> Sequence[intake.Outcome]:
+    """Push what came together. A batch that may be large is counted first, and each caller has one under way."""
+    if len(wishes) == 1 or not any(address.is_team(wish.to) for wish in wishes):
+        return await house.store.run(intake.push_all, wishes)
+    await house.store.read(intake.check_batch, wishes)
+    async with house.turns.of(who):
+        return await house.store.run(intake.push_all, wishes)
 
 
 def _pushes(raw: bytes) -> Sequence[PushBody | msgspec.Raw]:

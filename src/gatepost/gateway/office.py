@@ -1,14 +1,16 @@
 """What the routes share: the store, the signals, and the rules of the house."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
 from gatepost.core.agent import ModelChoice
 from gatepost.core.limits import Limits
-from gatepost.gateway.auth import Doorkeeper
+from gatepost.gateway.auth import Doorkeeper, Principal
 from gatepost.ports.model import Model
 from gatepost.ports.store import Store
 from gatepost.runtime.exchange import Exchange
@@ -16,6 +18,19 @@ from gatepost.runtime.hub import Hub
 
 if TYPE_CHECKING:
     from gatepost.gateway.health import Meters
+
+
+class Turns:
+    """Gives each caller a lock: what takes long is done for one caller once at a time, and others come in between."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Principal, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, who: Principal) -> asyncio.Lock:
+        lock = self._locks.get(who)
+        if lock is None:
+            lock = self._locks[who] = asyncio.Lock()
+        return lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +44,7 @@ class Office:
     version: str
     #: the model that somebody names
     models: Callable[[ModelChoice], Awaitable[Model]]
+    turns: Turns = field(default_factory=Turns)
 
 
 def office(request: Request) -> Office:

@@ -12,7 +12,8 @@ All four answer after the fact: when `call` or `run` returns, what the verb did 
 it is, its rings neither. `Unavailable` says that the store could not do it now; the store heals by itself when it can.
 
 A verb marked `@batched` takes a list and returns one outcome for each of its elements: a value, or an error that
-concerns that element alone. Calls of it that wait at the same time are run as one.
+concerns that element alone. Calls of it that wait at the same time are run as one, up to so many elements; one that
+costs more than others counts for several (`@weighed`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ class Again(Exception):
 P = ParamSpec("P")
 T = TypeVar("T")
 W = TypeVar("W")
+V = TypeVar("V", bound=Callable[..., Any])
 
 
 class Reader(Protocol):
@@ -126,6 +128,16 @@ def batched(verb: Callable[[Work, Sequence[W]], list[T]]) -> Callable[[Work, Seq
     """Mark a verb whose waiting calls may be run as one."""
     verb.batched = True  # type: ignore[attr-defined]
     return verb
+
+
+def weighed(weigh: Callable[[Any], int]) -> Callable[[V], V]:
+    """Mark a batched verb whose elements do not all cost the same; `weigh` says as how many usual ones one counts."""
+
+    def mark(verb: V) -> V:
+        verb.weigh = weigh  # type: ignore[attr-defined]
+        return verb
+
+    return mark
 
 
 def is_batched(verb: Callable[..., Any]) -> bool:

@@ -42,10 +42,10 @@ def insert(work: Work, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
     return {(row[0], row[1]) for row in work.all("items/present", arrivals=sorted({row[1] for row in rows}))}
 
 
-def keyed(reader: Reader, recipient: int, key: str) -> str | None:
-    """The event that came first with this key."""
-    row = reader.one("items/keyed", recipient=recipient, dedup_key=key)
-    return row[0] if row else None
+def keyed(reader: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
+    """The event that came first with this key, for each of these recipients that have one."""
+    rows = reader.all("items/keyed", recipients=list(recipients), dedup_key=key)
+    return {row[0]: row[1] for row in rows}
 
 
 def candidates(reader: Reader, recipient: int, most: int) -> list[Candidate]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 #: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
 SAVEPOINTS: Final = 60
-#: elements of a batched verb in one statement
+#: elements of a batched verb in one statement, those that weigh more counted as several
 ELEMENTS: Final = 1_000
 #: times a group is run again after a collision
 TRIES: Final = 12
@@ -335,7 +335,8 @@ def fit(rows: Iterable[Row], room: int) -> tuple[list[Row], bool]:
 def weight(call: Call) -> tuple[int, int]:
     """What a call adds to a group: savepoints and elements."""
     if is_batched(call.verb) and call.args:
-        return 0, len(call.args[0])
+        weigh = getattr(call.verb, "weigh", None)
+        return 0, sum(map(weigh, call.args[0])) if weigh is not None else len(call.args[0])
     return 1, 0
 
 

@@ -1,4 +1,0 @@
-SELECT e.id
-FROM items i
-JOIN events e ON e.arrival = i.arrival
-WHERE i.recipient = :recipient AND i.dedup_key = :dedup_key
