@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import decisions, gates, inbox, intake, keys, plans, spaces
+from gatepost.actions import decisions, gates, inbox, intake, keys, memories, plans, spaces
 from gatepost.core import plan as rules
 from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
@@ -389,6 +389,7 @@ PAGED: Final = {
     "/api/agents": "name",
     "/api/inbox": "eventId",
     "/api/inbox/analyst": "eventId",
+    "/api/inbox/analyst/peek": "eventId",
     "/api/spaces": "id",
     "/api/spaces?member=analyst": "id",
     "/api/plans": "id",
@@ -402,6 +403,8 @@ PAGED: Final = {
     "/api/runs": "id",
     "/api/runs?agent=thinker&status=waiting_tool": "id",
     "/api/agents/thinker/runs": "id",
+    "/api/agents/thinker/memories": "key",
+    "/api/runs/{id}/steps": "number",
 }
 
 
@@ -410,21 +413,23 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, office: Gatewa
     Lists.fill(office, 7)
     residents.resident(office.store)
     for _ in range(4):
-        residents.ended(office.store, residents.begun(office.store))
+        thinking = residents.begun(office.store)
+        residents.ended(office.store, thinking)
+    office.store.call(memories.set, "thinker", {f"key {number}": "x" for number in range(5)})
     async with office.client() as admin:
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
             assert (await admin.post("/api/triggers", json=hook)).status_code == 201
-        everything = await _walk(admin, path, 1000)
+        field, path = PAGED[path], path.replace("{id}", thinking.run)
+        everything = await _walk(admin, path, field, 1000)
         assert len(everything) >= 3
         for limit in (1, 2, 3, len(everything), len(everything) + 1):
-            assert await _walk(admin, path, limit) == everything
+            assert await _walk(admin, path, field, limit) == everything
 
 
-async def _walk(client: httpx2.AsyncClient, path: str, limit: int) -> Sequence[Any]:
+async def _walk(client: httpx2.AsyncClient, path: str, field: str, limit: int) -> Sequence[Any]:
     seen: list[Any] = []
     after: dict[str, str] = {}
-    field = PAGED[path]
     while True:
         answer = await client.get(
             path, params=dict(httpx2.QueryParams(path.partition("?")[2])) | after | {"limit": str(limit)}
@@ -440,7 +445,7 @@ async def _walk(client: httpx2.AsyncClient, path: str, limit: int) -> Sequence[A
 
 
 def test_every_list_is_walked() -> None:
-    """Those with a cursor; members are all there, and what is peeked at is what comes first."""
+    """Those with a cursor; members are all there."""
     lists = {
         name.partition(" ")[2]
         for name, operation in operations().items()
