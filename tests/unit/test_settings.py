@@ -159,6 +159,21 @@ class TestValues:
         assert (found.limits.content, found.limits.data) == (1000, 2 * 1024 * 1024)
         assert found.sqlite.busy == SECOND // 4
 
+    @pytest.mark.parametrize(
+        "text", ["acme/shop,acme/site", ' ["acme/shop", "acme/site"] ', "acme/shop , 'acme/site',"]
+    )
+    def test_a_list_of_repositories(self, home: Path, text: str) -> None:
+        both = ("acme/shop", "acme/site")
+        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.rules().ci == both
+        assert load(home, GATEPOST_GATES__CI=text).settings.rules().ci == both
+        assert load(home).settings.rules().ci == ()
+
+    @pytest.mark.parametrize("value", ['"acme"', '["acme/*"]', "[1]", "7", '["acme/shop/x"]', '[["a/b"]]'])
+    def test_what_is_no_list_of_repositories(self, home: Path, value: str) -> None:
+        with pytest.raises(Invalid, match=r"gates\.ci in .* is wrong: ") as refused:
+            load(home, f"[gates]\nci = {value}")
+        assert refused.value.hint == 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
+
     def test_a_relative_store_is_relative_to_whoever_names_it(self, home: Path, here: Path) -> None:
         assert load(home).settings.store == f"sqlite:///{home}/gatepost.db"
         assert load(home, 'store = "sqlite:///mine.db"').settings.store == f"sqlite:///{home}/mine.db"
