@@ -1,0 +1,4 @@
+-- oldest: 1
+
+-- Nothing: the number is taken.
+SELECT 1;
