@@ -31,7 +31,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core import config
 from gatepost.core.agent import CODE, DEMO, Config, ModelChoice
 from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.event import Item, Push, Pushed, Type, get_trust
 from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid, NotFound, UnknownAddress
 from gatepost.ports.store import Store
@@ -173,7 +173,8 @@ class Gatepost:
 
     async def push(self, to: str, content: str = "", **fields: Any) -> Pushed:
         """Tell somebody something; the fields are those of `Push`."""
-        wish = Push(to=to, content=content, **{"source": _SOURCE} | fields)
+        trust = get_trust(fields.get("type", Type.EVENT), fields.get("sender"))
+        wish = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
         return await self._store.run(intake.push, wish)
 
     async def inbox(self, name: str) -> list[Item]:

@@ -20,7 +20,7 @@ from gatepost.core import address, chain, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
-from gatepost.core.instants import LONGEST
+from gatepost.core.instants import LAST, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
@@ -213,7 +213,8 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         priority=wish.priority,
         key=wish.key,
         created_at=work.now,
-        expires_at=work.now + wish.ttl if wish.ttl is not None else None,
+        source_time=wish.occurred_at,
+        expires_at=work.now + wish.ttl if wish.ttl is not None else wish.expires_at,
         ref=wish.ref,
         route=wish.route,
         hops=wish.hops,
@@ -242,6 +243,8 @@ def checked(wish: Push, limits: Limits) -> str | None:
         raise Invalid(f"{wish.hops} is not a number of hops")
     if wish.ttl is not None and not 0 < wish.ttl <= LONGEST:
         raise Invalid(f"{wish.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
+    if wish.occurred_at is not None and not 0 <= wish.occurred_at <= LAST:
+        raise Invalid(f"{wish.occurred_at} is not a time", hint="it must be in the years 1970 to 9999")
     if wish.ref is not None and not (wish.ref.type and wish.ref.id):
         raise Invalid(f"{str(wish.ref)!r} is not a reference", hint="it needs a type and an id")
     if wish.route is not None and not (wish.route.channel and wish.route.session):

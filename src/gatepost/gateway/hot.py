@@ -16,8 +16,8 @@ from starlette.types import Scope
 from gatepost.actions import agents, directory, intake, services
 from gatepost.core import address, wire
 from gatepost.core import event as core_event
-from gatepost.core.event import Priority, Push, Pushed, Ref, Trust, Type
-from gatepost.core.instants import duration
+from gatepost.core.event import Priority, Push, Pushed, Ref, Type, get_trust
+from gatepost.core.instants import duration, instant
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway import problems
 from gatepost.gateway.auth import Acting, Administrator, Principal, Triggering, caller
@@ -58,6 +58,10 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     sender: str | None = None
     source: str | None = None
     dedup_key: str | None = None
+    occurred_at: Annotated[
+        str | None,
+        msgspec.Meta(description="the source's own time, RFC 3339", examples=["2026-02-18T15:06:55Z"]),
+    ] = None
     ttl: str | None = None
     ref: RefBody | None = None
     route: RouteBody | None = None
@@ -194,11 +198,12 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
         data=body.data,
         priority=Priority.parse(body.priority),
         key=key,
+        occurred_at=instant(body.occurred_at) if body.occurred_at is not None else None,
         ttl=duration(body.ttl) if body.ttl is not None else None,
         ref=Ref(body.ref.type, body.ref.id) if body.ref else None,
         route=core_event.Route(body.route.channel, body.route.session_id) if body.route else None,
         hops=body.hops,
-        trust=Trust.MEMBER,
+        trust=get_trust(type, sender),
     )
 
 

@@ -13,17 +13,16 @@ A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get los
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from gatepost.actions import intake
-from gatepost.core import address, strict
+from gatepost.core import address, foreign
 from gatepost.core.address import Named
-from gatepost.core.event import Priority, Push, Trust, Type
-from gatepost.core.instants import instant
+from gatepost.core.event import Push
 from gatepost.core.ring import WAKEUP, Ring
-from gatepost.errors import GatepostError, Invalid, Malformed, TooLarge, Unavailable
+from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.ports.letterbox import Entry, Letterbox
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
@@ -33,9 +32,6 @@ log = structlog.get_logger("gatepost.collector")
 
 #: agents whose boxes are emptied together
 _AGENTS: Final = 16
-#: bytes of an entry that are worth reading; the limits of an event are lower
-_LARGEST: Final = 4 * 1024 * 1024
-_LONGEST_ID: Final = 500
 
 
 class Collector:
@@ -117,45 +113,6 @@ def _read(entry: Entry) -> Push | GatepostError:
 
 
 def _wish(entry: Entry) -> Push:
-    if len(entry.raw) > _LARGEST:
-        raise TooLarge(f"the entry is {len(entry.raw)} bytes, over the limit of {_LARGEST}")
     if not isinstance(address.parse(entry.agent), Named):
         raise Invalid(f"{entry.agent!r} is not one agent")
-    document = strict.read(entry.raw, "the entry")
-    if not isinstance(document, dict):
-        raise Malformed("the entry is not a JSON object")
-    ident = _text(document, "eventId")
-    if not 0 < len(ident) <= _LONGEST_ID:
-        raise Invalid(f"the eventId has {len(ident)} characters, not 1 to {_LONGEST_ID}")
-    if document.get("timestamp") is not None:
-        instant(_text(document, "timestamp"))
-    return Push(
-        to=entry.agent,
-        type=Type.parse(_text(document, "type")),
-        source=_text(document, "source", "redis"),
-        subject=_text(document, "subject", "") or None,
-        content=_text(document, "content", ""),
-        data=document.get("data"),
-        priority=_priority(document.get("priority")),
-        key=f"redis:{ident}",
-        trust=Trust.EXTERNAL,
-    )
-
-
-def _text(document: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = document.get(name)
-    if value is None and default is not None:
-        return default
-    if value is None:
-        raise Invalid(f"the entry has no {name}")
-    if not isinstance(value, str):
-        raise Invalid(f"the {name} must be a string, not {value!r:.60}")
-    return value
-
-
-def _priority(value: Any) -> Priority:
-    if value is None:
-        return Priority.NORMAL
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise Invalid(f"{value!r:.60} is not a priority")
-    return Priority.parse(value)
+    return foreign.read_push(entry.raw, entry.agent, road=foreign.REDIS)
