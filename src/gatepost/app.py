@@ -108,11 +108,16 @@ def configured_transport(
 
 def configured_letterbox(configuration: Configuration) -> Letterbox | None:
     """Where outside programs leave events, if the transport has such a place."""
-    if not configuration.settings.transport.startswith(("redis", "unix")):
-        return None
-    from gatepost.adapters.transports.letterbox import RedisLetterbox
+    url = configuration.settings.transport
+    if url.startswith(("nats:", "tls:")):
+        from gatepost.adapters.transports.intake import JetStreamLetterbox
 
-    return RedisLetterbox(configuration.settings.transport)
+        return JetStreamLetterbox(url)
+    if url.startswith(("redis", "unix")):
+        from gatepost.adapters.transports.letterbox import RedisLetterbox
+
+        return RedisLetterbox(url)
+    return None
 
 
 def configured_spool(configuration: Configuration) -> Spool:

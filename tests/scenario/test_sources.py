@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import nats as driver
 import pytest
+from nats.js import JetStreamContext
 from redis.asyncio import Redis as Client
 
 from gatepost.actions import directory, feed, inbox, transfer
 from gatepost.actions.directory import Newcomer
 from gatepost.adapters.spool import FileSpool
+from gatepost.adapters.transports.intake import JetStreamLetterbox
 from gatepost.adapters.transports.letterbox import RedisLetterbox
 from gatepost.core import foreign, line, record, wire
 from gatepost.core.entity import Kind
@@ -24,7 +27,7 @@ from gatepost.core.position import Position
 from gatepost.core.record import EventRecord
 from gatepost.hooks import drain
 from gatepost.runtime.collector import Collector
-from tests.brokers import Redis
+from tests.brokers import Nats, Redis
 from tests.gateways import Gateway, furnish, gateway
 
 SAID: Final[dict[str, Any]] = {
@@ -82,21 +85,34 @@ DOCUMENTS: Final = (SAID, DUE, CALLED, DECIDED)
 class House:
     gateway: Gateway
     client: Client
+    stream: JetStreamContext
     collector: Collector
+    intake: Collector
     spool: FileSpool
 
 
 @pytest.fixture
-async def house(redis: Redis, tmp_path: Path) -> AsyncIterator[House]:
+async def house(redis: Redis, own_nats: Nats, tmp_path: Path) -> AsyncIterator[House]:
     """A gateway, and what it takes from others in."""
     url = f"{redis.url}/6"
     async with gateway(f"sqlite:///{tmp_path}/house.db") as running, Client.from_url(url, protocol=2) as client:
         furnish(running.store)
         running.store.call(directory.register, Newcomer(name="entity-husam", kind=Kind.HUMAN, display="Husam"))
         await client.flushdb()
-        letterbox = RedisLetterbox(url)
-        yield House(running, client, Collector(letterbox, running.store), FileSpool(f"{tmp_path}/<session>.jsonl"))
-        await letterbox.close()
+        lists, stream = RedisLetterbox(url), JetStreamLetterbox(own_nats.url)
+        await stream.open()
+        connection = await driver.connect(own_nats.url)
+        yield House(
+            running,
+            client,
+            connection.jetstream(),
+            Collector(lists, running.store),
+            Collector(stream, running.store),
+            FileSpool(f"{tmp_path}/<session>.jsonl"),
+        )
+        await connection.close()
+        await lists.close()
+        await stream.close()
 
 
 async def by_redis(house: House, document: dict[str, Any]) -> Event:
@@ -123,6 +139,12 @@ async def by_http(house: House, document: dict[str, Any]) -> Event:
     async with house.gateway.client() as client:
         answer = await client.post("/api/inbox", json={"to": "analyst"} | body)
         assert answer.status_code == 201, answer.text
+    return await stored(house)
+
+
+async def by_nats(house: House, document: dict[str, Any]) -> Event:
+    await house.stream.publish("inbox.targeted.analyst", json.dumps(document).encode())
+    await house.intake.sweep()
     return await stored(house)
 
 
@@ -159,6 +181,7 @@ async def by_spool(house: House, document: dict[str, Any]) -> Event:
 
 ROADS: Final[dict[str, Callable[[House, dict[str, Any]], Awaitable[Event]]]] = {
     "redis": by_redis,
+    "nats": by_nats,
     "http": by_http,
     "spool": by_spool,
 }

@@ -15,7 +15,7 @@ whoever it names as its sender is shown as an outsider, and its time is what its
 from typing import Any, Final
 
 from gatepost.core import strict
-from gatepost.core.event import Priority, Push, Trust, Type
+from gatepost.core.event import Event, Priority, Push, Trust, Type
 from gatepost.core.instants import LAST, LONGEST, SECOND, Duration, Instant, instant
 from gatepost.errors import Invalid, Malformed, TooLarge
 
@@ -56,6 +56,11 @@ def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Pu
         expires_at=occurred_at + ttl if occurred_at is not None and ttl is not None else None,
         trust=Trust.EXTERNAL,
     )
+
+
+def came_by(event: Event, road: str) -> bool:
+    """Return True if the event was left on that transport by another program."""
+    return event.key is not None and event.key.startswith(f"{road}:")
 
 
 def _name(document: dict[str, Any], is_line: bool, place: str | None) -> str:

@@ -4,9 +4,9 @@ The collector: takes in what other programs left in letterboxes.
     take -> read -> commit (`intake.push_all`) -> settle
 
 An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
-time: its `eventId` is the dedup key, and a repeat changes nothing. Entries of one agent are committed in the order they
-were left in. What cannot be read, or is for nobody, is put aside with the reason and never holds up what follows; when
-the store is not available nothing is removed, and the round is done again later.
+time: its own name is the dedup key (`core/foreign.py`), and a repeat changes nothing. Entries of one agent are stored
+in the order they were taken in. What cannot be read, or is for nobody, is put aside with the reason and never holds up
+what follows; when the store is not available nothing is removed, and the round is done again later.
 
 A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
 """
@@ -75,7 +75,7 @@ class Collector:
                     await self._take_in(entries)
 
     async def _take_in(self, entries: Sequence[Entry]) -> None:
-        read = [_read(entry) for entry in entries]
+        read = [_read(entry, self._letterbox.road) for entry in entries]
         outcomes = iter(await self._push([wish for wish in read if isinstance(wish, Push)]))
         settled: list[tuple[Entry, str | None]] = []
         for entry, wish in zip(entries, read, strict=True):
@@ -105,14 +105,15 @@ class Collector:
         return [outcome for wish in wishes for outcome in await self._push([wish])]
 
 
-def _read(entry: Entry) -> Push | GatepostError:
+def _read(entry: Entry, road: str) -> Push | GatepostError:
     try:
-        return _wish(entry)
+        return _wish(entry, road)
     except GatepostError as error:
         return error
 
 
-def _wish(entry: Entry) -> Push:
-    if not isinstance(address.parse(entry.agent), Named):
+def _wish(entry: Entry, road: str) -> Push:
+    for_all = road == foreign.NATS and entry.agent == "*"
+    if not for_all and not isinstance(address.parse(entry.agent), Named):
         raise Invalid(f"{entry.agent!r} is not one agent")
-    return foreign.read_push(entry.raw, entry.agent, road=foreign.REDIS)
+    return foreign.read_push(entry.raw, entry.agent, road=road, place=entry.place)
