@@ -3,6 +3,8 @@ What services have to say: a call becomes an event of the type `service` in some
 
 A call carries the service's own name for what it says (an idempotency key, a delivery id), and the dedup key is made
 of that: `svc:{service}:{name}`. Said again, it is a repeat. A call without such a name gets one that nobody else has.
+What comes with a key that can only trigger one agent has its keys apart (`core/dedup.py`): a service's name is whatever
+its caller says it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import Final
 
 from gatepost.actions import intake
 from gatepost.actions.intake import Outcome
+from gatepost.core import dedup
 from gatepost.core.event import Json, Push, Pushed, Trust, Type
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
@@ -29,6 +32,8 @@ class Call:
     payload: Json
     #: what the service calls this, the same when it says it again
     key: str | None = None
+    #: whether it came with a key that can only trigger its recipient
+    by_trigger_key: bool = False
     #: what kind of thing it is, in the service's own words
     kind: str | None = None
     #: what the recipient should know about it: a trigger's prompt
@@ -78,7 +83,7 @@ def key(service: str, name: str) -> str:
     The dedup key of what a service calls by that name. No two pairs share one: a colon in the service's own name is
     written otherwise, and what would be too long is hashed, where a service's name would be empty.
     """
-    plain = f"svc:{service.replace('%', '%25').replace(':', '%3A')}:{name}"
+    plain = f"svc:{dedup.escape(service)}:{name}"
     if len(plain) <= _LONGEST_KEY:
         return plain
     return f"svc::sha256:{sha256(plain.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -95,12 +100,14 @@ def _all_or_nothing(work: Work, calls: Sequence[Call]) -> list[Pushed]:
 
 def _wish(work: Work, call: Call) -> Push:
     context = {"context": call.context} if call.context else {}
+    name = call.key or work.id("evt").removeprefix("evt_")
     return Push(
         to=call.to,
         type=Type.SERVICE,
         source=call.service,
         subject=call.kind,
         data={"serviceName": call.service, "payload": call.payload} | context | dict(call.about),
-        key=key(call.service, call.key or work.id("evt").removeprefix("evt_")),
+        key=name if call.by_trigger_key else key(call.service, name),
+        key_prefix=dedup.prefix_trigger(call.to, call.service) if call.by_trigger_key else "",
         trust=Trust.EXTERNAL,
     )
