@@ -7,6 +7,7 @@ What comes with a key that can only trigger one agent has its keys apart (`core/
 its caller says it is.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,7 +20,8 @@ from gatepost.core.event import Json, Push, Pushed, Trust, Type
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Work, batched
+from gatepost.ports.store import Again, Work, batched
+from gatepost.tables import replies
 
 _LONGEST_KEY: Final = 400
 
@@ -54,8 +56,16 @@ def call(work: Work, one: Call) -> Pushed:
     return pushed
 
 
-def receive(work: Work, trigger: Trigger, occurrences: Sequence[Occurrence]) -> list[Pushed]:
-    """Accept everything that came in one request by a trigger, or raise why not and accept nothing of it."""
+def receive(
+    work: Work, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
+) -> list[Pushed]:
+    """
+    Accept everything that came in one request by a trigger, or raise why not and accept nothing of it. A request that
+    is signed goes by the names of the first one with this `signature`.
+    """
+    names: Sequence[str | None] = [each.id for each in occurrences]
+    if signature is not None:
+        names = _signed_names(work, trigger, names, signature)
     return _all_or_nothing(
         work,
         [
@@ -63,14 +73,31 @@ def receive(work: Work, trigger: Trigger, occurrences: Sequence[Occurrence]) -> 
                 to=trigger.target,
                 service=trigger.name,
                 payload=each.payload,
-                key=each.id,
+                key=name,
                 kind=each.kind,
                 context=trigger.prompt,
                 about=each.about,
             )
-            for each in occurrences
+            for each, name in zip(occurrences, names, strict=False)
         ],
     )
+
+
+def _signed_names(work: Work, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
+    """
+    Return the names that came first with a signature, and remember them as long as other answers to requests. A copy
+    may read as more or fewer events than the first, because the content type is not signed: then its last events go by
+    the last name, and are repeats too.
+    """
+    scope = f"hook {trigger.id}"
+    first = [name or f"{signature} {place}" for place, name in enumerate(names)]
+    if replies.begin(work, scope, signature, ""):
+        replies.answer(work, scope, signature, json.dumps(first))
+    elif (remembered := replies.read(work, scope, signature)) is None:
+        raise Again("the first request with this signature was just forgotten")
+    else:
+        first = json.loads(remembered[1])
+    return [*first, *first[-1:] * len(names)][: len(names)]
 
 
 def repeated(pushed: Pushed) -> bool:
