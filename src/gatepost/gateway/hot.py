@@ -56,7 +56,13 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     priority: int | str = 2
     sender: str | None = None
     source: str | None = None
-    dedup_key: str | None = None
+    dedup_key: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="a repeat of it is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
+            extra_json_schema={"maxLength": dedup.LONGEST},
+        ),
+    ] = None
     ttl: str | None = None
     ref: RefBody | None = None
     route: RouteBody | None = None
