@@ -165,6 +165,8 @@ class Push:
     priority: Priority = Priority.NORMAL
     #: a repeat of this key for the same recipient is recognised
     key: str | None = None
+    #: what the key is stored behind, so that nobody else can take it first (`core/dedup.py`)
+    key_prefix: str = ""
     ttl: Duration | None = None
     ref: Ref | None = None
     route: Route | None = None

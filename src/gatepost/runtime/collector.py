@@ -4,9 +4,10 @@ The collector: takes in what other programs left in letterboxes.
     take -> read -> commit (`intake.push_all`) -> settle
 
 An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
-time: its `eventId` is the dedup key, and a repeat changes nothing. Entries of one agent are committed in the order they
-were left in. What cannot be read, or is for nobody, is put aside with the reason and never holds up what follows; when
-the store is not available nothing is removed, and the round is done again later.
+time: its `eventId` is the dedup key, behind `redis:` so that it is nobody else's, and a repeat changes nothing. Entries
+of one agent are committed in the order they were left in. What cannot be read, or is for nobody, is put aside with the
+reason and never holds up what follows; when the store is not available nothing is removed, and the round is done again
+later.
 
 A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
 """
@@ -18,7 +19,7 @@ from typing import Any, Final
 import structlog
 
 from gatepost.actions import intake
-from gatepost.core import address, strict
+from gatepost.core import address, dedup, strict
 from gatepost.core.address import Named
 from gatepost.core.event import Priority, Push, Trust, Type
 from gatepost.core.instants import instant
@@ -35,7 +36,6 @@ log = structlog.get_logger("gatepost.collector")
 _AGENTS: Final = 16
 #: bytes of an entry that are worth reading; the limits of an event are lower
 _LARGEST: Final = 4 * 1024 * 1024
-_LONGEST_ID: Final = 500
 
 
 class Collector:
@@ -125,8 +125,8 @@ def _wish(entry: Entry) -> Push:
     if not isinstance(document, dict):
         raise Malformed("the entry is not a JSON object")
     ident = _text(document, "eventId")
-    if not 0 < len(ident) <= _LONGEST_ID:
-        raise Invalid(f"the eventId has {len(ident)} characters, not 1 to {_LONGEST_ID}")
+    if not 0 < len(ident) <= dedup.LONGEST:
+        raise Invalid(f"the eventId has {len(ident)} characters, not 1 to {dedup.LONGEST}")
     if document.get("timestamp") is not None:
         instant(_text(document, "timestamp"))
     return Push(
@@ -137,7 +137,8 @@ def _wish(entry: Entry) -> Push:
         content=_text(document, "content", ""),
         data=document.get("data"),
         priority=_priority(document.get("priority")),
-        key=f"redis:{ident}",
+        key=ident,
+        key_prefix=dedup.REDIS,
         trust=Trust.EXTERNAL,
     )
 
