@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import address, chain, line, strict
+from gatepost.core import address, chain, dedup, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
@@ -27,7 +27,7 @@ from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAd
 from gatepost.ports.store import Again, Reader, Work, batched
 from gatepost.tables import broadcasts, events, items
 
-#: how the keys begin of what the house itself warns of; nobody else's do
+#: how the keys begin of what the house itself warns of
 ALERTS: Final = "alert:gatepost:"
 #: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
 _DEEPEST: Final = 128
@@ -36,7 +36,7 @@ LONGEST_REFERENCE: Final = 256
 _LONGEST: Final = {
     "source": 200,
     "subject": 1_000,
-    "dedup key": 512,
+    "dedup key": dedup.LONGEST,
     "reference": LONGEST_REFERENCE,
     "route": 256,
 }
@@ -90,7 +90,7 @@ def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[
 
 
 def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
-    """Accept once more what was accepted before, for one recipient, also when its sender has retired since."""
+    """Accept once more, without a key, what was accepted before; also when its sender has retired since."""
     [arrival] = events.take_arrivals(work, 1)
     draft = drawn(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
     draft.recipients = [recipient]
@@ -191,7 +191,7 @@ def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[En
 
 
 def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False) -> Draft:
-    """Check a wish and make an event of it."""
+    """Check a wish and make an event of it; what was accepted before (`again`) has no key here."""
     sender = None
     if wish.sender:
         found = known.get(Named(wish.sender))
@@ -211,7 +211,7 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         content=wish.content,
         data=wish.data,
         priority=wish.priority,
-        key=wish.key,
+        key=None if again else _stored_key(wish),
         created_at=work.now,
         source_time=wish.occurred_at,
         expires_at=work.now + wish.ttl if wish.ttl is not None else wish.expires_at,
@@ -223,6 +223,12 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         arrival=arrival,
     )
     return Draft(event, data, sender, [], line.measure(event))
+
+
+def _stored_key(wish: Push) -> str | None:
+    """Return the key by which a repeat is recognised: of an alert without one, what the alert says."""
+    key = dedup.name_alert(wish) if wish.key is None and wish.type is Type.ALERT else wish.key
+    return f"{wish.key_prefix}{key}" if key is not None else None
 
 
 def checked(wish: Push, limits: Limits) -> str | None:
@@ -239,6 +245,8 @@ def checked(wish: Push, limits: Limits) -> str | None:
         _short(what, text)
     if wish.key is not None and not wish.key:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
+    if wish.key is not None and wish.key_prefix not in (dedup.REDIS, dedup.NATS):
+        dedup.check(wish.key)
     if not 0 <= wish.hops <= 10_000:
         raise Invalid(f"{wish.hops} is not a number of hops")
     if wish.ttl is not None and not 0 < wish.ttl <= LONGEST:

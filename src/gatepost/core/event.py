@@ -191,6 +191,8 @@ class Push:
     priority: Priority = Priority.NORMAL
     #: a repeat of this key for the same recipient is recognised
     key: str | None = None
+    #: what the key is stored behind, so that nobody else can take it first (`core/dedup.py`)
+    key_prefix: str = ""
     #: the source's own time, where it has one
     occurred_at: Instant | None = None
     ttl: Duration | None = None

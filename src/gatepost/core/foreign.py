@@ -14,7 +14,7 @@ whoever it names as its sender is shown as an outsider, and its time is what its
 
 from typing import Any, Final
 
-from gatepost.core import strict
+from gatepost.core import dedup, strict
 from gatepost.core.event import Event, Priority, Push, Trust, Type
 from gatepost.core.instants import LAST, LONGEST, SECOND, Duration, Instant, instant
 from gatepost.errors import Invalid, Malformed, TooLarge
@@ -25,7 +25,6 @@ REDIS: Final = "redis"
 
 #: bytes that are worth reading; the limits of an event are lower
 _LARGEST: Final = 4 * 1024 * 1024
-_LONGEST_ID: Final = 500
 _MILLISECOND: Final = 1_000
 
 
@@ -50,7 +49,8 @@ def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Pu
         content=_text(document, "content", ""),
         data=document.get("data"),
         priority=_priority(document.get("priority")),
-        key=f"{road}:{_name(document, is_line, place)}",
+        key=_name(document, is_line, place),
+        key_prefix=f"{road}:",
         occurred_at=occurred_at,
         ttl=ttl if occurred_at is None else None,
         expires_at=occurred_at + ttl if occurred_at is not None and ttl is not None else None,
@@ -77,8 +77,8 @@ def _name(document: dict[str, Any], is_line: bool, place: str | None) -> str:
 
 def _identity(document: dict[str, Any], field: str) -> str:
     name = _text(document, field)
-    if not 0 < len(name) <= _LONGEST_ID:
-        raise Invalid(f"the {field} has {len(name)} characters, not 1 to {_LONGEST_ID}")
+    if not 0 < len(name) <= dedup.LONGEST:
+        raise Invalid(f"the {field} has {len(name)} characters, not 1 to {dedup.LONGEST}")
     return name
 
 

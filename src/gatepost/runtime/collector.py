@@ -4,9 +4,10 @@ The collector: takes in what other programs left in letterboxes.
     take -> read -> commit (`intake.push_all`) -> settle
 
 An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
-time: its own name is the dedup key (`core/foreign.py`), and a repeat changes nothing. Entries of one agent are stored
-in the order they were taken in. What cannot be read, or is for nobody, is put aside with the reason and never holds up
-what follows; when the store is not available nothing is removed, and the round is done again later.
+time: its own name is the dedup key (`core/foreign.py`), behind the name of the road so that it is nobody else's, and a
+repeat changes nothing. Entries of one agent are stored in the order they were taken in. What cannot be read, or is for
+nobody, is put aside with the reason and never holds up what follows; when the store is not available nothing is
+removed, and the round is done again later.
 
 A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
 """

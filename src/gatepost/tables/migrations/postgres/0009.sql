@@ -1,4 +1,0 @@
--- oldest: 1
-
--- Nothing: the number is taken.
-SELECT 1;
