@@ -42,6 +42,7 @@ from gatepost.ports.transport import Transport
 from gatepost.runtime.courier import Courier
 from gatepost.runtime.following import StoreParcels
 from gatepost.testing.transports import Ears
+from tests.forking import ForkedProcess
 from tests.gateways import served
 from tests.uplinks import PROGRAM
 
@@ -335,7 +336,7 @@ class Carrying:
 
     def __init__(self, *words: str, **environ: str) -> None:
         cleared = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
-        self.process = subprocess.Popen(
+        self.process = ForkedProcess(
             [*PROGRAM, "courier", *words], env=cleared | environ | {"NO_COLOR": "1"}, stderr=subprocess.PIPE, text=True
         )
         self.said: list[str] = []
@@ -349,7 +350,7 @@ class Carrying:
             for line in self.process.stderr:
                 self.said.append(line)
                 if all(word in line for word in words):
-                    return line
+                    return str(line)
             raise AssertionError(f"{words} was not said, but: {''.join(self.said)}")
         finally:
             watch.cancel()

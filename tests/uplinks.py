@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from tests.forking import ForkedProcess
+
 PROGRAM = [sys.executable, "-m", "gatepost.cli.main"]
 
 
@@ -37,7 +39,7 @@ class Running:
     def start(self) -> None:
         """Start it, and wait until it listens."""
         port = str(urlsplit(self.url).port) if self.url else "0"
-        self.process = subprocess.Popen(
+        self.process = ForkedProcess(
             [*PROGRAM, "up", "--port", port],
             env=self._environ,
             stdout=subprocess.PIPE,

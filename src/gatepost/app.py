@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from gatepost.runtime.cycle import Means
     from gatepost.runtime.evaluator import Reach
 
+#: the extra of the package that brings the driver for a scheme of URLs
+_EXTRAS: Final = {
+    **dict.fromkeys(("redis", "rediss", "unix"), "redis"),
+    **dict.fromkeys(("nats", "tls"), "nats"),
+    **dict.fromkeys(("postgres", "postgresql"), "postgres"),
+}
 #: the folder in the home where processes hear each other's rings
 RINGS: Final = "rings"
 
@@ -101,18 +107,24 @@ def configured_transport(
 
                 return RedisTransport(settings.transport, changed=changed)
     except ImportError:
-        raise Unavailable(
-            f"the transport {masked(settings.transport)!r} needs its driver", hint=f"pip install 'gatepost[{kind}]'"
-        ) from None
+        raise _missing_driver(settings.transport) from None
 
 
 def configured_letterbox(configuration: Configuration) -> Letterbox | None:
     """Where outside programs leave events, if the transport has such a place."""
-    if not configuration.settings.transport.startswith(("redis", "unix")):
-        return None
-    from gatepost.adapters.transports.letterbox import RedisLetterbox
+    url = configuration.settings.transport
+    try:
+        if url.startswith(("nats:", "tls:")):
+            from gatepost.adapters.transports.intake import JetStreamLetterbox
 
-    return RedisLetterbox(configuration.settings.transport)
+            return JetStreamLetterbox(url)
+        if url.startswith(("redis", "unix")):
+            from gatepost.adapters.transports.letterbox import RedisLetterbox
+
+            return RedisLetterbox(url)
+    except ImportError:
+        raise _missing_driver(url) from None
+    return None
 
 
 def configured_spool(configuration: Configuration) -> Spool:
@@ -145,9 +157,7 @@ def configured_parcels(configuration: Configuration, agent: str) -> Parcels | No
 
             return RedisParcels(url, agent)
     except ImportError:
-        raise Unavailable(
-            f"the transport {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{url.partition(':')[0]}]'"
-        ) from None
+        raise _missing_driver(url) from None
     return None
 
 
@@ -248,12 +258,16 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
             try:
                 from gatepost.adapters.stores.postgres import PostgresStore
             except ImportError:
-                raise Unavailable(
-                    "PostgreSQL needs the driver psycopg", hint="pip install 'gatepost[postgres]'"
-                ) from None
+                raise _missing_driver(url, "store") from None
             return PostgresStore(url, **options)
         case _:
             raise Invalid(f"{masked(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
+
+
+def _missing_driver(url: str, what: str = "transport") -> Unavailable:
+    """What to install for a URL; several schemes are of one driver."""
+    extra = _EXTRAS[url.partition(":")[0]]
+    return Unavailable(f"the {what} {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'")
 
 
 def sqlite_path(url: str) -> Path:

@@ -31,9 +31,9 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core import config
 from gatepost.core.agent import CODE, DEMO, Config, ModelChoice
 from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.event import Item, Push, Pushed, Type, get_trust
 from gatepost.core.space import Message
-from gatepost.errors import Conflict, Invalid, NotFound, UnknownAddress
+from gatepost.errors import Conflict, Invalid, UnknownAddress
 from gatepost.ports.store import Store
 from gatepost.runtime.code import Function
 from gatepost.runtime.exchange import Exchange
@@ -151,19 +151,13 @@ class Gatepost:
         return self._kept
 
     async def space(self, name: str, *, members: Sequence[str] = ()) -> Room:
-        """The space of that name, made if there is none. Members who are not known yet are people."""
+        """The space of that id or title, made if there is none. Members who are not known yet are people."""
         for member in members:
             try:
                 await self._store.read(directory.find, member)
             except UnknownAddress:
                 await self.person(member)
-        try:
-            found = await self._store.read(spaces.show, name)
-        except NotFound:
-            found = await self._store.run(spaces.create, name=name, id=name, members=members)
-        for member in members:
-            with suppress(Conflict):
-                await self._store.run(spaces.join, found.id, member)
+        found = await self._store.run(spaces.ensure, name, members=members)
         return Room(found.id, self._store)
 
     async def person(self, name: str, *, display: str | None = None) -> None:
@@ -173,7 +167,8 @@ class Gatepost:
 
     async def push(self, to: str, content: str = "", **fields: Any) -> Pushed:
         """Tell somebody something; the fields are those of `Push`."""
-        wish = Push(to=to, content=content, **{"source": _SOURCE} | fields)
+        trust = get_trust(fields.get("type", Type.EVENT), fields.get("sender"))
+        wish = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
         return await self._store.run(intake.push, wish)
 
     async def inbox(self, name: str) -> list[Item]:

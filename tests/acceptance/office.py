@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from gatepost.cli.main import run
+from tests import forking
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Office:
 
     def process(self, *words: str, stdin: bytes = b"", **environ: str) -> Ended:
         """Run a command in a process of its own, as a shell does."""
-        ended = subprocess.run(
+        ended = forking.run(
             [*PROGRAM, *words],
             input=stdin,
             capture_output=True,

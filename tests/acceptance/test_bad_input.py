@@ -59,6 +59,7 @@ PUSHES = [
     (["--to", "analyst", "-", "--data", "-"], "text and data cannot both be read from stdin", "--data @FILE"),
     (["--to", "analyst", "--dedup-key", "", "x"], "the dedup key is empty", "leave it out"),
     (["--to", "analyst", "--dedup-key", "k" * 513, "x"], "the dedup key has 513 characters", ""),
+    (["--to", "analyst", "--dedup-key", "by:ann:k", "x"], "the dedup key 'by:ann:k' begins with 'by:'", "begin it"),
     (["--to", "analyst", "--subject", "s" * 1_001, "x"], "the subject has 1001 characters", ""),
     (["--to", "analyst", "--source", "", "x"], "an event needs a source", ""),
     (["--to", "analyst", "bad\udcff"], "TEXT is not valid UTF-8 at byte 4", ""),

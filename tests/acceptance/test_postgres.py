@@ -3,7 +3,10 @@
 import os
 
 import psycopg
+import pytest
 
+from gatepost.adapters.stores.postgres import PostgresConnection
+from gatepost.app import open_store
 from tests.acceptance.office import Office
 
 
@@ -25,7 +28,10 @@ def test_a_walk(gatepost: Office, postgres_url: str) -> None:
     )
     gatepost.done("export", "out.jsonl")
     assert gatepost.done("import", "out.jsonl", "--json").json["items"] == 0
-    assert gatepost("doctor").code == 0
+    # the server of the tests does not wait for the disk
+    found = {finding["check"]: finding for finding in gatepost("doctor", "--json").json}
+    assert [name for name, finding in found.items() if not finding["ok"]] == ["disk"]
+    assert found["disk"]["detail"].startswith("fsync off, full_page_writes on, synchronous_commit ")
 
 
 def test_two_processes_at_once_make_one_store(gatepost: Office, postgres_url: str) -> None:
@@ -55,3 +61,22 @@ def test_a_database_without_our_right_to_make_tables(gatepost: Office, postgres_
     assert "hush" not in ended.err
     with psycopg.connect(postgres_url, autocommit=True) as db:
         db.execute(f"DROP ROLE {role}".encode())
+
+
+@pytest.mark.parametrize(("default", "ours"), [("off", "on"), ("local", "on"), ("remote_apply", "remote_apply")])
+def test_a_commit_waits_for_the_disk_whatever_the_default_of_the_server(
+    postgres_url: str, default: str, ours: str
+) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        name = db.info.dbname
+        db.execute(f"ALTER DATABASE {name} SET synchronous_commit = {default}".encode())
+    connection = PostgresConnection(postgres_url, writes=True, own_time=True)
+    connection.begin()
+    try:
+        assert connection._execute("SHOW synchronous_commit").fetchall() == [(ours,)]
+    finally:
+        connection.close()
+    store = open_store(postgres_url)
+    detail = f"fsync off, full_page_writes on, synchronous_commit {default}"
+    assert store.check_durability() == (False, detail + ("" if default == ours else " (on for Gatepost)"))
+    store.close()

@@ -19,7 +19,19 @@ from tests.acceptance.office import ALONE, PROGRAM, Office
 EITHER_WAY = True
 
 EVENT_FIELDS = {
-    *("eventId", "type", "content", "subject", "priority", "sender", "source", "createdAt", "state", "data"),
+    *(
+        "eventId",
+        "type",
+        "content",
+        "subject",
+        "priority",
+        "sender",
+        "source",
+        "createdAt",
+        "occurredAt",
+        "state",
+        "data",
+    ),
     *("timestamp", "recipient", "dedupKey", "expiresAt", "ref", "route", "hops", "trust", "wakes", "attempts"),
     *("seenAt", "endedAt", "receipt", "senderName", "senderType"),
 }

@@ -97,7 +97,7 @@ class TestDoctor:
         office.push("--broadcast", "all")
         well = office.done("doctor")
         assert {line.split()[0] for line in well.out.splitlines()} == {"ok"}
-        names = ["home", "settings", "store", "schema", "integrity", "accounts", "orphans"]
+        names = ["home", "settings", "store", "schema", "disk", "integrity", "accounts", "orphans"]
         assert list(checks(office)) == names
         assert set(office.done("doctor", "--json").json[0]) == {"check", "ok", "detail", "hint"}
 

@@ -11,7 +11,7 @@ import pytest
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.adapters.transports.natslink import STREAM, targeted, token
+from gatepost.adapters.transports.natslink import OURS, STREAM, targeted, token
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.event import Priority, Ref, Route, Type
 from gatepost.core.instants import HOUR
@@ -121,7 +121,7 @@ class TestJetStream:
         connection = await driver.connect(nats.url)
         async with Taker().following(place.parcels(place.ann)) as taker:
             for message in (b"", b"{", b"null", b"[]", b"\xff", b'{"eventId": 7, "content": null}'):
-                await connection.jetstream().publish(targeted(place.ann), message)
+                await connection.jetstream().publish(targeted(place.ann), message, headers={OURS: "evt_1"})
             await taker.got(place.push(place.ann, content="fine"))
         await connection.close()
         assert [parcel.event is None and bool(parcel.trouble) for parcel in taker.parcels] == [True] * 6 + [False]

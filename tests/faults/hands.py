@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.forking import ForkedProcess
+
 ROOT = Path(__file__).parent.parent.parent
 #: seconds that a worker may be silent
 LONGEST = 90.0
@@ -23,7 +25,7 @@ class Hand:
     def __init__(self, url: str, folder: Path) -> None:
         self._trouble = folder / f"trouble-{id(self)}"
         with self._trouble.open("wb") as trouble:
-            self._process = subprocess.Popen(
+            self._process = ForkedProcess(
                 [sys.executable, "-m", "tests.faults.worker", url, str(folder)],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,

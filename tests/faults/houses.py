@@ -17,6 +17,7 @@ from gatepost.app import open_store, register_administrator
 from gatepost.core.entity import Kind
 from gatepost.runtime.keyring import administrator, new_secret
 from tests.faults.office import CREW
+from tests.forking import ForkedProcess
 from tests.servers import free_port
 
 #: seconds that it may take to start, or to stop
@@ -85,7 +86,7 @@ class House:
         """Start it without waiting until it listens."""
         limit = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(self._files)] if self._files is not None else []
         with (self.home / "stderr").open("ab") as stderr:
-            self._process = subprocess.Popen(
+            self._process = ForkedProcess(
                 [*limit, sys.executable, "-m", "gatepost.cli.main", "up", "--port", str(self.port), *options],
                 env=self._environ,
                 cwd=self.home,

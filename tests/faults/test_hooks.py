@@ -29,6 +29,7 @@ from gatepost.core.event import Push, State
 from gatepost.core.gate import Fail, GateWish
 from gatepost.porch import Hook, Porch, Said
 from gatepost.ports.store import Store
+from tests import forking
 from tests.hosts import Heard, hear
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
@@ -93,7 +94,7 @@ class Home:
     def run(self, event: str, *program: str, **environ: str) -> "subprocess.CompletedProcess[str]":
         env = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
         env |= {"GATEPOST_HOME": str(self.folder), "GATEPOST_AGENT": "ann", **self.environ, **environ}
-        return subprocess.run(
+        return forking.run(
             [sys.executable, *(program or ("-m", "gatepost.cli.main", "hook")), event],
             input=json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"}),
             capture_output=True,

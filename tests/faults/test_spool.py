@@ -27,8 +27,10 @@ from gatepost.core.event import Event, Push
 from gatepost.core.instants import HOUR, Instant
 from gatepost.ports.store import Store, Work
 from gatepost.testing import FakeClock
+from tests import forking
 from tests.compiler import compile_c
 from tests.faults.drainer import CAP, Case, Hook
+from tests.forking import ForkedProcess
 
 POSTGRES_BY_NIGHT = True
 
@@ -103,7 +105,7 @@ def seen(folder: Path, session: str, *, dead: bool) -> Counter[str]:
 def points(store: Store, url: str, folder: Path, writer: str, case: Case) -> list[str]:
     """The points of a drain that nobody disturbs."""
     furnish(store, folder, writer, case.session)
-    told = subprocess.run(
+    told = forking.run(
         [sys.executable, "-m", "tests.faults.drainer", "count", url, str(folder), json.dumps(asdict(case)), str(NOW)],
         check=True,
         capture_output=True,
@@ -128,7 +130,7 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
     cases = [replace(first, session=f"killed-{n}", point=n) for n in range(1, len(passed) + 1)]
     for case in cases:
         furnish(store, folder, writer, case.session)
-    played = subprocess.run(
+    played = forking.run(
         [sys.executable, "-m", "tests.faults.drainer", "play", store_url, str(folder), writer, str(NOW)],
         input="".join(json.dumps(asdict(case)) + "\n" for case in cases).encode(),
         check=False,
@@ -162,7 +164,7 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
     spool = FileSpool(f"{folder}/<session>.jsonl")
     racer = [sys.executable, "-m", "tests.faults.drainer", "race", store_url, str(folder), session]
     with ExitStack() as stack:
-        racers = [stack.enter_context(subprocess.Popen([*racer, str(seed), str(NOW)])) for seed in range(3)]
+        racers = [stack.enter_context(ForkedProcess([*racer, str(seed), str(NOW)])) for seed in range(3)]
         file = str(folder / f"{session}.jsonl")
         writers = [
             stack.enter_context(subprocess.Popen([writer, file, name, str(count)])) for name in ("late", "other")

@@ -28,6 +28,7 @@ from gatepost.core.run import Status
 from gatepost.ports.store import Reader, Store
 from gatepost.testing import Kit
 from tests.faults.thinker import Case, household, told
+from tests.forking import ForkedProcess
 from tests.servers import until
 
 
@@ -55,7 +56,7 @@ class Fates:
     """The program that processes come from."""
 
     def __init__(self, url: str, cases: Sequence[Case]) -> None:
-        self._program = subprocess.Popen(
+        self._program = ForkedProcess(
             [sys.executable, "-m", "tests.faults.thinker", url],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -106,7 +107,7 @@ class Fighter:
     """A process that thinks for everybody."""
 
     def __init__(self, url: str, stop_at: int = 0) -> None:
-        self.process = subprocess.Popen(
+        self.process = ForkedProcess(
             [sys.executable, "-m", "tests.faults.thinker", "fight", url, str(stop_at)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ import pytest
 from gatepost import errors
 from gatepost.actions import decisions, directory, gates, inbox, keys, pages, plans, spaces, triggers, upkeep
 from gatepost.client import Client
-from gatepost.core import wire
+from gatepost.core import dedup, wire
 from gatepost.core.claim import Taken
 from gatepost.core.decision import DecisionStatus, Option, Question, Reply
 from gatepost.core.entity import Entity, Kind
@@ -99,6 +99,14 @@ async def test_a_push_without_a_key_is_never_a_repeat(post: Client) -> None:
     assert first.event != second.event
     assert not first.deliveries[0].duplicate
     assert not second.deliveries[0].duplicate
+
+
+async def test_an_alert_without_a_key_is_known_by_what_it_says(post: Client, store: Store) -> None:
+    wish = Push(to="analyst", type=Type.ALERT, source="ci", content="main is red")
+    [first], [second] = (pushed.deliveries for pushed in (await post.push(wish), await post.push(wish)))
+    assert (first.duplicate, second.duplicate, second.event) == (False, True, first.event)
+    [item] = store.look(inbox.page, "analyst")
+    assert item.event.key == dedup.name_alert(wish)
 
 
 async def test_push_all(post: Client, store: Store) -> None:

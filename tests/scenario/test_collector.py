@@ -155,7 +155,7 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
         ([good], "the entry is not a JSON object"),
         ({"type": "event"}, "the entry has no eventId"),
         ({"eventId": "", "type": "event"}, "the eventId has 0 characters"),
-        ({"eventId": "x" * 501, "type": "event"}, "the eventId has 501 characters"),
+        ({"eventId": "x" * 513, "type": "event"}, "the eventId has 513 characters"),
         ({"eventId": 7, "type": "event"}, "the eventId must be a string, not 7"),
         ({"eventId": "x"}, "the entry has no type"),
         ({"eventId": "x", "type": "party"}, "'party' is not a type of event"),

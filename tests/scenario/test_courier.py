@@ -162,6 +162,19 @@ async def test_only_an_idle_agent_is_nudged_and_only_for_what_is_in_its_spool(pl
     assert room.drain(place.store)
 
 
+@pytest.mark.parametrize("place", ["store"], indirect=True)
+async def test_a_nudge_names_nothing_that_was_read_by_another_way(place: Road, room: Room) -> None:
+    async with courier(place, room):
+        sent = [place.push(place.ann, content=content, priority=priority) for content, priority in reversed(LOUD)]
+        await room.spool.until(lambda: room.lines() == sent)
+        taken = place.store.call(inbox.claim, place.ann, owner="another door", cap=1)
+        assert taken.claim is not None
+        place.store.call(inbox.ack, taken.claim.id, owner="another door", fence=taken.claim.fence)
+        room.noted("s1", idle=True)
+        await room.spool.until(lambda: len(room.nudges) == 1)
+    assert room.nudges[0][1] == 'Inbox: 1 event waits: [Event: test] "soon"'
+
+
 async def test_what_others_wrote_to_the_spool_of_an_idle_agent_is_a_reason_too(place: Road, room: Room) -> None:
     """Whoever pushes on this machine writes the spool himself, and nudges nobody."""
     first = place.push(place.ann, content="main is red")

@@ -87,3 +87,11 @@ async def test_a_refusal_that_a_function_minds_not_is_the_same_when_it_is_called
         await post.until_idle()
         assert [one.content for one in await room.messages()] == ["go", "once"]
     assert refusals[0] == refusals[1]
+
+
+async def test_a_space_may_be_called_anything(tmp_path: object) -> None:
+    async with Gatepost(f"sqlite:///{tmp_path}/office.db") as post:
+        room = await post.space("Project Alpha", members=["husam"])
+        await room.say("hello", by="husam")
+        assert (await post.space("Project Alpha")).id == room.id == "project-alpha"
+        assert await (await post.space("project-alpha")).transcript() == "husam: hello"

@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ import httpx2
 import pytest
 import structlog
 
+from gatepost.adapters.transports.memory import MemoryTransport
 from gatepost.app import open_store
 from gatepost.gateway import health
 from gatepost.gateway.app import create
+from gatepost.ports.transport import Signal
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.hub import Hub
 from gatepost.testing import FakeClock
@@ -114,3 +116,15 @@ async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
             status, document = await read_health(client)
     assert (status, document["status"]) == (200, "degraded")
     assert abs(document["clockSkewSeconds"]) > 5
+
+
+async def test_a_bell_that_fails_is_counted(file: Path) -> None:
+    class Broken(MemoryTransport):
+        def send(self, signals: Sequence[Signal]) -> None:
+            raise RuntimeError(f"{len(signals)} signals are lost")
+
+    async with gateway(f"sqlite:///{file}", transport=Broken()) as server, connected(server) as client:
+        before = server.store.bell_failures
+        assert await push(client) == 201
+        assert server.store.bell_failures == before + 1
+        assert f"gatepost_ring_failures {before + 1:.1f}" in (await client.get("/metrics")).text

@@ -195,14 +195,6 @@ async def test_a_command_line_is_shown_to_the_administrator_alone(url: str) -> N
             assert listed["awaits"] is shown["awaits"] is None
 
 
-async def test_nobody_takes_the_keys_of_what_the_house_warns_of(one: Gateway) -> None:
-    """Else the warning would be taken for a repeat, and never told."""
-    async with client(one, "analyst") as analyst:
-        push = {"to": "husam", "content": "lunch", "dedupKey": "alert:gatepost:gate:x:deadline"}
-        assert (await analyst.post("/api/inbox", json=push)).status_code == 403
-        await good(await analyst.post("/api/inbox", json=push | {"dedupKey": "alert:ci:1"}), 201)
-
-
 STREAMS: Final = ["/api/inbox/analyst/stream", "/api/agents/analyst/stream", "/api/stream", "/api/stream?inbox=analyst"]
 
 

@@ -47,7 +47,12 @@ class Scene:
         self.broken = False
         self.tries = 0
         self.nudges: list[str] = []
-        self.nudger = Nudger(self._nudge, lambda _: self.waits, clock=lambda: self.now)
+        #: the ids of what was read by another way
+        self.read: set[str] = set()
+        self.nudger = Nudger(self._nudge, self._waiting, clock=lambda: self.now)
+
+    async def _waiting(self, session: str) -> set[str]:
+        return {f"evt_{number}" for number in range(1, 1_000)} - self.read if self.waits else set()
 
     async def _nudge(self, guest: Guest, text: str) -> None:
         self.tries += 1
@@ -115,7 +120,7 @@ async def test_what_comes_while_it_is_nudged_is_owed_too() -> None:
         if len(scene.nudges) == 1:
             nudger.owe("s1", [told("meanwhile")])
 
-    nudger = Nudger(slow, lambda _: True, clock=lambda: scene.now)
+    nudger = Nudger(slow, scene._waiting, clock=lambda: scene.now)
     nudger.owe("s1", [told()])
     for noted in (1, 2, 3):
         await nudger.pay({"s1": Guest(session="s1", agent="ann", idle=True, noted=noted)})
@@ -133,6 +138,20 @@ async def test_what_wakes_nobody_is_no_reason_nor_what_it_was_nudged_for() -> No
     scene.nudger.owe("s1", events)
     assert await scene.pay(noted=2) == 0
     assert scene.nudges == ['Inbox: 2 events wait, the first: [Event: ci] "b"']
+
+
+async def test_it_names_only_what_is_still_to_be_read() -> None:
+    """The agent, or another of its sessions, may have read it between the line and the nudge."""
+    scene = Scene()
+    first, second, third = told("first", priority=Priority.HIGH), told("second"), told("third")
+    scene.nudger.owe("s1", [first, second, third])
+    assert await scene.pay(idle=False) == 0
+    scene.read = {first.id}
+    assert await scene.pay(noted=2) == 1
+    scene.nudger.owe("s1", [last := told("last")])
+    scene.read |= {last.id}
+    assert await scene.pay(noted=3) == 0
+    assert scene.nudges == ['Inbox: 2 events wait, the first: [Event: ci] "second"']
 
 
 def test_it_is_one_short_line_whatever_came() -> None:

@@ -3,12 +3,13 @@
 import os
 import re
 import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from gatepost import settings
+from gatepost import app, settings
 from gatepost.cli.init import template
 from gatepost.core.instants import DAY, MINUTE, SECOND
 from gatepost.core.limits import Limits
@@ -311,3 +312,55 @@ class TestTemplate:
         # but for a command that is none: there is no word in it for nothing
         assert load(home, toml).settings.rules() == Limits(on_answer=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
+
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+SCHEMES = [
+    ("redis://127.0.0.1", "redis"),
+    ("rediss://127.0.0.1", "redis"),
+    ("unix:///run/redis.sock", "redis"),
+    ("nats://127.0.0.1", "nats"),
+    ("tls://127.0.0.1", "nats"),
+    ("postgres:", "postgres"),
+]
+
+
+@pytest.mark.parametrize(("url", "extra"), SCHEMES)
+def test_a_missing_driver_names_the_extra_that_brings_it(
+    url: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("redis", "nats", "postgres", "jetstream", "wakeups", "intake", "letterbox"):
+        monkeypatch.setitem(sys.modules, f"gatepost.adapters.transports.{module}", None)
+    environ = {"GATEPOST_HOME": str(tmp_path), "GATEPOST_STORE": "postgresql://127.0.0.1/x", "GATEPOST_TRANSPORT": url}
+    configuration = settings.load(environ)
+    with pytest.raises(Unavailable) as error:
+        app.configured_transport(configuration)
+    assert error.value.hint == f"pip install 'gatepost[{extra}]'"
+    if extra != "postgres":
+        for configured in (
+            lambda: app.configured_parcels(configuration, "ann"),
+            lambda: app.configured_letterbox(configuration),
+        ):
+            with pytest.raises(Unavailable) as error:
+                configured()
+            assert error.value.hint == f"pip install 'gatepost[{extra}]'"
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+def test_a_missing_driver_of_a_store_names_its_extra(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gatepost.adapters.stores.postgres", None)
+    with pytest.raises(Unavailable) as error:
+        app.open_store(f"{scheme}://user:secret@127.0.0.1/x")
+    assert error.value.hint == "pip install 'gatepost[postgres]'"
+    assert "secret" not in error.value.message
+
+
+def test_every_scheme_and_every_extra_is_known(tmp_path: Path) -> None:
+    """What the settings take, and what the package offers."""
+    project = tomllib.loads(PROJECT.read_text())["project"]
+    assert set(app._EXTRAS.values()) <= project["optional-dependencies"].keys()
+    taken = {url.partition(":")[0] for url, _ in SCHEMES}
+    for scheme in ("memory", "socket", *taken):
+        url = next((url for url, _ in SCHEMES if url.startswith(f"{scheme}:")), f"{scheme}:")
+        assert settings.load({"GATEPOST_HOME": str(tmp_path), "GATEPOST_TRANSPORT": url}).settings.transport == url
+    assert taken <= app._EXTRAS.keys()

@@ -4,6 +4,7 @@ import pytest
 
 from gatepost.actions import directory, inbox, spaces, upkeep
 from gatepost.actions.directory import Newcomer
+from gatepost.cli.space import _line
 from gatepost.core import space as rules
 from gatepost.core import wire
 from gatepost.core.entity import Kind
@@ -38,6 +39,17 @@ def heard(store: Store, name: str) -> list[str]:
 
 
 class TestMaking:
+    def test_it_is_found_again_by_its_id_or_its_title(self, store: Store) -> None:
+        alpha = store.look(spaces.show, "alpha")
+        assert store.call(spaces.ensure, "alpha", members=["admin"]) == alpha
+        assert store.call(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
+        assert "admin" in {member.name for member in store.look(spaces.members, "alpha")}
+        titles = ("Project Beta", "Project Beta!", "プロジェクト", "ALL", "project-gamma")
+        made = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
+        assert [space.name for space in made] == list(titles)
+        assert [made[0].id, made[4].id] == ["project-beta", "project-gamma"]
+        assert [store.call(spaces.ensure, title).id for title in titles] == [space.id for space in made]
+
     def test_a_space_has_the_id_that_its_name_suggests(self, store: Store) -> None:
         made = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
         assert made.id == "q4-report-the-munster-office"
@@ -324,3 +336,10 @@ class TestChanging:
         store.call(spaces.rename, "alpha", "Beta")
         store.call(spaces.archive, "alpha")
         assert kit.bell.clear() == [Ring("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")]
+
+
+def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:
+    for data in ({"streamId": "c1", "runId": "run_1"}, {"streamId": "c1", "file": "q4.csv"}, None, [1]):
+        store.call(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
+    written = [_line(message).partition(": ")[2] for message in store.look(spaces.read, "alpha")]
+    assert written == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']

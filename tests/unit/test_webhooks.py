@@ -130,6 +130,45 @@ async def test_a_copy_of_a_request_without_an_id_is_a_repeat(quick: House, schem
     assert len(quick.inbox()) == 2
 
 
+@pytest.mark.parametrize("sender", [one for one in SENDERS.values() if one.seals], ids=lambda sender: sender.scheme)
+async def test_a_captured_request_is_a_repeat_whatever_its_unsigned_headers_say(quick: House, sender: Sender) -> None:
+    event = {"specversion": "1.0", "id": "7", "source": "/office", "type": "door", "data": 1}
+    bodies = (BODY, b"[1]", json.dumps(event).encode(), json.dumps([event | {"id": "8"}, event | {"id": "9"}]).encode())
+    types = (
+        "application/json",
+        "application/json",
+        "application/cloudevents+json",
+        "application/cloudevents-batch+json",
+    )
+    for name, body, type in zip("abcd", bodies, types, strict=True):
+        quick.add(sender.scheme, name)
+        headers = sender.headers(body, quick.kit.clock.now(), Content_Type=type)
+        _, answer = await quick.knock(name, headers.items(), body)
+        first, stored = json.loads(answer)["events"][0], len(quick.inbox())
+        assert first["duplicate"] is False
+        ce = {"ce-specversion": "1.0", "ce-id": "new", "ce-source": "/new", "ce-type": "new"}
+        for forged in (
+            {"X-GitHub-Delivery": "00000000-cc78-11e3-81ab-4c9367dc0958"},
+            {"X-GitHub-Delivery": ""},
+            {"Idempotency-Key": "new", "Content-Type": "application/json"},
+            {"Content-Type": "application/json"} | ce,
+        ):
+            _, answer = await quick.knock(name, (headers | forged).items(), body)
+            again = json.loads(answer)["events"]
+            assert {each["duplicate"] for each in again} == {True}, forged
+            assert again[0]["eventId"] == first["eventId"]
+        assert len(quick.inbox()) == stored
+
+
+async def test_a_copy_reaches_whoever_has_joined_and_nobody_else(quick: House) -> None:
+    quick.add(Scheme.GITHUB, "team", target="team:desk")
+    await quick.send(SENDERS[Scheme.GITHUB], to="team")
+    quick.store.call(directory.register, Newcomer(name="cleo", kind=Kind.AGENT, team="desk"))
+    for _ in range(2):
+        await quick.send(SENDERS[Scheme.GITHUB], to="team", X_GitHub_Delivery="another")
+    assert [len(quick.inbox(name)) for name in ("ana", "cleo")] == [1, 1]
+
+
 async def test_without_a_name_of_its_own_nothing_is_a_repeat(quick: House) -> None:
     for _ in range(3):
         await quick.send(SENDERS[Scheme.BEARER])

@@ -434,6 +434,7 @@ def _repeated(item: Item) -> Push:
         content=event.content,
         data=event.data,
         priority=event.priority,
+        occurred_at=event.source_time,
         ref=event.ref,
         route=event.route,
         trust=event.trust,

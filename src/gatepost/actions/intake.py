@@ -16,18 +16,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import address, chain, line, strict
+from gatepost.core import address, chain, dedup, line, strict
 from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Delivery, Event, Priority, Push, Pushed, Ref, Sender, Trust, Type
-from gatepost.core.instants import DAY, LONGEST
+from gatepost.core.instants import DAY, LAST, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
 from gatepost.ports.store import Again, Reader, Work, batched, weighed
 from gatepost.tables import broadcasts, entities, events, items
 
-#: how the keys begin of what the house itself warns of; nobody else's do
+#: how the keys begin of what the house itself warns of
 ALERTS: Final = "alert:gatepost:"
 #: how many pushes to one recipient a push to a team counts for; how large the team is, nobody knows yet
 TEAM_WEIGHT: Final = 50
@@ -40,7 +40,7 @@ LONGEST_REFERENCE: Final = 256
 _LONGEST: Final = {
     "source": 200,
     "subject": 1_000,
-    "dedup key": 512,
+    "dedup key": dedup.LONGEST,
     "reference": LONGEST_REFERENCE,
     "route": 256,
 }
@@ -117,7 +117,7 @@ def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[
 
 
 def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
-    """Accept once more what was accepted before, for one recipient, also when its sender has retired since."""
+    """Accept once more, without a key, what was accepted before; also when its sender has retired since."""
     [arrival] = events.take_arrivals(work, 1)
     draft = drawn(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
     draft.recipients = [recipient]
@@ -218,7 +218,7 @@ def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[En
 
 
 def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False) -> Draft:
-    """Check a wish and make an event of it."""
+    """Check a wish and make an event of it; what was accepted before (`again`) has no key here."""
     sender = None
     if wish.sender:
         found = known.get(Named(wish.sender))
@@ -238,9 +238,10 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         content=wish.content,
         data=wish.data,
         priority=wish.priority,
-        key=wish.key,
+        key=None if again else _stored_key(wish),
         created_at=work.now,
-        expires_at=work.now + wish.ttl if wish.ttl is not None else None,
+        source_time=wish.occurred_at,
+        expires_at=work.now + wish.ttl if wish.ttl is not None else wish.expires_at,
         ref=wish.ref,
         route=wish.route,
         hops=wish.hops,
@@ -249,6 +250,12 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         arrival=arrival,
     )
     return Draft(event, data, sender, [], line.measure(event))
+
+
+def _stored_key(wish: Push) -> str | None:
+    """Return the key by which a repeat is recognised: of an alert without one, what the alert says."""
+    key = dedup.name_alert(wish) if wish.key is None and wish.type is Type.ALERT else wish.key
+    return f"{wish.key_prefix}{key}" if key is not None else None
 
 
 def checked(wish: Push, limits: Limits) -> str | None:
@@ -265,10 +272,14 @@ def checked(wish: Push, limits: Limits) -> str | None:
         _short(what, text)
     if wish.key is not None and not wish.key:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
+    if wish.key is not None and wish.key_prefix not in (dedup.REDIS, dedup.NATS):
+        dedup.check(wish.key)
     if not 0 <= wish.hops <= 10_000:
         raise Invalid(f"{wish.hops} is not a number of hops")
     if wish.ttl is not None and not 0 < wish.ttl <= LONGEST:
         raise Invalid(f"{wish.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
+    if wish.occurred_at is not None and not 0 <= wish.occurred_at <= LAST:
+        raise Invalid(f"{wish.occurred_at} is not a time", hint="it must be in the years 1970 to 9999")
     if wish.ref is not None and not (wish.ref.type and wish.ref.id):
         raise Invalid(f"{str(wish.ref)!r} is not a reference", hint="it needs a type and an id")
     if wish.route is not None and not (wish.route.channel and wish.route.session):

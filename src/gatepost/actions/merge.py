@@ -27,7 +27,7 @@ from gatepost.actions import directory, intake, reopen, resettle
 from gatepost.actions.directory import Newcomer
 from gatepost.actions.intake import Draft
 from gatepost.actions.transfer import Line
-from gatepost.core import address, line
+from gatepost.core import address, dedup, line
 from gatepost.core.address import Address, Named
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Receipt, State
@@ -54,7 +54,6 @@ from gatepost.ports.store import Work
 from gatepost.tables import broadcasts, claims, entities, events, records, tallies
 
 _ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
-_LONGEST_KEY: Final = 512
 #: what is stored after events: gates wait for those that came later than they did, and residents think about them
 _AFTERWARDS: Final = (Gate, DecisionRecord, Plan, ResidentRecord)
 
@@ -232,8 +231,8 @@ def _row(work: Work, item: ItemRecord, arriving: Mapping[str, Draft], known: Map
     recipient = known.get(item.recipient)
     if recipient is None:
         raise directory.unknown(work, item.recipient)
-    if item.key is not None and not 0 < len(item.key) <= _LONGEST_KEY:
-        raise Invalid(f"a dedup key has 1 to {_LONGEST_KEY} characters, not {len(item.key)}")
+    if item.key is not None:
+        dedup.check_stored(item.key)
     return (
         recipient.number,
         about.event.arrival,

@@ -3,8 +3,11 @@ What services have to say: a call becomes an event of the type `service` in some
 
 A call carries the service's own name for what it says (an idempotency key, a delivery id), and the dedup key is made
 of that: `svc:{service}:{name}`. Said again, it is a repeat. A call without such a name gets one that nobody else has.
+What comes with a key that can only trigger one agent has its keys apart (`core/dedup.py`): a service's name is whatever
+its caller says it is.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -12,11 +15,13 @@ from typing import Final
 
 from gatepost.actions import intake
 from gatepost.actions.intake import Outcome
+from gatepost.core import dedup
 from gatepost.core.event import Json, Push, Pushed, Trust, Type
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Work, batched
+from gatepost.ports.store import Again, Work, batched
+from gatepost.tables import replies
 
 _LONGEST_KEY: Final = 400
 
@@ -29,6 +34,8 @@ class Call:
     payload: Json
     #: what the service calls this, the same when it says it again
     key: str | None = None
+    #: whether it came with a key that can only trigger its recipient
+    by_trigger_key: bool = False
     #: what kind of thing it is, in the service's own words
     kind: str | None = None
     #: what the recipient should know about it: a trigger's prompt
@@ -49,8 +56,16 @@ def call(work: Work, one: Call) -> Pushed:
     return pushed
 
 
-def receive(work: Work, trigger: Trigger, occurrences: Sequence[Occurrence]) -> list[Pushed]:
-    """Accept everything that came in one request by a trigger, or raise why not and accept nothing of it."""
+def receive(
+    work: Work, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
+) -> list[Pushed]:
+    """
+    Accept everything that came in one request by a trigger, or raise why not and accept nothing of it. A request that
+    is signed goes by the names of the first one with this `signature`.
+    """
+    names: Sequence[str | None] = [each.id for each in occurrences]
+    if signature is not None:
+        names = _signed_names(work, trigger, names, signature)
     return _all_or_nothing(
         work,
         [
@@ -58,14 +73,31 @@ def receive(work: Work, trigger: Trigger, occurrences: Sequence[Occurrence]) -> 
                 to=trigger.target,
                 service=trigger.name,
                 payload=each.payload,
-                key=each.id,
+                key=name,
                 kind=each.kind,
                 context=trigger.prompt,
                 about=each.about,
             )
-            for each in occurrences
+            for each, name in zip(occurrences, names, strict=False)
         ],
     )
+
+
+def _signed_names(work: Work, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
+    """
+    Return the names that came first with a signature, and remember them as long as other answers to requests. A copy
+    may read as more or fewer events than the first, because the content type is not signed: then its last events go by
+    the last name, and are repeats too.
+    """
+    scope = f"hook {trigger.id}"
+    first = [name or f"{signature} {place}" for place, name in enumerate(names)]
+    if replies.begin(work, scope, signature, ""):
+        replies.answer(work, scope, signature, json.dumps(first))
+    elif (remembered := replies.read(work, scope, signature)) is None:
+        raise Again("the first request with this signature was just forgotten")
+    else:
+        first = json.loads(remembered[1])
+    return [*first, *first[-1:] * len(names)][: len(names)]
 
 
 def repeated(pushed: Pushed) -> bool:
@@ -78,7 +110,7 @@ def key(service: str, name: str) -> str:
     The dedup key of what a service calls by that name. No two pairs share one: a colon in the service's own name is
     written otherwise, and what would be too long is hashed, where a service's name would be empty.
     """
-    plain = f"svc:{service.replace('%', '%25').replace(':', '%3A')}:{name}"
+    plain = f"svc:{dedup.escape(service)}:{name}"
     if len(plain) <= _LONGEST_KEY:
         return plain
     return f"svc::sha256:{sha256(plain.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -97,12 +129,14 @@ def _all_or_nothing(work: Work, calls: Sequence[Call]) -> list[Pushed]:
 
 def _wish(work: Work, call: Call) -> Push:
     context = {"context": call.context} if call.context else {}
+    name = call.key or work.id("evt").removeprefix("evt_")
     return Push(
         to=call.to,
         type=Type.SERVICE,
         source=call.service,
         subject=call.kind,
         data={"serviceName": call.service, "payload": call.payload} | context | dict(call.about),
-        key=key(call.service, call.key or work.id("evt").removeprefix("evt_")),
+        key=name if call.by_trigger_key else key(call.service, name),
+        key_prefix=dedup.prefix_trigger(call.to, call.service) if call.by_trigger_key else "",
         trust=Trust.EXTERNAL,
     )

@@ -46,6 +46,24 @@ def create(work: Work, *, name: str, id: str | None = None, members: Iterable[st
     return made
 
 
+def ensure(work: Work, name: str, *, members: Iterable[str] = ()) -> Space:
+    """
+    Return the space that has this id or else this title, with these members; make it if there is none. Two titles that
+    suggest the same id are two spaces.
+    """
+    title = rules.title(name)
+    found = (spaces.take(work, name, by=0) if rules.is_id(name) else None) or spaces.by_name(work, title)
+    if found is None:
+        wanted = rules.slug(title)
+        taken = wanted is None or not rules.is_id(wanted) or spaces.read(work, wanted) is not None
+        return create(work, name=title, id=work.id("spc") if taken else wanted, members=members)
+    if found.archived_at is None and (joining := _live(work, members)):
+        locked = _taken(work, found.id)
+        spaces.join(work, locked, sorted(joining))
+        work.after_commit(_ring(locked, "join"))
+    return found
+
+
 def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     """A space, as one of its members or (None) as the administrator."""
     rules.check(id)

@@ -1,9 +1,11 @@
 """All commands, put together."""
 
+from functools import cache
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from gatepost.cli import (
     agent,
@@ -47,6 +49,14 @@ app = Noun(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+@cache
+def build_command() -> TyperGroup:
+    """Return the whole command; a process builds it once, however many commands it runs."""
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    return command
 
 
 def _version(wanted: bool) -> None:

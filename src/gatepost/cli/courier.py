@@ -30,14 +30,12 @@ from gatepost.ports.nudge import Guest
 from gatepost.ports.parcels import Parcels
 from gatepost.ports.store import Store
 from gatepost.runtime import keyring, rewake
-from gatepost.runtime.courier import Courier
+from gatepost.runtime.courier import MOST, Courier
 from gatepost.runtime.following import StoreParcels
 from gatepost.settings import Configuration
 
 #: seconds in which a gateway that is just restarting is back; after that the store is asked
 _PATIENCE: Final = 3.0
-#: items that are asked for at once; more are there when these have been read
-_MOST: Final = 1_000
 
 
 def courier(
@@ -138,10 +136,10 @@ class _House:
         if here.gateway(self._configuration) is not None:
             try:
                 async with self._client() as client:
-                    return await client.peek(agent, limit=_MOST)
+                    return await client.peek(agent, limit=MOST)
             except Unavailable:
                 pass  # the store may still be there
-        return await (await asyncio.to_thread(lambda: self.store)).read(inbox.peek, agent, limit=_MOST)
+        return await (await asyncio.to_thread(lambda: self.store)).read(inbox.peek, agent, limit=MOST)
 
     async def entity(self, name: str) -> Entity | None:
         """Who is meant; None if nobody can be asked now."""

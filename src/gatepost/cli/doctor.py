@@ -24,7 +24,7 @@ class Finding:
 
 def doctor(json: Json = False) -> None:
     """
-    Look everything over: home, settings, store, schema, integrity, accounts, orphans.
+    Look everything over: home, settings, store, schema, disk, integrity, accounts, orphans.
 
     Prints a line for each, and exits with 1 if something is wrong.
 
@@ -62,9 +62,16 @@ def _store(configuration: Configuration) -> Iterator[Finding]:
         with app.opened(configuration, tell=made.append) as store:
             yield Finding("store", True, url + (" (made just now)" if made else ""))
             yield Finding("schema", True, f"version {store.migrate()[1]}")
+            yield _check_disk(store)
             yield from _books(store)
     except GatepostError as error:
         yield _wrong("store", error)
+
+
+def _check_disk(store: Store) -> Finding:
+    is_durable, detail = store.check_durability()
+    hint = "after a crash of the machine, answered pushes may be lost or damaged: set fsync and full_page_writes to on"
+    return Finding("disk", is_durable, detail, hint)
 
 
 def _books(store: Store) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from gatepost.cli.mend import discard, done, replay, shown
 from gatepost.cli.plain import Noun, flag, option
 from gatepost.cli.push import push
 from gatepost.core import line, wire
-from gatepost.core.event import Item, Priority, State, Type
+from gatepost.core.event import Item, Posted, Priority, State, Type, body
 from gatepost.core.instants import Instant, rfc3339
 from gatepost.errors import Invalid
 
@@ -198,6 +198,9 @@ def _table(items: list[Item], now: Instant, whose: bool) -> None:
 def _details(items: list[Item]) -> None:
     event = items[0].event
     sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
+    said = body(event)
+    if isinstance(said, Posted) and said.outsider is not None:
+        sender = line.outside(said.outsider)
     output.facts(
         ("event", event.id),
         ("type", event.type),
@@ -207,6 +210,7 @@ def _details(items: list[Item]) -> None:
         ("subject", event.subject),
         ("about", event.ref),
         ("created", rfc3339(event.created_at)),
+        ("occurred", rfc3339(event.source_time) if event.source_time is not None else None),
         ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
         ("dedup key", event.key),
         ("trust", event.trust),

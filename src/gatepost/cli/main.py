@@ -59,10 +59,9 @@ def run(arguments: "Sequence[str]") -> int:
 
 def _ended(arguments: "Sequence[str]") -> int:
     import typer
-    from typer.main import get_command
 
     from gatepost.cli import output
-    from gatepost.cli.commands import app
+    from gatepost.cli.commands import app, build_command
     from gatepost.cli.completion import complete
     from gatepost.errors import GatepostError
 
@@ -70,7 +69,7 @@ def _ended(arguments: "Sequence[str]") -> int:
         complete(app)
     try:
         # not app(), which has its own way of ending
-        with get_command(app).make_context("gatepost", list(arguments)) as context:
+        with build_command().make_context("gatepost", list(arguments)) as context:
             context.command.invoke(context)
     except GatepostError as error:
         output.fail(error.message, error.hint)

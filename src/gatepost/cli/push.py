@@ -10,7 +10,7 @@ from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag, option
 from gatepost.core import instants, wire
 from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, Pushed, Ref, Type
+from gatepost.core.event import Priority, Push, Pushed, Ref, Type, get_trust
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.settings import Configuration
 
@@ -82,6 +82,7 @@ def push(
             wish = replace(wish, to=place.session(session).agent)
         if wish.sender is None:
             wish = replace(wish, sender=_current_sender(place, wish.to))
+        wish = replace(wish, trust=get_trust(wish.type, wish.sender))
         pushed = place.call(intake.push, lambda far: far.push, wish)
     if json:
         output.document(wire.pushed(pushed))

@@ -22,6 +22,8 @@ Name = Annotated[str, argument("NAME", "A name, or an alias.")]
 Member = Annotated[str | None, option("--as", "NAME", "Read as this member, and note how far they have read.")]
 
 _PAGE = 200
+#: what an agent's message has for those who watched it being written
+_STREAMED = ("streamId", "runId")
 
 
 @app.verb("create")
@@ -245,6 +247,9 @@ def _row(space: rules.Space) -> list[str]:
 def _line(message: Message) -> str:
     """A message on one line, which no other one can pretend to be."""
     when = rfc3339(message.created_at - message.created_at % SECOND)
-    data = f" {line.payload(message.data)}" if message.data is not None else ""
+    said = message.data
+    if isinstance(said, dict):  # where an agent's words were streamed is for programs
+        said = {name: value for name, value in said.items() if name not in _STREAMED} or None
+    data = f" {line.payload(said)}" if said is not None else ""
     who = f"{line.title(message.sender_display)} ({message.sender_kind})"
     return f"{message.seq}  {when}  {who}: {line.quote(message.content)}{data}"

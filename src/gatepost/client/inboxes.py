@@ -141,8 +141,13 @@ class Inboxes:
 
 
 def _keyed(push: Push) -> Push:
-    """A push that can be repeated: without a key of its own it gets one that nobody else has."""
-    return push if push.key is not None else replace(push, key=f"client:{secrets.token_urlsafe(16)}")
+    """
+    A push that can be repeated: without a key of its own it gets one that nobody else has. An alert gets none here: the
+    gateway knows it again by what it says, so a second try is as good as a second alert.
+    """
+    if push.key is not None or push.type is Type.ALERT:
+        return push
+    return replace(push, key=f"client:{secrets.token_urlsafe(16)}")
 
 
 def _new(pushed: Pushed) -> Pushed:

@@ -11,6 +11,10 @@ What reached a guest by two roads, put together: lines of its session's spool, a
 else's line that the store does not know is new, unless it is past its time. With the store out of reach, that is every
 line. Whatever the store says, a line whose key was shown in this session is dropped.
 
+A key in a line is a stored one (`core/dedup.py`), and is believed: also `by:ann:k` in a line that ann never wrote.
+Whoever can write the spool of an agent has the rights of that agent's user, and could as well remove the file, or drain
+the inbox. Nor does it reach further: lines are held against the items of the agent that reads them, and nobody else's.
+
 Items of the store come first among those of one priority, in order of arrival; what only the spool has has no place in
 that order, and follows by its own time.
 """

@@ -4,10 +4,11 @@ A line of a spool: what an agent in another program shall be told at its next ho
     {"id": "...", "type": "alert", "source": "ci", "content": "main is red", "priority": 2,
      "timestamp": 1707858243000, "dedup_key": "ci-run-42", "ttl_seconds": 600}
 
-These eight fields are what programs in any language write and read. Ours add one, `event`, with what else belongs to
-the event (who sent it, its data), so that it reads the same when the store is out of reach. But for how far it is
-trusted: anybody who may write the file can write that too, so whatever a line says, it is from outside. What the store
-knows is shown as the store has it.
+These eight fields are what programs in any language write and read. A line may also be an event as other programs write
+it for a list or a stream, `{"eventId", "type", "timestamp", "data"}`; its key is its id. Ours add one field, `event`,
+with what else belongs to the event (who sent it, its data), so that it reads the same when the store is out of reach.
+But for how far it is trusted: anybody who may write the file can write that too, so whatever a line says, it is from
+outside. What the store knows is shown as the store has it.
 
 Reading is tolerant, because a line that is refused is a line that nobody sees: what is missing or makes no sense gets
 its default (priority 2 and no expiry), and unknown types are events. Only text in which no object can be found is no
@@ -25,7 +26,7 @@ from typing import Final
 from gatepost.core.chain import LONGEST_CHAIN
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Json, Priority, Ref, Route, Sender, Trust, Type, body
-from gatepost.core.instants import LAST, LONGEST, SECOND, Instant
+from gatepost.core.instants import LAST, LONGEST, SECOND, Instant, instant
 from gatepost.errors import GatepostError
 
 _MILLISECOND: Final = 1_000
@@ -86,6 +87,7 @@ def of(event: Event) -> Entry:
             "ref": [event.ref.type, event.ref.id] if event.ref else None,
             "route": [event.route.channel, event.route.session] if event.route else None,
             "hops": event.hops,
+            "occurredAt": event.source_time,
         },
     )
 
@@ -144,6 +146,8 @@ def _found(text: str) -> Iterator[tuple[Mapping[str, Json], str]]:
 
 
 def _entry(document: Mapping[str, Json], raw: bytes = b"") -> Entry:
+    if "eventId" in document and "id" not in document:
+        document = _rewrite(document)
     key, more = document.get("dedup_key"), document.get("event")
     return Entry(
         id=_text(document.get("id")),
@@ -157,6 +161,22 @@ def _entry(document: Mapping[str, Json], raw: bytes = b"") -> Entry:
         event=more if isinstance(more, dict) else None,
         raw=raw,
     )
+
+
+def _rewrite(document: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The fields of a line from those of an event that another program wrote for a list or a stream."""
+    try:
+        time = instant(document["timestamp"]) // _MILLISECOND
+    except (LookupError, TypeError, GatepostError):
+        time = 0
+    ident, more = document["eventId"], dict.fromkeys(("sender", "ref", "route"))
+    return {
+        **document,
+        "id": ident,
+        "timestamp": time,
+        "dedup_key": document.get("dedup_key") or ident,
+        "event": more | {"subject": document.get("subject"), "data": document.get("data"), "hops": 0},
+    }
 
 
 def _text(value: Json) -> str:
@@ -203,7 +223,14 @@ def _completed(plain: Event, more: Mapping[str, Json]) -> Event:
         ref=Ref(_str(ref[0]), _str(ref[1])) if ref else None,
         route=Route(_str(route[0]), _str(route[1])) if route else None,
         hops=_hops(more["hops"]),
+        source_time=_time(more.get("occurredAt")),
     )
+
+
+def _time(value: Json) -> Instant | None:
+    if value is not None and not 0 <= value <= LAST:
+        raise ValueError(f"{value!r:.60} is not a time")
+    return int(value) if value is not None else None
 
 
 def _hops(value: Json) -> int:

@@ -9,7 +9,7 @@ events can `match` on them and be told by the type checker what was forgotten.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from gatepost.core.entity import Kind
 from gatepost.core.instants import LAST, Duration, Instant
@@ -60,6 +60,15 @@ class Trust(Word, what="a trust"):
     EXTERNAL = "external"
 
 
+#: what Gatepost itself tells of; whoever else tells of it is outside
+_REPORTS: Final = frozenset((Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE))
+
+
+def get_trust(type: Type, sender: str | None) -> Trust:
+    """Return the trust of what somebody pushes; only Gatepost's own verbs give another."""
+    return Trust.EXTERNAL if type in _REPORTS and sender is None else Trust.MEMBER
+
+
 class State(Word, what="a state"):
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -102,6 +111,16 @@ class Sender:
     kind: Kind
 
 
+@dataclass(frozen=True, slots=True)
+class Outsider:
+    """Who a source outside says it was. It is no entity of ours, whatever it is called."""
+
+    id: str
+    name: str
+    #: `human`, `agent`, or whatever the source calls it
+    kind: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     id: str
@@ -115,6 +134,8 @@ class Event:
     priority: Priority = Priority.NORMAL
     key: str | None = None
     created_at: Instant
+    #: when it happened, where its source says so
+    source_time: Instant | None = None
     expires_at: Instant | None = None
     ref: Ref | None = None
     route: Route | None = None
@@ -124,6 +145,11 @@ class Event:
     wakes: bool = True
     #: its place in the order of all events
     arrival: int = 0
+
+    @property
+    def occurred_at(self) -> Instant:
+        """When it happened: the source's own time, else when it was created."""
+        return self.created_at if self.source_time is None else self.source_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +191,13 @@ class Push:
     priority: Priority = Priority.NORMAL
     #: a repeat of this key for the same recipient is recognised
     key: str | None = None
+    #: what the key is stored behind, so that nobody else can take it first (`core/dedup.py`)
+    key_prefix: str = ""
+    #: the source's own time, where it has one
+    occurred_at: Instant | None = None
     ttl: Duration | None = None
+    #: in place of a `ttl`, for what was on its way before it came here
+    expires_at: Instant | None = None
     ref: Ref | None = None
     route: Route | None = None
     #: how many events led to it; if an agent sends it, at least as many as reached that one lately
@@ -200,6 +232,8 @@ class Posted:
     message: str
     seq: int | None
     text: str
+    #: who said it, if it came from outside
+    outsider: Outsider | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +348,7 @@ def body(event: "Event | Push") -> Body:
                 data.text("messageId"),
                 data.number("seq"),
                 event.content or data.text("content"),
+                _outsider(data) if event.sender is None else None,
             )
         case Type.PLAN:
             plan = data.text("planId")
@@ -349,3 +384,8 @@ def body(event: "Event | Push") -> Body:
             return Ended(gate, data.text("outcome", "resolved"), event.content)
         case Type.ALERT | Type.EVENT | Type.AGENT | Type.SYSTEM:
             return Told(event.type, event.source, event.content)
+
+
+def _outsider(data: _Data) -> Outsider | None:
+    found = Outsider(data.text("senderEntityId"), data.text("senderName"), data.text("senderType"))
+    return found if found.id or found.name else None

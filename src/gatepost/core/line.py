@@ -27,6 +27,7 @@ from gatepost.core.event import (
     Json,
     Mailed,
     Noted,
+    Outsider,
     Posted,
     Priority,
     Returned,
@@ -109,7 +110,7 @@ def _line(event: Event) -> str:
     match body(event):
         case Posted() as said:
             where = [f"space {title(said.space)}"] + ([f"message {said.seq}"] if said.seq is not None else [])
-            return f"[{_place(said.space_name)}] {_who(event)}: {quote(said.text)}{_notes(event, where)}"
+            return f"[{_place(said.space_name)}] {_who(event, said.outsider)}: {quote(said.text)}{_notes(event, where)}"
         case Due() as due:
             when = [f"due {_clock(due.due_at, event.created_at)}"] if due.due_at is not None else []
             where = ([f"plan {title(due.plan)}"] if due.plan else []) + when
@@ -151,7 +152,8 @@ def preview(event: Event) -> str:
     who = f" {_brief(event.sender.display)} ({event.sender.kind}):" if event.sender is not None else ""
     match body(event):
         case Posted() as said:
-            head, text = f"[{_place(_cut(said.space_name, _NAME))}]{who or ' ' + _brief(event.source) + ':'}", said.text
+            who = who or f" {outside(said.outsider, _NAME) if said.outsider else _brief(event.source)}:"
+            head, text = f"[{_place(_cut(said.space_name, _NAME))}]{who}", said.text
         case Due() as due:
             head, text = f"[Plan: {_brief(due.name)}]", due.instruction
         case Called(service=name, payload=value):
@@ -190,10 +192,19 @@ def _notes_of_trust(event: Event) -> str:
     return f" ({event.trust.value})" if event.trust is not Trust.MEMBER else ""
 
 
-def _who(event: Event) -> str:
-    if event.sender is None:
-        return title(event.source)
-    return f"{title(event.sender.display)} ({event.sender.kind})"
+def _who(event: Event, outsider: Outsider | None = None) -> str:
+    if event.sender is not None:
+        return f"{title(event.sender.display)} ({event.sender.kind})"
+    return outside(outsider) if outsider else title(event.source)
+
+
+def outside(outsider: Outsider, most: int = 200) -> str:
+    """
+    Write who somebody outside is said to be: `Husam (external human)`. No entity reads like that, because a display
+    name with brackets in it is quoted, and no kind of entity is called so.
+    """
+    name = title(_cut(outsider.name or outsider.id, most))
+    return f"{name} (external{f' {title(_cut(outsider.kind, _NAME))}' if outsider.kind else ''})"
 
 
 def _told(event: Event, text: str) -> str:

@@ -209,6 +209,7 @@ def _key(fields: Fields) -> KeyRecord:
 
 
 def _event(fields: Fields) -> EventRecord:
+    fields = Fields({"occurredAt": None, **fields.document})  # older exports have none
     event = _EVENT.of(fields, wish=_WISH.of(fields))
     ids.check("evt", event.id)
     return event
@@ -231,7 +232,11 @@ _MESSAGE: Final = Shape(MessageRecord, "spaceId=space id sender content data cre
 _MEMBER: Final = Shape(MemberRecord, "spaceId=space name joinedAt lastRead=read")
 _EVENT: Final = Shape(EventRecord, "eventId=id createdAt")
 _WISH: Final = Shape(
-    Push, "type source sender subject content data priority ref route hops trust", wire.REF, wire.ROUTE, to=""
+    Push,
+    "type source sender subject content data priority occurredAt ref route hops trust",
+    wire.REF,
+    wire.ROUTE,
+    to="",
 )
 _ITEM: Final = Shape(
     ItemRecord,

@@ -70,6 +70,14 @@ def check(id: str) -> str:
     return address.name(id, "space id")
 
 
+def is_id(text: str) -> bool:
+    """Return True if the text can be the id of a space."""
+    try:
+        return bool(check(text))
+    except Invalid:
+        return False
+
+
 def slug(title: str) -> str | None:
     """The id that a title suggests: `Q4 Report` is `q4-report`. None where no letter of it may be in an id."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()

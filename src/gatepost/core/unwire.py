@@ -34,7 +34,9 @@ trigger: Final = wire.TRIGGER.read
 
 def event(document: Document) -> Event:
     sender = wire.SENDER.read(document) if document["sender"] else None
-    return wire.EVENT.read(document, sender=sender, data=data(document))
+    occurred = document["occurredAt"]
+    source_time = instant(occurred) if occurred not in (None, document["createdAt"]) else None
+    return wire.EVENT.read(document, sender=sender, data=data(document), source_time=source_time)
 
 
 def item(document: Document) -> Item:

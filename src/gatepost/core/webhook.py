@@ -16,7 +16,11 @@ the same bytes. Where a header may hold several (while a sender changes secrets)
 that cannot be read count as wrong ones. Nothing in a request makes `verify` raise.
 
 What a service calls its delivery stays the same when it delivers again, so it is what repeats are recognised by. Slack
-and Stripe keep it in the body; a body without one is known by its signature, so that a copy of the request is a repeat.
+and Stripe keep it in the body; a body without one is known by its signature.
+
+Not all that names a delivery is signed: GitHub's id is in a header of its own, and so may be those of CloudEvents, and
+the content type that says how to read them. Whoever has captured a request could send it under another name. Therefore
+a signature is remembered with the names that came with it first (`actions/services.py`), and a copy goes by those.
 """
 
 import hmac
@@ -87,6 +91,8 @@ _SIGNATURE_HEADERS: Final = {
 class Verified:
     #: what the service calls this delivery, if it says so outside the body
     delivery: str | None = None
+    #: of the request, where the scheme has one: the same for nothing but a copy
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +246,7 @@ def _shown(kept: str, given: str, headers: Mapping[str, str]) -> Verified | Refu
 def _signed(right: str, entries: Iterable[str], delivery: str | None) -> Verified | Refusal:
     """Every entry is compared, whether or not one before it was right."""
     found = [hmac.compare_digest(_plain(right), _plain(entry)) for entry in entries]
-    return Verified(delivery) if any(found) else Refusal("the signature is missing or wrong")
+    return Verified(delivery, right) if any(found) else Refusal("the signature is missing or wrong")
 
 
 def _unnamed(delivery: str) -> Refusal | None:

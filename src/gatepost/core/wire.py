@@ -4,7 +4,8 @@ as HTTP.
 
 Absent values are null, so that a reader finds every field. Times are RFC 3339 in UTC, priorities 0 to 4, people and
 agents are named by their names. `data` of a space message, a plan and a service has exactly the fields that programs
-written for such events expect; whatever else was given with the event is in `extra`.
+written for such events expect; whatever else was given with the event is in `extra`. `timestamp`, which such programs
+know too, is `occurredAt`: the time that the source of an event gave it. `createdAt` is when it was stored here.
 """
 
 from collections.abc import Sequence
@@ -54,7 +55,8 @@ SENDER: Final = Shape(Sender, "sender=name senderName=display senderType=kind")
 RECEIPT: Final = Shape(Receipt, "kind owner at")
 EVENT: Final = Shape(
     Event,
-    "eventId=id type source subject content priority dedupKey=key createdAt expiresAt ref route hops trust wakes",
+    "eventId=id type source subject content priority dedupKey=key createdAt occurredAt expiresAt ref route hops trust"
+    " wakes",
     REF,
     ROUTE,
 )
@@ -108,7 +110,7 @@ DECISION: Final = Shape(
 TRIGGER: Final = Shape(Trigger, "name provider scheme target prompt owner active createdAt", number=0, id="")
 KEY: Final = Shape(Key, "id prefix kind entity trigger name createdAt revokedAt")
 PUSH: Final = Shape(
-    Push, "to type source sender subject content data priority dedupKey=key ttl ref route hops", REF, ROUTE
+    Push, "to type source sender subject content data priority dedupKey=key occurredAt ttl ref route hops", REF, ROUTE
 )
 GATE_WISH: Final = Shape(GateWish, "name kind owner awaits instruction waiters deadline within atDeadline fail")
 QUESTION: Final = Shape(Question, "question options freeText urgency default deadline within context ref", REF, OPTION)
@@ -138,7 +140,7 @@ def event(event: Event) -> Document:
     """What happened, whoever it is for."""
     data, extra = _data(event)
     sender = SENDER.write(event.sender) if event.sender else dict.fromkeys(SENDER.types)
-    document = EVENT.write(event) | sender | {"timestamp": rfc3339(event.created_at), "data": data}
+    document = EVENT.write(event) | sender | {"timestamp": rfc3339(event.occurred_at), "data": data}
     return document | ({"extra": extra} if extra else {})
 
 
@@ -272,9 +274,7 @@ def _data(event: Event) -> tuple[Json, Document]:
                 "spaceId": said.space,
                 "spaceName": said.space_name,
                 "messageId": said.message,
-                "senderEntityId": event.sender.name if event.sender else None,
-                "senderName": event.sender.display if event.sender else None,
-                "senderType": event.sender.kind.value if event.sender else None,
+                **_said_by(event, said),
                 "content": said.text,
             }
         case Due() as due:
@@ -287,3 +287,16 @@ def _data(event: Event) -> tuple[Json, Document]:
         case _:
             return event.data, {}
     return data, {name: value for name, value in given.items() if name not in data}
+
+
+def _said_by(event: Event, said: Posted) -> Document:
+    """Who said something in a space: one of ours, or whom a source outside names."""
+    if event.sender is not None:
+        id, name, kind = event.sender.name, event.sender.display, event.sender.kind.value
+        return {"senderEntityId": id, "senderName": name, "senderType": kind}
+    who = said.outsider
+    return {
+        "senderEntityId": who and (who.id or None),
+        "senderName": who and (who.name or None),
+        "senderType": who and (who.kind or None),
+    }

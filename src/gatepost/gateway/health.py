@@ -71,6 +71,9 @@ class Meters:
         )
         self.lag = Gauge("gatepost_inbox_lag_seconds", "Age of the oldest waiting item", registry=self.registry)
         self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=self.registry)
+        self.ring_failures = Gauge(
+            "gatepost_ring_failures", "Signals after a commit that failed in this process", registry=self.registry
+        )
         self._vitals: tuple[float, Vitals] | None = None
         self._looking = asyncio.Lock()
         #: the last try to write, and when the next may begin
@@ -170,5 +173,6 @@ async def metrics(who: Who, house: House) -> Response:
     meters.readers.set(house.hub.readers)
     meters.degraded.set(house.exchange.condition.degraded)
     meters.lag.set(vitals.lag)
+    meters.ring_failures.set(house.store.bell_failures + house.exchange.failures)
     meters.balanced.set(vitals.balanced)
     return Metrics(generate_latest(meters.registry))

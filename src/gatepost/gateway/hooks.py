@@ -58,7 +58,7 @@ async def take(name: str, method: str, headers: Iterable[tuple[str, str]], body:
     read = webhook.read(trigger.scheme, verified, given, body)
     if isinstance(read, Challenge):
         return 200, dict(_TEXT), read.text.encode()
-    return _accepted(await store.run(services.receive, trigger, read, lane=trigger.target))
+    return _accepted(await store.run(services.receive, trigger, read, verified.signature, lane=trigger.target))
 
 
 def _accepted(pushed: Sequence[Pushed]) -> Answer:

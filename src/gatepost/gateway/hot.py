@@ -14,10 +14,10 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from gatepost.actions import agents, directory, intake, services
-from gatepost.core import address, wire
+from gatepost.core import address, dedup, wire
 from gatepost.core import event as core_event
-from gatepost.core.event import Priority, Push, Pushed, Ref, Trust, Type
-from gatepost.core.instants import duration
+from gatepost.core.event import Priority, Push, Pushed, Ref, Type, get_trust
+from gatepost.core.instants import duration, instant
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway import problems
 from gatepost.gateway.auth import Acting, Administrator, Principal, Triggering, caller
@@ -27,11 +27,10 @@ from gatepost.gateway.requests import decoded, idempotency_key
 MOST: Final = 1_000
 JSON: Final = "application/json"
 
-#: what only the house says, and the keys by which it knows what it has said
+#: what only the house says
 _OURS: Final = frozenset(
     (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE, Type.TOOL_RESULT, Type.DECISION, Type.GATE, Type.SYSTEM)
 )
-_OUR_KEYS: Final = frozenset(("msg", "plan", "svc", "tool", "decision", "gate", "broadcast", "telegram"))
 
 
 class RefBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,7 +56,17 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     priority: int | str = 2
     sender: str | None = None
     source: str | None = None
-    dedup_key: str | None = None
+    dedup_key: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="a repeat of it is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
+            extra_json_schema={"maxLength": dedup.LONGEST},
+        ),
+    ] = None
+    occurred_at: Annotated[
+        str | None,
+        msgspec.Meta(description="the source's own time, RFC 3339", examples=["2026-02-18T15:06:55Z"]),
+    ] = None
     ttl: str | None = None
     ref: RefBody | None = None
     route: RouteBody | None = None
@@ -122,7 +131,15 @@ async def trigger(request: Request) -> Response:
     agent = await _triggered(house, who, name)
     body: TriggerBody = decoded(await request.body(), _trigger)
     key = idempotency_key(request.headers.get("idempotency-key"))
-    call = services.Call(to=agent, service=body.service_name, payload=body.payload, key=key)
+    if key is not None:
+        dedup.check(key)
+    call = services.Call(
+        to=agent,
+        service=body.service_name,
+        payload=body.payload,
+        key=key,
+        by_trigger_key=isinstance(who, Triggering),
+    )
     [outcome] = await house.store.run(services.call_all, [call], lane=agent)
     if isinstance(outcome, GatepostError):
         raise outcome
@@ -190,9 +207,9 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
     if header is not None and body.dedup_key is not None and header != body.dedup_key:
         raise Invalid("the Idempotency-Key and dedupKey differ", hint="send one of them")
     sender, type = who.as_(body.sender), Type.parse(body.type)
-    source, key = body.source or "http", body.dedup_key or header
+    source, prefix = body.source or "http", ""
     if isinstance(who, Acting):
-        source, key = _own_words(who.entity, body, type, header)
+        source, prefix = _own_source(who.entity, body.source, type), dedup.prefix_entity(who.entity)
     return Push(
         to=body.to,
         type=type,
@@ -202,30 +219,25 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
         content=body.content,
         data=body.data,
         priority=Priority.parse(body.priority),
-        key=key,
+        key=header if body.dedup_key is None else body.dedup_key,
+        key_prefix=prefix,
+        occurred_at=instant(body.occurred_at) if body.occurred_at is not None else None,
         ttl=duration(body.ttl) if body.ttl is not None else None,
         ref=Ref(body.ref.type, body.ref.id) if body.ref else None,
         route=core_event.Route(body.route.channel, body.route.session_id) if body.route else None,
         hops=body.hops,
-        trust=Trust.MEMBER,
+        trust=get_trust(type, sender),
     )
 
 
-def _own_words(name: str, body: PushBody, type: Type, header: str | None) -> tuple[str, str | None]:
+def _own_source(name: str, source: str | None, type: Type) -> str:
     """
-    The source and the dedup key of one who can only be itself. It cannot speak for the house: not in the types by which
-    the house tells what happened, not under another's name as the source, and not with the keys by which the house
-    knows a repeat, or what is yet to come would be taken for one.
+    Return the source of what an entity says that can only be itself. It cannot speak for the house: not in the types by
+    which the house tells what happened, and not under another's name as the source.
     """
     if type in _OURS:
         raise Refused(f"an event of the type {type.value!r} comes from Gatepost itself", hint="push a mail or an event")
-    ours = body.dedup_key is not None and (
-        body.dedup_key.partition(":")[0] in _OUR_KEYS or body.dedup_key.startswith(intake.ALERTS)
-    )
-    if ours:
-        raise Refused(f"the dedup key {body.dedup_key!r:.60} is one of Gatepost's own", hint="begin it otherwise")
-    source = name if body.source in (None, "", name) else f"{name}/{body.source}"
-    return source, body.dedup_key or (f"http:{name}:{header}" if header is not None else None)
+    return name if source in (None, "", name) else f"{name}/{source}"
 
 
 def _answer(outcome: Pushed | GatepostError) -> Any:

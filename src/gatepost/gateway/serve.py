@@ -10,8 +10,8 @@ store closed.
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -65,7 +65,8 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
     settings = configuration.settings
     async with AsyncExitStack() as stack:
         hub = Hub()
-        exchange = Exchange(house.configured_transport(configuration, changed=partial(_changed, hub)))
+        reminded: list[Callable[[], None]] = [hub.stir]
+        exchange = Exchange(house.configured_transport(configuration, changed=partial(_changed, reminded)))
         store = stack.enter_context(house.opened(configuration, bell=exchange.bell))
         await stack.enter_async_context(exchange.open())
         means = await stack.enter_async_context(
@@ -84,7 +85,10 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
         await stack.enter_async_context(running([spooling.duty]))
         if (letterbox := house.configured_letterbox(configuration)) is not None:
             stack.push_async_callback(letterbox.close)
+            with suppress(Unavailable):  # the collector tries again
+                await letterbox.open()
             collector = Collector(letterbox, store)
+            reminded.append(collector.duty.wake)
             stack.enter_context(exchange.subscribed(collector.heard))
             await stack.enter_async_context(running([collector.duty]))
         rules = TokenRules(
@@ -238,7 +242,8 @@ def _url(host: str, ears: socket.socket) -> str:
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{ears.getsockname()[1]}"
 
 
-def _changed(hub: Hub, condition: Condition) -> None:
+def _changed(reminded: Sequence[Callable[[], None]], condition: Condition) -> None:
     """Say that the transport is degraded, or up again; what was rung for meanwhile may have been lost."""
     log.warning("the transport has changed", degraded=condition.degraded, reason=condition.reason)
-    hub.stir()
+    for remind in reminded:
+        remind()

@@ -10,7 +10,7 @@ class Bell(Protocol):
     def __call__(self, rings: Sequence[Ring]) -> None:
         """
         Pass the rings on. Called after the commit, on the thread that committed, so it must not block. Whatever it
-        raises is counted and forgotten: the truth is in the store, and the janitor rings again.
+        raises is counted (`Store.bell_failures`) and forgotten: the truth is in the store, and the janitor rings again.
         """
 
 

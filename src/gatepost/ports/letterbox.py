@@ -16,9 +16,18 @@ class Entry:
     #: whose box it was in, as it was written there
     agent: str
     raw: bytes
+    #: where it stands, if the letterbox keeps an order of all entries
+    place: str | None = None
 
 
 class Letterbox(Protocol):
+    @property
+    def road(self) -> str:
+        """What entries come by, as in the keys of their events: `redis` or `nats`."""
+
+    async def open(self) -> None:
+        """Connect, so that nothing is missed that is left from now on. Unavailable if it cannot be reached."""
+
     async def take(self, agents: Sequence[str]) -> list[Entry]:
         """
         Set aside some of what lies there for each of these agents, and return it, oldest first. Nothing is returned

@@ -1,7 +1,7 @@
 """
 The store: where the truth is kept.
 
-A **verb** is a plain function over a `Work`: `inbox.push(work, wish)`. It runs in one transaction, reads and writes by
+A **verb** is a plain function over a `Work`: `intake.push(work, wish)`. It runs in one transaction, reads and writes by
 naming statements (`tables/sql`), takes time from `work.now` and identity from `work.id`, and has no other effect,
 because it may be run more than once. A **query** is a function over a `Reader`, and changes nothing.
 
@@ -99,6 +99,10 @@ class Store(Protocol):
     def failure(self) -> str | None:
         """Why the last transaction that writes could not be stored; None when it was."""
 
+    @property
+    def bell_failures(self) -> int:
+        """How often the bell raised after a commit; those rings are lost, and what they were for is found later."""
+
     def call(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in a transaction of its own on this thread."""
 
@@ -119,6 +123,9 @@ class Store(Protocol):
 
     def check(self) -> list[str]:
         """Ask the database whether it is whole; return what is wrong, a sentence each."""
+
+    def check_durability(self) -> tuple[bool, str]:
+        """Return True if what is committed survives a crash of the machine, and how the database is set for that."""
 
     def close(self) -> None:
         """Finish what was taken on, then let go of everything."""

@@ -4,26 +4,26 @@ The collector: takes in what other programs left in letterboxes.
     take -> read -> commit (`intake.push_all`) -> settle
 
 An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
-time: its `eventId` is the dedup key, and a repeat changes nothing. Entries of one agent are committed in the order they
-were left in. What cannot be read, or is for nobody, is put aside with the reason and never holds up what follows; when
-the store is not available nothing is removed, and the round is done again later.
+time: its own name is the dedup key (`core/foreign.py`), behind the name of the road so that it is nobody else's, and a
+repeat changes nothing. Entries of one agent are stored in the order they were taken in. What cannot be read, or is for
+nobody, is put aside with the reason and never holds up what follows; when the store is not available nothing is
+removed, and the round is done again later.
 
 A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from gatepost.actions import intake
-from gatepost.core import address, strict
+from gatepost.core import address, foreign
 from gatepost.core.address import Named
-from gatepost.core.event import Priority, Push, Trust, Type
-from gatepost.core.instants import instant
+from gatepost.core.event import Push
 from gatepost.core.ring import WAKEUP, Ring
-from gatepost.errors import GatepostError, Invalid, Malformed, TooLarge, Unavailable
+from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.ports.letterbox import Entry, Letterbox
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal
@@ -33,9 +33,6 @@ log = structlog.get_logger("gatepost.collector")
 
 #: agents whose boxes are emptied together
 _AGENTS: Final = 16
-#: bytes of an entry that are worth reading; the limits of an event are lower
-_LARGEST: Final = 4 * 1024 * 1024
-_LONGEST_ID: Final = 500
 
 
 class Collector:
@@ -79,7 +76,7 @@ class Collector:
                     await self._take_in(entries)
 
     async def _take_in(self, entries: Sequence[Entry]) -> None:
-        read = [_read(entry) for entry in entries]
+        read = [_read(entry, self._letterbox.road) for entry in entries]
         outcomes = iter(await self._push([wish for wish in read if isinstance(wish, Push)]))
         settled: list[tuple[Entry, str | None]] = []
         for entry, wish in zip(entries, read, strict=True):
@@ -109,53 +106,15 @@ class Collector:
         return [outcome for wish in wishes for outcome in await self._push([wish])]
 
 
-def _read(entry: Entry) -> Push | GatepostError:
+def _read(entry: Entry, road: str) -> Push | GatepostError:
     try:
-        return _wish(entry)
+        return _wish(entry, road)
     except GatepostError as error:
         return error
 
 
-def _wish(entry: Entry) -> Push:
-    if len(entry.raw) > _LARGEST:
-        raise TooLarge(f"the entry is {len(entry.raw)} bytes, over the limit of {_LARGEST}")
-    if not isinstance(address.parse(entry.agent), Named):
+def _wish(entry: Entry, road: str) -> Push:
+    for_all = road == foreign.NATS and entry.agent == "*"
+    if not for_all and not isinstance(address.parse(entry.agent), Named):
         raise Invalid(f"{entry.agent!r} is not one agent")
-    document = strict.read(entry.raw, "the entry")
-    if not isinstance(document, dict):
-        raise Malformed("the entry is not a JSON object")
-    ident = _text(document, "eventId")
-    if not 0 < len(ident) <= _LONGEST_ID:
-        raise Invalid(f"the eventId has {len(ident)} characters, not 1 to {_LONGEST_ID}")
-    if document.get("timestamp") is not None:
-        instant(_text(document, "timestamp"))
-    return Push(
-        to=entry.agent,
-        type=Type.parse(_text(document, "type")),
-        source=_text(document, "source", "redis"),
-        subject=_text(document, "subject", "") or None,
-        content=_text(document, "content", ""),
-        data=document.get("data"),
-        priority=_priority(document.get("priority")),
-        key=f"redis:{ident}",
-        trust=Trust.EXTERNAL,
-    )
-
-
-def _text(document: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = document.get(name)
-    if value is None and default is not None:
-        return default
-    if value is None:
-        raise Invalid(f"the entry has no {name}")
-    if not isinstance(value, str):
-        raise Invalid(f"the {name} must be a string, not {value!r:.60}")
-    return value
-
-
-def _priority(value: Any) -> Priority:
-    if value is None:
-        return Priority.NORMAL
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise Invalid(f"{value!r:.60} is not a priority")
-    return Priority.parse(value)
+    return foreign.read_push(entry.raw, entry.agent, road=road, place=entry.place)

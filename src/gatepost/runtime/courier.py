@@ -39,6 +39,8 @@ from gatepost.runtime.nudging import Nudger
 
 log = structlog.get_logger("gatepost.courier")
 
+#: items that are asked for at once; more are there when these have been read
+MOST: Final = 1_000
 #: seconds between two looks at the sessions
 LOOK: Final = 2.0
 #: seconds before the next try: at first, and at most
@@ -70,7 +72,7 @@ class Courier:
         self._pending = pending
         self._spool = spool
         self._guests = guests
-        self._nudger = Nudger(nudge, lambda session: bool(spool.waiting(session))) if nudge is not None else None
+        self._nudger = Nudger(nudge, self._read_waiting) if nudge is not None else None
         self.reconciling = Duty("reconcile", self._reconcile, interval=interval)
         self.watching = Duty("sessions", self._watch, interval=look)
         self._seen: frozenset[str] = frozenset()
@@ -169,6 +171,19 @@ class Courier:
         sessions = [guest.session for guest in self._guests()]
         had = {each: {line.dedup_key or line.id for line in self._spool.waiting(each)} for each in sessions}
         return had, {key for each in sessions for key, known in self._spool.shown(each).items() if not known}
+
+    async def _read_waiting(self, session: str) -> set[str]:
+        """
+        Return the keys of what waits in the spool of a session and was not read by another way since. What the store
+        says counts if it can be asked, and says all.
+        """
+        lines = await asyncio.to_thread(self._spool.waiting, session)
+        keys = {line.dedup_key or line.id for line in lines}
+        try:
+            items = await self._pending() if keys else ()
+        except Unavailable:
+            return keys
+        return keys & {_key(item.event) for item in items} if len(items) < MOST else keys
 
     def _put(self, events: Sequence[Event], had: Mapping[str, AbstractSet[str]], *, since: float) -> None:
         """Write events to each of these sessions, but for those that it had, and those written `since`."""

@@ -2,14 +2,14 @@
 Nudges that are owed: an idle agent is told that something waits for it, and nobody else is.
 
 A line in the spool is enough for an agent at work, because its next hook drains it. One that was about to stop may have
-drained just before the line was written and be idle just after; so a nudge stays owed until the spool is empty, or the
-agent is idle and was nudged. After a nudge there is no other until its hooks have noted something, or time has passed.
+drained just before the line was written and be idle just after; so a nudge stays owed until the agent is idle. Then it
+names only what still waits at that moment, and if nothing does there is none. After a nudge there is no other until its
+hooks have noted something, or time has passed.
 """
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -32,21 +32,27 @@ _PAUSE: Final = 2.0
 _KNOWN: Final = 10_000
 
 
+#: the keys, or else the ids, of what a session has still to read
+Waiting = Callable[[str], Awaitable[Collection[str]]]
+
+
 @dataclass(slots=True)
 class _Owed:
-    first: Event
-    count: int = 0
+    #: what the session has to read, by its id
+    events: dict[str, Event] = field(default_factory=dict)
     tries: int = 0
     not_before: float = 0.0
 
+    def settle(self, events: Iterable[Event]) -> None:
+        """Nothing is owed for these any more; others may have come meanwhile, from another thread."""
+        for event in events:
+            self.events.pop(event.id, None)
+
 
 class Nudger:
-    def __init__(
-        self, nudge: Nudge, waits: Callable[[str], bool], *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`waits` says whether something waits in a session's spool."""
+    def __init__(self, nudge: Nudge, waiting: Waiting, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._nudge = nudge
-        self._waits = waits
+        self._waiting = waiting
         self._clock = clock
         self._owed: dict[str, _Owed] = {}
         self._nudged: dict[str, tuple[int, float]] = {}
@@ -58,45 +64,51 @@ class Nudger:
         known = self._known.setdefault(session, {})
         new = [event for event in events if event.wakes and event.id not in known]
         self._known[session] = dict(list((known | {event.id: None for event in new}).items())[-_KNOWN:])
-        for event in new:
-            owed = self._owed.setdefault(session, _Owed(event))
-            owed.count += 1
-            if event.priority < owed.first.priority:
-                owed.first = event
+        if new:
+            self._owed.setdefault(session, _Owed()).events |= {event.id: event for event in new}
 
     async def pay(self, guests: Mapping[str, Guest]) -> None:
         """Nudge whoever is idle and has something to read; the others stay owed or, if they read it, are not."""
         for session, owed in list(self._owed.items()):
-            guest, count = guests.get(session), owed.count
-            if guest is None or not await asyncio.to_thread(self._waits, session):
-                self._settle(session, count)
-            elif guest.idle and self._due(guest, owed):
-                await self._try(guest, owed)
+            guest = guests.get(session)
+            if guest is None:
+                self._owed.pop(session, None)
+            elif (
+                owed.events
+                and guest.idle
+                and self._due(guest, owed)
+                and (pending := await self._choose_pending(session, owed))
+            ):
+                await self._try(guest, owed, pending)
         self._nudged = {session: last for session, last in self._nudged.items() if session in guests}
         self._known = {session: known for session, known in self._known.items() if session in guests}
 
-    def _settle(self, session: str, count: int) -> None:
-        """Nothing is owed any more, unless more has come meanwhile."""
-        if self._owed[session].count == count:
-            del self._owed[session]
+    async def _choose_pending(self, session: str, owed: _Owed) -> list[Event]:
+        """Return what is still to be read; for what was read meanwhile nothing is owed."""
+        events = list(owed.events.values())
+        waiting = await self._waiting(session)
+        pending = [event for event in events if (event.key or event.id) in waiting]
+        owed.settle(event for event in events if event not in pending)
+        return pending
 
     def _due(self, guest: Guest, owed: _Owed) -> bool:
         now = self._clock()
         noted, at = self._nudged.get(guest.session, (-1, -_RESPITE))
         return now >= owed.not_before and (noted != guest.noted or now >= at + _RESPITE)
 
-    async def _try(self, guest: Guest, owed: _Owed) -> None:
-        now, count = self._clock(), owed.count
+    async def _try(self, guest: Guest, owed: _Owed, pending: Sequence[Event]) -> None:
+        now, first = self._clock(), min(pending, key=lambda event: event.priority)
         try:
-            await self._nudge(guest, text(owed.first, count))
+            await self._nudge(guest, text(first, len(pending)))
         except GatepostError as error:
             owed.tries += 1
             owed.not_before = now + min(_RESPITE, _PAUSE * 2 ** min(owed.tries, 10))
             log.warning("the nudge failed", session=guest.session, reason=error.message, times=owed.tries)
         else:
-            self._settle(guest.session, count)
+            owed.settle(pending)
+            owed.tries, owed.not_before = 0, 0.0
             self._nudged[guest.session] = (guest.noted, now)
-            log.info("nudged", session=guest.session, events=count)
+            log.info("nudged", session=guest.session, events=len(pending))
 
 
 class CommandNudge:

@@ -25,6 +25,7 @@ _COLUMNS = [
     "route_session",
     "hops",
     "trust",
+    "occurred_at",
 ]
 
 
@@ -74,6 +75,7 @@ def insert(work: Work, events: Sequence[tuple[Event, int | None, str | None]]) -
             event.route.session if event.route else None,
             event.hops,
             event.trust.value,
+            event.source_time,
         )
         for event, sender, data in events
     ]

@@ -298,6 +298,7 @@ def _item(row: Row, now: Instant | None = None) -> Item:
         claim_kind,
         claim_owner,
         claim_at,
+        source_time,
     ) = row
     event = Event(
         id=id,
@@ -310,6 +311,7 @@ def _item(row: Row, now: Instant | None = None) -> Item:
         priority=Priority(priority),
         key=key,
         created_at=created_at,
+        source_time=source_time,
         expires_at=expires_at,
         ref=Ref(ref_type, ref_id) if ref_type else None,
         route=Route(channel, session) if channel else None,

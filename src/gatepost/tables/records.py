@@ -172,7 +172,7 @@ def _key(row: Row) -> KeyRecord:
 
 def _event(row: Row) -> EventRecord:
     _, id, type, source, sender, subject, content, data, priority, created_at, *rest = row
-    ref_type, ref_id, channel, session, hops, trust = rest
+    ref_type, ref_id, channel, session, hops, trust, occurred_at = rest
     wish = Push(
         to="",
         type=Type(type),
@@ -182,6 +182,7 @@ def _event(row: Row) -> EventRecord:
         content=content,
         data=json.loads(data) if data is not None else None,
         priority=Priority(priority),
+        occurred_at=occurred_at,
         ref=Ref(ref_type, ref_id) if ref_type else None,
         route=Route(channel, session) if channel else None,
         hops=hops,

@@ -22,6 +22,12 @@ def read(reader: Reader, id: str, entity: int | None = None) -> tuple[Space, boo
     return (_space(row[:-1]), bool(row[-1])) if row else None
 
 
+def by_name(reader: Reader, name: str) -> Space | None:
+    """The oldest space of that title."""
+    row = reader.one("spaces/by_name", name=name)
+    return _space(row) if row else None
+
+
 def page(reader: Reader, *, entity: int | None, after: int, most: int) -> list[Space]:
     """Spaces in the order in which they were made: all, or those of an entity."""
     if entity is None:

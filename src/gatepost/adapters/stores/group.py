@@ -25,7 +25,6 @@ that one bad element cannot fail its neighbours.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -177,7 +176,9 @@ class Writer:
         bell: Bell,
         report: Callable[[str | None], None] = lambda _: None,
     ) -> None:
-        """`report` is told after each transaction why it could not be stored; None when it was."""
+        """
+        The `bell` raises nothing. `report` is told after each transaction why it could not be stored; None when it was.
+        """
         self._connection = connection
         self._clock = clock
         self._limits = limits
@@ -286,8 +287,7 @@ class Writer:
 
     def _ring(self, rings: Sequence[Ring]) -> None:
         if rings:
-            with suppress(Exception):  # a ring is a hint; the janitor rings again
-                self._bell(rings)
+            self._bell(rings)
 
     def close(self) -> None:
         self._connection.close()

@@ -1,6 +1,8 @@
 """
 PostgreSQL: for more than one machine.
 
+Durability is asked for on every connection that writes (`synchronous_commit`), whatever the server's default is.
+
 Each writer has a connection. Time is the database's, so that deadlines mean the same to every process. READ COMMITTED
 is enough because whatever two verbs could both decide is decided by a row they both lock or a unique index they both
 meet; deadlocks and serialisation failures are run again by the group.
@@ -38,8 +40,13 @@ _FEW: Final = 20
 #: 'gate' as a number: held while migrating
 _LOCK: Final = 0x67617465
 
-#: a process that falls asleep in the middle of a transaction loses it: others wait for the rows it has
-_AWAKE: Final = "SET idle_in_transaction_session_timeout = '10s'"
+#: A process that falls asleep in the middle of a transaction loses it: others wait for the rows it has. And whatever
+#: the server is set to, a commit that was answered is on its disk; where it waits for even more, it goes on doing so.
+_WRITING: Final = (
+    "SET idle_in_transaction_session_timeout = '10s';"
+    " SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') <> 'remote_apply'"
+)
 
 _BEGIN: Final = (
     "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -74,7 +81,7 @@ class PostgresConnection:
             self._db = connect(self._url)
             if self._begin == _BEGIN:
                 self._life = _life(self._db)
-                self._db.execute(_AWAKE)
+                self._db.execute(_WRITING)
         cursor = self._db.cursor()
         try:
             cursor.execute(self._begin.encode())
@@ -203,6 +210,19 @@ class PostgresStore(ThreadedStore):
                 return schema.migrate(_Migrating(db))
             except psycopg.Error as error:
                 raise explained(error) from error
+
+    def check_durability(self) -> tuple[bool, str]:
+        """A commit waits for the disk because we ask for it; whether the disk is asked is for the server to say."""
+        names = ("fsync", "full_page_writes", "synchronous_commit")
+        with connect(self._url) as db:
+            try:
+                values = {name: db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names}
+            except psycopg.Error as error:
+                raise explained(error) from error
+        found = {name: str(row[0]) if row else "" for name, row in values.items()}
+        said = ", ".join(f"{name} {value}" for name, value in found.items())
+        ours = "" if found["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
+        return found["fsync"] == "on" and found["full_page_writes"] == "on", said + ours
 
     def check(self) -> list[str]:
         """PostgreSQL checks itself: it is enough that every table of ours can be read."""

@@ -194,6 +194,10 @@ class SqliteStore(ThreadedStore):
         finally:
             db.close()
 
+    def check_durability(self) -> tuple[bool, str]:
+        """It is set on our own connections, so nobody else can have set it otherwise."""
+        return True, "every commit waits for the disk (synchronous = FULL)"
+
     def check(self) -> list[str]:
         db = open_file(self._path, self._busy)
         try:

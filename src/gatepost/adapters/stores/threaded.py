@@ -19,6 +19,7 @@ from gatepost.adapters.stores.desk import Desk
 from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
 from gatepost.adapters.stores.looking import Looking
 from gatepost.core.limits import Limits
+from gatepost.core.ring import Ring
 from gatepost.errors import Unavailable
 from gatepost.ports.bell import Bell, silent
 from gatepost.ports.clock import Clock
@@ -56,6 +57,8 @@ class ThreadedStore(ABC):
         self._closed = False
         #: why the last transaction that writes could not be stored
         self.failure: str | None = None
+        #: how often the bell raised after a commit
+        self.bell_failures = 0
 
     @abstractmethod
     def connect(self, *, writes: bool) -> Connection:
@@ -158,7 +161,15 @@ class ThreadedStore(ABC):
         return Desk(self._writer(self.connect(writes=True)), _settle, f"gatepost-write-{number}")
 
     def _writer(self, connection: Connection) -> Writer:
-        return Writer(connection, self._clock, self._limits, self._bell, self._report)
+        return Writer(connection, self._clock, self._limits, self._ring, self._report)
+
+    def _ring(self, rings: Sequence[Ring]) -> None:
+        """Ring, and count it if that fails: it is stored all the same."""
+        try:
+            self._bell(rings)
+        except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
+            with self._lock:
+                self.bell_failures += 1
 
     def _report(self, failure: str | None) -> None:
         self.failure = failure

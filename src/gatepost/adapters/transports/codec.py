@@ -27,7 +27,7 @@ from gatepost.ports.transport import Signal
 _TOGETHER: Final = 64
 
 #: what an event need not have
-_ABSENT: Final = dict.fromkeys(("sender", "subject", "dedupKey", "expiresAt", "ref", "route"))
+_ABSENT: Final = dict.fromkeys(("sender", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route"))
 _UNWRITABLE: Final = (TypeError, ValueError, RecursionError, GatepostError)
 _UNREADABLE: Final = (
     *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),

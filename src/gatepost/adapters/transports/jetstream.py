@@ -4,6 +4,9 @@ Parcels from JetStream: what gateways hand to the stream INBOX_EVENTS for an age
 The consumer `inbox-{agent}` outlives its courier. The server hands it whatever was published since it was made, and
 again after `ack_wait` what was not acked, whether the courier died, the connection was lost or the ack was. An ack is
 waited for. A second courier of the same agent shares the consumer: each parcel goes to one of them.
+
+A message of another program is left to the gateways, which take it in (`intake.py`). When one has, the couriers are
+told to look (`gatepost.looks.{agent}`): by then it is in the store, with its place and its trust.
 """
 
 import asyncio
@@ -19,7 +22,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import end
-from gatepost.adapters.transports.natslink import BROADCAST, HASTE, STREAM, Link, targeted, token
+from gatepost.adapters.transports.natslink import BROADCAST, HASTE, OURS, STREAM, Link, looks, targeted, token
 from gatepost.ports.parcels import Look, Parcel, Take
 
 _ACK_WAIT: Final = 30.0
@@ -45,7 +48,7 @@ class JetStreamParcels:
         lost = asyncio.create_task(link.lost())
         try:
             async with asyncio.timeout(self._patience):
-                await _unless(lost, self._open(link))
+                await _unless(lost, self._open(link, look))
             look()
             subscription = await link.client.jetstream().pull_subscribe_bind(f"inbox-{token(self._agent)}", STREAM)
             while True:
@@ -59,10 +62,16 @@ class JetStreamParcels:
             await end(lost)
             await link.close()
 
-    async def _open(self, link: Link) -> None:
+    async def _open(self, link: Link, look: Look) -> None:
+        async def rung(_: Msg) -> None:
+            look()
+
         await link.open(self._servers, self._patience)
         await link.ensure_stream()
         await self._ensure_consumer(link.client)
+        for name in (self._agent, "*"):
+            await link.client.subscribe(looks(name), cb=rung)
+        await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
 
     async def _ensure_consumer(self, client: Client) -> None:
         stream = client.jetstream(timeout=HASTE)
@@ -86,6 +95,9 @@ class JetStreamParcels:
         async def ack() -> None:
             await message.ack_sync(self._patience)
 
+        if not (message.headers and OURS in message.headers):
+            await ack()
+            return
         try:
             document: Any = json.loads(message.data)
         except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import structlog
 from redis.exceptions import RedisError, ResponseError
@@ -64,12 +64,17 @@ redis.call('LTRIM', KEYS[2], 0, ARGV[1] - 1)
 
 
 class RedisLetterbox:
+    road: ClassVar[str] = "redis"
+
     def __init__(self, url: str, *, hold: float = 10.0, patience: float = 5.0) -> None:
         """Seconds after which a holder that says nothing is taken for dead, and seconds to wait for Redis."""
         self._client = open_client(url, patience=patience, timeout=patience)
         self._hold = hold
         self._self = secrets.token_hex(8)
         self._one_at_a_time = asyncio.Lock()
+
+    async def open(self) -> None:
+        """A list keeps what is left in it, whoever is there."""
 
     async def take(self, agents: Sequence[str]) -> list[Entry]:
         agents = [agent for agent in agents if not agent.endswith(_RESERVED)]

@@ -3,6 +3,11 @@ NATS: core subjects between gateways, and a stream for couriers.
 
     gatepost.rings, gatepost.frames               what gateways tell each other, as `codec` writes it
     inbox.targeted.{agent}, inbox.broadcast       the event as JSON, kept by the stream INBOX_EVENTS
+    gatepost.looks.{agent}, gatepost.looks.all    to couriers, in place of that, for what came by the stream itself
+
+Other programs publish to the stream too. What we put there has a header, so that nobody takes it in again
+(`intake.py`); what they put there was heard by everybody who reads the stream, and is not published a second time. A
+message of theirs is a ring of the kind `WAKEUP`, which the collector of one gateway hears.
 
 The stream is best effort: an event is published to it without waiting for its answer, so it never holds up a ring, and
 `Nats-Msg-Id` lets the server drop repeats. It is made when it is missing. While it cannot be, rings flow all the same
@@ -20,11 +25,12 @@ from nats.aio.msg import Msg
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import why
-from gatepost.adapters.transports.natslink import BROADCAST, STREAM, Link, targeted
+from gatepost.adapters.transports.natslink import BROADCAST, INTAKE, OURS, STREAM, Link, looks, recipient, targeted
 from gatepost.adapters.transports.remote import Line, RemoteTransport
+from gatepost.core import foreign
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame
-from gatepost.core.ring import Ring
+from gatepost.core.ring import WAKEUP, Ring
 from gatepost.ports.transport import Heard, Signal
 
 _RINGS: Final = "gatepost.rings"
@@ -60,8 +66,13 @@ class _Line(Link, Line):
             for signal in codec.read(message.data):
                 heard(signal)
 
+        async def ring(message: Msg) -> None:
+            if not (message.headers and OURS in message.headers):
+                heard(Ring(recipient(message.subject), WAKEUP))
+
         for subject in (_RINGS, _FRAMES):
             await self.client.subscribe(subject, cb=read)
+        await self.client.subscribe("inbox.>", queue=INTAKE, cb=ring)
         await self.client.flush()
         await self._try_stream()
 
@@ -92,10 +103,15 @@ class _Line(Link, Line):
         written = {number: _written(event, self.client.max_payload - _HEADERS) for number, event in events.items()}
         for ring in rings:
             message = written.get(id(ring.event))
-            if ring.event is not None and message is not None:
-                subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
-                headers = {"Nats-Msg-Id": quote(f"{ring.recipient}/{ring.event.key or ring.event.id}", safe=_PLAIN)}
-                await self.client.publish(subject, message.encode(), headers=headers)
+            if ring.event is None or message is None:
+                continue
+            if foreign.came_by(ring.event, foreign.NATS):
+                await self.client.publish(looks(ring.recipient))
+                continue
+            subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
+            key = quote(f"{ring.recipient}/{ring.event.key or ring.event.id}", safe=_PLAIN)
+            headers = {"Nats-Msg-Id": key, OURS: ring.event.id}
+            await self.client.publish(subject, message.encode(), headers=headers)
 
     async def check(self) -> None:
         await self.client.flush()

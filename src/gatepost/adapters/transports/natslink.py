@@ -16,6 +16,11 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 
 STREAM: Final = "INBOX_EVENTS"
 BROADCAST: Final = "inbox.broadcast"
+_TARGETED: Final = "inbox.targeted."
+#: the consumer that all gateways share, for what other programs publish
+INTAKE: Final = "gatepost-intake"
+#: the header of what a gateway puts into the stream: the id of the event
+OURS: Final = "Gatepost-Event"
 #: seconds that the stream may take to answer, and the connection to be closed
 HASTE: Final = 1.0
 
@@ -79,7 +84,17 @@ class Link:
 
 def targeted(name: str) -> str:
     """The subject of what is for one agent."""
-    return f"inbox.targeted.{token(name)}"
+    return f"{_TARGETED}{token(name)}"
+
+
+def recipient(subject: str) -> str:
+    """Who a subject is for: `*` for every agent, and the subject itself if it is for nobody."""
+    return "*" if subject == BROADCAST else subject.removeprefix(_TARGETED).replace("~", ".")
+
+
+def looks(name: str) -> str:
+    """The subject on which the couriers of an agent, or of all (`*`), are told to look into the store."""
+    return f"gatepost.looks.{'all' if name == '*' else token(name)}"  # nobody can be called `all`
 
 
 def token(name: str) -> str:

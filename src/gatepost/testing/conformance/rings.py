@@ -61,6 +61,7 @@ class Rings(Office):
         assert ringing.call(tell, "first") == "first"
         assert asyncio.run(ringing.run(tell, "second")) == "second"
         assert ringing.look(told) == ["first", "second"]
+        assert ringing.bell_failures == 2
 
     def test_the_bell_may_use_the_store_it_belongs_to(self, store: Store, open: Open, clock: FakeClock) -> None:
         seen: list[list[str]] = []

@@ -1,0 +1,124 @@
+"""
+What other programs leave for an agent on a transport: a JSON object in one of two forms.
+
+    {"eventId": "...", "type": "...", "timestamp": "2026-02-18T15:06:55Z", "data": {...}}
+    {"id": "...", "type": "...", "source": "...", "content": "...", "priority": 2,
+     "timestamp": 1707858243000, "dedup_key": "...", "ttl_seconds": 600}
+
+The second is a line of a spool (`core/entry.py`). Either may have `subject`, `content`, `source`, `priority`, `data`.
+What is left out gets its default; what is of the wrong kind is an error that says which field it is.
+
+The key begins with the transport it came by, so that it can take the key of nothing else. The event is from outside:
+whoever it names as its sender is shown as an outsider, and its time is what its source says.
+"""
+
+from typing import Any, Final
+
+from gatepost.core import dedup, strict
+from gatepost.core.event import Event, Priority, Push, Trust, Type
+from gatepost.core.instants import LAST, LONGEST, SECOND, Duration, Instant, instant
+from gatepost.errors import Invalid, Malformed, TooLarge
+
+#: how the keys begin of what came by JetStream, and therefore need not be put there again
+NATS: Final = "nats"
+REDIS: Final = "redis"
+
+#: bytes that are worth reading; the limits of an event are lower
+_LARGEST: Final = 4 * 1024 * 1024
+_MILLISECOND: Final = 1_000
+
+
+def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Push:
+    """
+    Read what was left for an address, or raise what is wrong with it. `place` names it where it names itself not, the
+    same whenever it is read again.
+    """
+    if len(raw) > _LARGEST:
+        raise TooLarge(f"the entry is {len(raw)} bytes, over the limit of {_LARGEST}")
+    document = strict.read(raw, "the entry")
+    if not isinstance(document, dict):
+        raise Malformed("the entry is not a JSON object")
+    is_line = "eventId" not in document and (place is not None or "id" in document or "dedup_key" in document)
+    occurred_at = _milliseconds(document.get("timestamp")) if is_line else _time(document)
+    ttl = _ttl(document.get("ttl_seconds"))
+    return Push(
+        to=to,
+        type=Type.parse(_text(document, "type", Type.EVENT if is_line else None)),
+        source=_text(document, "source", road) or road,
+        subject=_text(document, "subject", "") or None,
+        content=_text(document, "content", ""),
+        data=document.get("data"),
+        priority=_priority(document.get("priority")),
+        key=_name(document, is_line, place),
+        key_prefix=f"{road}:",
+        occurred_at=occurred_at,
+        ttl=ttl if occurred_at is None else None,
+        expires_at=occurred_at + ttl if occurred_at is not None and ttl is not None else None,
+        trust=Trust.EXTERNAL,
+    )
+
+
+def came_by(event: Event, road: str) -> bool:
+    """Return True if the event was left on that transport by another program."""
+    return event.key is not None and event.key.startswith(f"{road}:")
+
+
+def _name(document: dict[str, Any], is_line: bool, place: str | None) -> str:
+    """What it is called by whoever left it: a repeat has the same name."""
+    if not is_line:
+        return _identity(document, "eventId")
+    for field in ("dedup_key", "id"):
+        if document.get(field) not in (None, ""):
+            return _identity(document, field)
+    if place is None:
+        raise Invalid("the entry has neither a dedup_key nor an id")
+    return place
+
+
+def _identity(document: dict[str, Any], field: str) -> str:
+    name = _text(document, field)
+    if not 0 < len(name) <= dedup.LONGEST:
+        raise Invalid(f"the {field} has {len(name)} characters, not 1 to {dedup.LONGEST}")
+    return name
+
+
+def _time(document: dict[str, Any]) -> Instant | None:
+    return instant(_text(document, "timestamp")) if document.get("timestamp") is not None else None
+
+
+def _milliseconds(value: Any) -> Instant | None:
+    """A time in milliseconds; 0 is the default of programs that do not know it. Others write it as everywhere else."""
+    if value is None or value == 0:
+        return None
+    if isinstance(value, str):
+        return instant(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * _MILLISECOND <= LAST:
+        raise Invalid(f"the timestamp must be in milliseconds since 1970, not {value!r:.60}")
+    return int(value * _MILLISECOND)
+
+
+def _ttl(value: Any) -> Duration | None:
+    if value is None or value == 0:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * SECOND <= LONGEST:
+        raise Invalid(f"the ttl_seconds must be over zero and at most a hundred years, not {value!r:.60}")
+    return int(value * SECOND)
+
+
+def _text(document: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = document.get(name)
+    if value is None and default is not None:
+        return default
+    if value is None:
+        raise Invalid(f"the entry has no {name}")
+    if not isinstance(value, str):
+        raise Invalid(f"the {name} must be a string, not {value!r:.60}")
+    return value
+
+
+def _priority(value: Any) -> Priority:
+    if value is None:
+        return Priority.NORMAL
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise Invalid(f"{value!r:.60} is not a priority")
+    return Priority.parse(value)
