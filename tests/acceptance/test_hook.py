@@ -77,6 +77,7 @@ def gateway(office: Office, *answers: bytes) -> Iterator[list[Any]]:
     path = office.home / "gateway.sock"
     with socket.socket(socket.AF_UNIX) as ears:
         ears.bind(str(path))
+        path.chmod(0o600)
         ears.listen()
         (office.home / "gateway.json").write_text(json.dumps({"socket": str(path)}))
 
