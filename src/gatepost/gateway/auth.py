@@ -22,6 +22,7 @@ from fastapi import Request
 
 from gatepost.actions import directory, keys
 from gatepost.core import key as core_key
+from gatepost.core.entity import Entity
 from gatepost.core.frame import Frame
 from gatepost.core.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized
@@ -49,8 +50,11 @@ class Acting:
     def as_(self, wish: str | None) -> str:
         """Whom a request is made as: itself, and asking for another is refused."""
         if wish is not None and wish != self.entity:
-            raise Refused(f"this credential is {self.entity!r} and cannot act as {wish!r}")
+            raise self.refusal(wish)
         return self.entity
+
+    def refusal(self, name: str) -> Refused:
+        return Refused(f"this credential is {self.entity!r} and cannot act as {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,20 @@ async def caller(request: Request) -> Principal:
     request.state.principal = principal
     repeated.refuse(request)
     return principal
+
+
+async def find_own(store: Store, principal: Principal, name: str) -> Entity:
+    """
+    Return the entity with a name or an alias, if the caller may act as it. All others are refused alike, whether there
+    is such an entity or not: a credential does not tell its holder which names exist.
+    """
+    if isinstance(principal, Acting):
+        found = await store.read(directory.find_or_none, name)
+        if found is None or found.name != principal.entity:
+            raise principal.refusal(name)
+        return found
+    principal.as_(name)
+    return await store.read(directory.find, name)
 
 
 def somebody(principal: Principal) -> None:
