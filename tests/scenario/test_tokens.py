@@ -231,6 +231,17 @@ async def test_an_issuer_that_was_never_there_is_no_fault_of_the_caller(tmp_path
         assert answers == [503] * 5
 
 
+async def test_the_password_of_an_issuer_is_not_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with Issuer() as issuer:
+        issuer.body = b"{}"
+        url = issuer.url.replace("://", "://gatepost:open-sesame@")
+        async with office(tmp_path, TokenRules(jwks_url=f"{url}?api_key=open-sesame")) as made:
+            assert await status(made, signed()) == 503
+    logged = capsys.readouterr().out
+    assert "the issuer's keys cannot be fetched" in logged
+    assert "sesame" not in logged
+
+
 async def test_a_store_that_is_away_is_no_fault_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with office(tmp_path) as made:
         text, public = token("analyst"), made.key("public")
