@@ -14,7 +14,7 @@ as a ring and forgets them at once.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import jwt
@@ -46,6 +46,8 @@ class Administrator:
 @dataclass(frozen=True, slots=True)
 class Acting:
     entity: str
+    #: when its token ends, in seconds since 1970; None for a key, which ends when it is revoked
+    expires_at: int | None = field(default=None, compare=False, repr=False)
 
     def as_(self, wish: str | None) -> str:
         """Whom a request is made as: itself, and asking for another is refused."""
@@ -126,14 +128,15 @@ class Doorkeeper:
         key = await self._store.read(keys.find, public)
         if key is None or key.kind != "public":
             raise Unauthorized("this public key is not known, or was revoked")
-        name = (await self._claims(token)).get(self._rules.claim)
+        claims = await self._claims(token)
+        name = claims.get(self._rules.claim)
         if not isinstance(name, str) or not name:
             raise Unauthorized(f"the token has no claim {self._rules.claim!r} that names an entity")
         try:
             entity = await self._store.read(directory.find_live, name)
         except (Invalid, Refused):
             raise Refused("the token's entity is not known here, or is retired") from None
-        return Acting(entity.name)
+        return Acting(entity.name, expires_at=int(claims["exp"]))
 
     async def _claims(self, token: str) -> dict[str, Any]:
         try:
