@@ -107,6 +107,9 @@ class Store(Protocol):
     def check(self) -> list[str]:
         """Ask the database whether it is whole; return what is wrong, a sentence each."""
 
+    def shrink(self) -> None:
+        """Give back disk space that is not needed any more, unless others would have to wait for that now."""
+
     def close(self) -> None:
         """Finish what was taken on, then let go of everything."""
 

@@ -190,6 +190,9 @@ class PostgresStore(ThreadedStore):
             except psycopg.Error as error:
                 raise explained(error) from error
 
+    def shrink(self) -> None:
+        """PostgreSQL sees to it by itself."""
+
     def check(self) -> list[str]:
         """PostgreSQL checks itself: it is enough that every table of ours can be read."""
         with connect(self._url) as db:
