@@ -52,6 +52,9 @@ def answer(arguments: "Sequence[str]") -> int:
         if call is None:
             _complain(f"wrong use of a hook: use {USAGE}")
             return TROUBLE
+        if sys.stdout is None:  # the next file or socket that is opened would have its number, and what is printed
+            _complain("the host is told nothing: stdout is closed")
+            return 0
         from gatepost import home as houses
 
         told = None
@@ -297,8 +300,13 @@ def _said(visit: "Generator[object, None, Said]") -> "Said":
 def _print(stdout: str, stderr: str, out: int = 1) -> None:
     """Write it out. What is for the host goes in one piece and past every buffer, so that no half of it is seen."""
     left = memoryview(stdout.encode(errors="replace"))
-    while left:
-        left = left[os.write(out, left) :]
+    try:
+        while left:
+            left = left[os.write(out, left) :]
+    except OSError as error:
+        from gatepost.errors import Unavailable
+
+        raise Unavailable(f"the host is told nothing: stdout cannot be written to: {error.strerror}") from None
     _say(stderr)
 
 
