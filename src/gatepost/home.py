@@ -8,7 +8,7 @@ reached by one, and if nobody else can write to it; one that was named is truste
 
 import os
 import sys
-from stat import S_ISREG
+from stat import S_ISREG, S_ISSOCK, S_ISVTX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,23 @@ def read(path: str, like: str) -> bytes:
         if not _owned(found, like):
             raise PermissionError("it belongs to another user")
         return file.read()
+
+
+def check_socket(path: str, like: str) -> None:
+    """
+    Refuse a socket that another user has made, can reach or could put in the place of ours; OSError says why. What is
+    no socket counts as missing: nobody listens there.
+    """
+    found = os.lstat(path)
+    if not S_ISSOCK(found.st_mode):
+        raise FileNotFoundError(f"{path!r} is not a socket")
+    folder = os.stat(os.path.dirname(path))
+    if not _owned(found, like):
+        raise PermissionError(f"the socket {path!r} belongs to another user")
+    if found.st_mode & 0o077:
+        raise PermissionError(f"the socket {path!r} is open to other users")
+    if not _owned(folder, like) or (_shared(folder) and not folder.st_mode & S_ISVTX):
+        raise PermissionError(f"the folder of the socket {path!r} can be written to by others")
 
 
 def write(path: str, text: str) -> None:

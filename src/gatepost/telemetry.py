@@ -1,13 +1,50 @@
 """
 What the process says of itself: lines on stderr, for people or for machines. Nobody may log a secret; whatever has one
-(headers, bodies, URLs with passwords, keys) is not logged at all.
+(headers, bodies, URLs with passwords, keys) is not logged at all. Text of others, such as the error of a library that
+quotes a URL, may hold one all the same, so every line is searched for what looks like a secret before it is written.
 """
 
 import logging
+import re
 import sys
-from typing import Literal
+from typing import Final, Literal
 
 import structlog
+
+_NAMES: Final = r"(?:password|passwd|passphrase|secret|token(?!s)|api[_-]?key|access[_-]?key|credential|signature)"
+_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s&'",;]+)"""
+#: what comes before a secret, and the secret
+_SECRETS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"([\w-]*{_NAMES}[\w-]*=|\b(?:key|sig|pwd|pass|auth)=)()({_VALUE})",
+        rf"(--[\w-]*{_NAMES}[\w-]*\s+)()({_VALUE})",
+        r"((?:^|\s)(?:-u\s*|--(?:proxy-)?user[\s=])[\"']?)([^\s:'\"]*:)([^\s'\"]+)",
+        r"((?:authorization|cookie|[\w-]+-(?:key|token|secret))[\"']?\s*:\s*[\"']?)"
+        r"((?:bearer|basic|token)\s+)?([^\s'\"]+)",
+        r"(\bbearer\s+)()([\w.~+/=-]{8,})",
+        r"(\b(?:[sp]k[_-]|gh[opsu]_|github_pat_|xox[abprs]-))()([\w-]{8,})",
+        r"(\beyJ)()([\w-]+\.[\w-]+\.[\w-]*)",
+    )
+)
+_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]*:)\S*|[^\s:/@'\"]+)@")
+
+
+def hide_secrets(text: str) -> str:
+    """
+    Return a URL, a command or a sentence without what looks like a secret in it: who logs in by a URL, and the values
+    of parameters, options, variables and headers that are called like one.
+    """
+    text = _USER.sub(lambda found: f"{found[1] or ''}***@", text)
+    for pattern in _SECRETS:
+        text = pattern.sub(lambda found: f"{found[1]}{found[2] or ''}***", text)
+    return text
+
+
+def _hide_secrets(
+    _: structlog.typing.WrappedLogger, __: str, fields: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    return {name: hide_secrets(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def configure(form: Literal["console", "json"] | str, *, level: int = logging.INFO) -> None:
@@ -23,6 +60,7 @@ def configure(form: Literal["console", "json"] | str, *, level: int = logging.IN
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _hide_secrets,
             rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -1,5 +1,6 @@
 """A person at a terminal, with nothing set but what the test sets."""
 
+import asyncio
 import logging
 import os
 import shutil
@@ -14,9 +15,10 @@ from gatepost import app, settings
 from gatepost.actions import directory
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
+from gatepost.gateway.doorstep import Doorstep
 from gatepost.runtime import keyring, notice
 from tests.acceptance.office import ROADS, Office
-from tests.gateways import Served, served
+from tests.gateways import PATIENCE, Served, served
 
 STAFF = [
     Newcomer(name="analyst", kind=Kind.AGENT, display="Analyst"),
@@ -67,11 +69,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @contextmanager
+def answering(office: Office, gateway: Served) -> Iterator[str | None]:
+    """While entered, the gateway answers on a socket in the home."""
+    doorstep = Doorstep(office.home, gateway.gateway.store, f"sqlite:///{office.database}", url=gateway.base)
+    opened = doorstep.open()
+    yield asyncio.run_coroutine_threadsafe(opened.__aenter__(), gateway.loop).result(PATIENCE)
+    asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), gateway.loop).result(PATIENCE)
+
+
+@contextmanager
 def attended(office: Office) -> Iterator[Served]:
     """While entered, a gateway runs in the home."""
     url = f"sqlite:///{office.database}"
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    with served(url) as gateway, notice.posted(office.home, gateway.base, url):
+    with (
+        served(url) as gateway,
+        answering(office, gateway) as path,
+        notice.posted(office.home, gateway.base, url, path),
+    ):
         (office.home / keyring.ADMIN_KEY).write_text(gateway.gateway.admin + "\n")
         try:
             yield gateway

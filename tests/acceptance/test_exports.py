@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -181,6 +182,17 @@ class TestCommands:
             '[Event: cli] "second"',
             '[Event: cli] "all"',
         ]
+
+    def test_an_export_does_nothing_to_a_terminal(self, office: Office) -> None:
+        """What JSON leaves as it is, C1 and DEL, is escaped; read again, it is the same."""
+        content = "".join(map(chr, (*range(1, 32), *range(0x7F, 0xA0)))) + "\u00e9"
+        event = office.push("--to", "analyst", content)
+        exported = office.done("export", "-").out
+        assert [one for one in exported if one != "\n" and unicodedata.category(one) == "Cc"] == []
+        found = [json.loads(one) for one in exported.splitlines()]
+        [told] = [one for one in found if one["record"] == "event" and event in one.values()]
+        assert content in told.values()
+        office.done("import", "-", stdin=exported.encode())
 
     def test_an_export_does_not_replace_a_file_unasked(self, office: Office) -> None:
         (office.here / "notes.txt").write_text("dear diary")

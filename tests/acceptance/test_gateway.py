@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -238,13 +237,6 @@ def test_what_is_done_here_is_heard_there(office: Office) -> None:
 
 
 class TestTheNotice:
-    def test_of_a_process_that_is_gone_is_taken_down(self, office: Office) -> None:
-        gone = subprocess.Popen([sys.executable, "-c", ""])
-        gone.wait()
-        self.write(office, pid=gone.pid)
-        assert "analyst" in office.done("agent", "list").out
-        assert not (office.home / notice.NAME).exists()
-
     def test_of_somebody_who_does_not_answer_is_not_believed(self, office: Office) -> None:
         self.write(office)
         assert "analyst" in office.done("agent", "list").out
@@ -261,9 +253,9 @@ class TestTheNotice:
         (office.home / notice.NAME).write_text(text, errors="surrogateescape")
         assert "analyst" in office.done("agent", "list").out
 
-    def write(self, office: Office, pid: int | None = None) -> None:
+    def write(self, office: Office) -> None:
         url, store = "http://127.0.0.1:9", f"sqlite:///{office.database}"
-        (office.home / notice.NAME).write_text(json.dumps({"url": url, "pid": pid or os.getpid(), "store": store}))
+        (office.home / notice.NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
 
 
 class TestTheKey:
@@ -365,7 +357,7 @@ def test_two_in_one_home(office: Office, leave: Callable[[Running], None]) -> No
         assert notice.read(office.home) == posted
         with running(office.home, **often) as second:
             leave(first)
-            until(lambda: notice.read(office.home) is not None, "the second has put up its notice")
+            until(lambda: notice.find(office.home) is not None, "the second has put up its notice")
             found = notice.read(office.home)
             assert found is not None
             assert (found.url, found.pid) == (second.url, second.process.pid)

@@ -77,6 +77,7 @@ def gateway(office: Office, *answers: bytes) -> Iterator[list[Any]]:
     path = office.home / "gateway.sock"
     with socket.socket(socket.AF_UNIX) as ears:
         ears.bind(str(path))
+        path.chmod(0o600)
         ears.listen()
         (office.home / "gateway.json").write_text(json.dumps({"socket": str(path)}))
 
@@ -294,7 +295,7 @@ class TestSurroundings:
 
     def test_a_variable_that_is_no_text(self, office: Office) -> None:
         office.done("inbox", "push", "--to", "analyst", "tea")
-        ended = hook(office, "SessionStart", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame-\udcff")
+        ended = hook(office, "SessionStart", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame-open-sesame-\udcff")
         assert "tea" in ended.out
         assert ended.err == ""
 
@@ -366,7 +367,7 @@ class TestWrittenDown:
         assert "ask for a decision" in hook(office, "Stop").out
 
     def test_no_secret_is_written_down(self, office: Office) -> None:
-        hook(office, "PostToolUse", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame")
+        hook(office, "PostToolUse", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame-open-sesame")
         hook(office, "PostToolUse", GATEPOST_STORE="postgresql://ann:open-sesame@127.0.0.1:1/none")
         assert len(self.digests(office)) == 2
         for each in (office.home / ".hooks").iterdir():

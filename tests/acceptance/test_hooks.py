@@ -358,7 +358,6 @@ def test_what_is_not_as_it_should_be_is_said(gatepost: Office) -> None:
         (("install", "--scope", "moon"), "'moon' is not a scope", "use one of user, project, local"),
         (("install", "--host", "codex", "--scope", "local"), "codex has no local settings", "use --scope user"),
         (("install", "--file", "x.toml"), "'x.toml' is TOML, and claude reads JSON", "give --host codex"),
-        (("status", "--file", "x.json"), "whose settings file is that?", "give --host NAME"),
     ],
 )
 def test_wrong_words(gatepost: Office, words: tuple[str, ...], error: str, hint: str) -> None:

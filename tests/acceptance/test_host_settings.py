@@ -68,6 +68,38 @@ def test_claude_code_reads_a_byte_order_mark(gatepost: Office) -> None:
     gatepost.done("hooks", "status", "--host", "claude", "--file", "settings.json")
 
 
+def test_where_claude_code_runs_no_hooks_ours_are_not_called_installed(gatepost: Office, tmp_path: Path) -> None:
+    gatepost.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path / "claude")
+    gatepost.done("hooks", "install")
+    gatepost.done("hooks", "install", "--scope", "project")
+    user, project, local = (
+        tmp_path / "claude" / "settings.json",
+        gatepost.here / ".claude" / "settings.json",
+        gatepost.here / ".claude" / "settings.local.json",
+    )
+    assert gatepost("hooks", "status", "--host", "claude").code == 0
+    user.write_text(json.dumps(json.loads(user.read_text()) | {"disableAllHooks": True}))
+    shown = gatepost("hooks", "status", "--host", "claude")
+    assert (shown.code, shown.out.count("disabled"), "installed" in shown.out.replace("not installed", "")) == (
+        1,
+        2,
+        False,
+    )
+    assert f"Claude Code runs no hooks, because '{user}' says `disableAllHooks`\n" in shown.err
+    assert gatepost("hooks", "status", "--file", str(user)).code == 1
+    assert gatepost("hooks", "status", "--file", str(project)).code == 0
+
+    local.write_text('{"disableAllHooks": false}')
+    assert gatepost("hooks", "status", "--host", "claude").code == 0, "what is nearest to the project counts"
+
+
+def test_of_a_file_alone_the_host_is_claude(gatepost: Office) -> None:
+    """As for install and uninstall."""
+    gatepost.done("hooks", "install", "--file", "settings.json")
+    [state] = gatepost.done("hooks", "status", "--file", "settings.json", "--json").json
+    assert (state["host"], state["state"]) == ("claude", "installed")
+
+
 TRUST = {
     "codex": "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`,"
     " type /hooks and trust ours, again after each change",

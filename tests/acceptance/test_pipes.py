@@ -56,6 +56,27 @@ def test_a_drain_without_stdout_delivers_nothing(office: Office) -> None:
     assert waiting(office) == ["precious"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("stdout", "reason"), [(">/dev/full", "cannot be written to: No space left on device"), (">&-", "is closed")]
+)
+def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(office: Office, stdout: str, reason: str) -> None:
+    office.push("--to", "analyst", "precious")
+    process = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {stdout}', "sh", *PROGRAM, "hook", "SessionStart"],
+        input=b'{"session_id": "s-1", "source": "startup"}',
+        env=os.environ | office.environ | {"GATEPOST_AGENT": "analyst"},
+        cwd=office.here,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert (process.returncode, process.stderr.decode()) == (
+        0,
+        f"gatepost: the host is told nothing: stdout {reason}\n",
+    )
+    assert waiting(office) == ["precious"]
+
+
 def test_a_reader_that_leaves_in_the_middle_gets_it_again(office: Office) -> None:
     """The batch is larger than a pipe holds, so the drain is still writing when the reader leaves."""
     office.push("--to", "analyst", "x" * 200_000)

@@ -16,8 +16,8 @@ import pytest
 
 from gatepost.actions import inbox, intake, triggers
 from gatepost.actions.triggers import NewTrigger
-from gatepost.core import dedup
-from gatepost.core.event import Push, Trust, Type
+from gatepost.core import dedup, foreign
+from gatepost.core.event import Push, Type
 from gatepost.core.webhook import Scheme
 from gatepost.ports.letterbox import Entry
 from gatepost.runtime.collector import Collector
@@ -29,12 +29,16 @@ SECRET: Final = SENDERS[Scheme.GITHUB].secret
 
 
 class Letters:
-    """A letterbox with what a program has left in the list of one agent."""
+    """A letterbox with what a program has left for one agent."""
 
-    def __init__(self, ids: Iterable[str], content: str) -> None:
+    def __init__(self, road: str, ids: Iterable[str], content: str) -> None:
+        self.road = road
         self._entries = [
             Entry(TO, json.dumps({"eventId": id, "type": "event", "content": content}).encode()) for id in ids
         ]
+
+    async def open(self) -> None:
+        pass
 
     async def agents(self) -> list[str]:
         return [TO]
@@ -72,16 +76,9 @@ class Office:
     def service(self) -> httpx2.AsyncClient:
         return self.made.client(x_secret_key=self.trigger)
 
-    async def collect(self, ids: Iterable[str], content: str) -> None:
-        await Collector(Letters(ids, content), self.store).sweep()
-
-    def receive(self, ids: Iterable[str], content: str) -> None:
-        """Take in what another program published on a subject of NATS."""
-        pushes = [
-            Push(to=TO, source="nats", content=content, key=id, key_prefix=dedup.NATS, trust=Trust.EXTERNAL)
-            for id in ids
-        ]
-        self.store.call(intake.push_all, pushes)
+    async def collect(self, road: str, ids: Iterable[str], content: str) -> None:
+        """Take in what another program has put into a list in Redis, or published on a subject of NATS."""
+        await Collector(Letters(road, ids, content), self.store).sweep()
 
     def contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
@@ -133,11 +130,11 @@ async def by_administrator(office: Office, keys: Sequence[str]) -> None:
 
 
 async def by_redis(office: Office, keys: Sequence[str]) -> None:
-    await office.collect(keys, "by Redis")
+    await office.collect(foreign.REDIS, keys, "by Redis")
 
 
 async def by_nats(office: Office, keys: Sequence[str]) -> None:
-    office.receive(keys, "by NATS")
+    await office.collect(foreign.NATS, keys, "by NATS")
 
 
 #: everybody who tries, and how the keys begin that are theirs
@@ -223,11 +220,11 @@ async def victims(office: Office) -> AsyncIterator[list[Prepared]]:
             return bool(answer.json()["duplicate"])
 
         async def leave() -> bool:
-            await office.collect(["left-1"], "victim")
+            await office.collect(foreign.REDIS, ["left-1"], "victim")
             return False
 
         async def publish() -> bool:
-            office.receive(["published-1"], "victim")
+            await office.collect(foreign.NATS, ["published-1"], "victim")
             return False
 
         alert = Push(to=TO, type=Type.ALERT, source="ci", content="victim", subject="red")

@@ -87,7 +87,7 @@ class TestAsking:
         assert [option["id"] for option in item.event.data["options"]] == ["yes", "no"]
         assert line(item.event) == (
             f'[Decision {made.id}] asked by ann: "Ship? Options: yes (Ship it); no (Wait), until Monday.'
-            ' Without an answer until 2026-02-18T11:00:00Z no counts." (context "all tests pass")'
+            ' Without an answer until 2026-02-18T11:00:00Z no counts." (the asker adds "all tests pass")'
         )
         assert (len(heard(house, "bob")), heard(house, "ann")) == (1, [])
         assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.rings}

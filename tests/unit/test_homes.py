@@ -1,6 +1,8 @@
 """Which home, and which of its files, a hook believes: a folder may have been put in its way by somebody else."""
 
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,44 @@ def test_a_project_needs_no_working_directory(here: Path, tmp_path: Path) -> Non
     here.rmdir()
     (tmp_path / ".gatepost").mkdir(mode=0o700)
     assert houses.find({}, project=str(tmp_path))[0] == str(tmp_path / ".gatepost")
+
+
+class TestTheSocket:
+    @pytest.fixture
+    def path(self, here: Path) -> Iterator[Path]:
+        found = here / "gateway.sock"
+        with socket.socket(socket.AF_UNIX) as ears:
+            ears.bind(str(found))
+            found.chmod(0o600)
+            yield found
+
+    def check(self, path: Path) -> None:
+        houses.check_socket(str(path), like=str(path.parent))
+
+    def test_of_our_own_is_believed(self, path: Path) -> None:
+        self.check(path)
+
+    def test_of_somebody_else_is_not(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        foreign(path, monkeypatch)
+        with pytest.raises(PermissionError, match="another user"):
+            houses.check_socket(str(path), like="/")
+
+    @pytest.mark.parametrize("mode", [0o660, 0o606, 0o700 | 0o001])
+    def test_that_others_can_reach_is_not(self, path: Path, mode: int) -> None:
+        path.chmod(mode)
+        with pytest.raises(PermissionError, match="open to other users"):
+            self.check(path)
+
+    def test_in_a_folder_where_others_can_replace_it_is_not(self, path: Path) -> None:
+        path.parent.chmod(0o777)
+        with pytest.raises(PermissionError, match="written to by others"):
+            self.check(path)
+        path.parent.chmod(0o1777)
+        self.check(path)
+
+    def test_that_is_none_is_missing(self, here: Path, path: Path) -> None:
+        (here / "file").touch(mode=0o600)
+        (here / "link").symlink_to(path)
+        for name in ("file", "link", "nothing"):
+            with pytest.raises(FileNotFoundError):
+                self.check(here / name)

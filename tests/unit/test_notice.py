@@ -4,6 +4,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,20 @@ MINE = "http://127.0.0.1:1"
 
 
 @pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as found:
+def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket]:
+    path = tmp_path_factory.mktemp("socket") / "gateway.sock"
+    with socket.socket(socket.AF_UNIX) as found:
+        found.bind(str(path))
+        path.chmod(0o600)
+        found.listen()
         yield found
 
 
 def others(home: Path, listener: socket.socket, pid: int) -> Notice:
     """Another gateway has put up its notice."""
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    (home / notice.NAME).write_text(json.dumps({"url": url, "pid": pid, "store": STORE, "socket": None}))
-    return Notice(url, pid, STORE)
+    found = Notice("http://127.0.0.1:2", pid, STORE, listener.getsockname())
+    (home / notice.NAME).write_text(json.dumps(asdict(found)))
+    return found
 
 
 def test_the_first_keeps_it_and_the_second_has_it_afterwards(tmp_path: Path, listener: socket.socket) -> None:
@@ -42,7 +47,7 @@ def test_the_first_keeps_it_and_the_second_has_it_afterwards(tmp_path: Path, lis
 
 def test_the_second_goes_and_leaves_it(tmp_path: Path, listener: socket.socket) -> None:
     first = others(tmp_path, listener, os.getppid())
-    with notice.posted(tmp_path, MINE, STORE):
+    with notice.posted(tmp_path, MINE, STORE, "mine.sock"):
         pass
     assert notice.read(tmp_path) == first
 
@@ -51,11 +56,20 @@ def test_a_process_that_lives_but_does_not_listen_is_another_program(tmp_path: P
     """The gateway was killed, and its number was given away."""
     others(tmp_path, listener, os.getppid())
     listener.close()
-    with notice.posted(tmp_path, MINE, STORE):
-        assert notice.read(tmp_path) == Notice(MINE, os.getpid(), STORE)
+    with notice.posted(tmp_path, MINE, STORE, "mine.sock"):
+        assert notice.read(tmp_path) == Notice(MINE, os.getpid(), STORE, "mine.sock")
 
 
 def test_one_at_the_same_place_was_before_us(tmp_path: Path, listener: socket.socket) -> None:
     before = others(tmp_path, listener, os.getppid())
     with notice.posted(tmp_path, before.url, STORE):
         assert notice.read(tmp_path) == Notice(before.url, os.getpid(), STORE)
+
+
+def test_one_that_could_not_listen_leaves_it_to_whoever_was_first(tmp_path: Path, listener: socket.socket) -> None:
+    """Commands would find neither of the two, and the file would change hands for ever."""
+    first = others(tmp_path, listener, os.getppid())
+    listener.close()
+    with notice.posted(tmp_path, MINE, STORE) as look:
+        look()
+        assert notice.read(tmp_path) == first

@@ -8,8 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import structlog
 
-from gatepost import app, settings
+from gatepost import app, settings, telemetry
 from gatepost.cli.init import template
 from gatepost.core.instants import DAY, MINUTE, SECOND
 from gatepost.core.limits import Limits
@@ -142,7 +143,8 @@ class TestValues:
     def test_every_setting_can_be_set_in_both_places(self, home: Path) -> None:
         for name, field in declared():
             section, _, key = name.rpartition(".")
-            shown = field.metadata["form"].show(field.default) if field.default is not None else "analyst"
+            example = "x" * 32 if name == "auth.jwt_secret" else "analyst"
+            shown = field.metadata["form"].show(field.default) if field.default is not None else example
             literal = f'"{shown}"' if field.metadata["form"].quoted else shown
             toml = (f"[{section}]\n" if section else "") + f"{key} = {literal}\n"
             assert load(home, toml).values[name].origin == str(home / "gatepost.toml")
@@ -296,6 +298,62 @@ class TestSecrets:
     def test_masked(self, text: str, shown: str) -> None:
         assert masked(text) == shown
 
+    @pytest.mark.parametrize(
+        "setting",
+        [
+            "https://ana:open-sesame@id.example/keys",
+            "https://ana:open/se@s:ame@id.example/keys",
+            "https://open-sesame@id.example/keys",
+            "https://id.example/keys?api_key=open-sesame&x=1",
+            "https://id.example/keys?x=1&token=open-sesame",
+            "https://id.example/keys?x=1&sig=open-sesame",
+            "curl -u ana:open-sesame https://id.example",
+            "curl --user 'ana:open-sesame' https://id.example",
+            "notify --password open-sesame --to ana",
+            "notify --api-token='open-sesame' --to ana",
+            "BOT_TOKEN=open-sesame notify",
+            'curl -H "Authorization: Bearer open-sesame" https://id.example',
+            "curl -H 'X-Api-Key: open-sesame' https://id.example",
+            """curl -d '{"x-secret-key": "open-sesame"}' https://id.example""",
+            "notify sk_open-sesame0000",
+        ],
+    )
+    @pytest.mark.parametrize("name", ["auth.jwks_url", "courier.nudge", "decision.on_answer"])
+    def test_a_password_in_a_url_or_a_command_is_not_shown(self, home: Path, name: str, setting: str) -> None:
+        found = load(home, **{variable(name): setting})
+        assert found.values[name].value == setting
+        shown = str(found.values[name])
+        assert "***" in shown
+        assert not re.search("sesame|open/se", shown)
+        assert re.search("id.example|notify", shown), "the rest is"
+
+    @pytest.mark.parametrize("form", ["console", "json"])
+    def test_nor_is_it_logged(self, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+        telemetry.configure(form)
+        url = "https://ana:open-sesame@id.example/keys?token=open-sesame"
+        try:
+            raise ValueError(f"no answer of {url}")
+        except ValueError:
+            structlog.get_logger("test").exception("cannot be fetched", url=url, times=3)
+        logged = capsys.readouterr().err
+        assert "sesame" not in logged
+        assert "https://ana:***@id.example/keys?token=***" in logged
+
+    def test_what_is_no_secret_is_shown(self, home: Path) -> None:
+        command = 'tmux send-keys -t analyst "$1" Enter; author=ana max_tokens=10 git@example.com'
+        assert str(load(home, **{variable("courier.nudge"): command}).values["courier.nudge"]) == command
+
+    @pytest.mark.parametrize("secret", ["x", "x" * 31, "\u00e9" * 15])
+    def test_a_short_secret_signs_nothing(self, home: Path, secret: str) -> None:
+        error = refused(home, GATEPOST_AUTH__JWT_SECRET=secret)
+        size = len(secret.encode())
+        assert error.message == (
+            f"GATEPOST_AUTH__JWT_SECRET is wrong: the secret has {size} bytes, and HS256 needs 32 or more"
+        )
+        assert "openssl rand -base64 32" in (error.hint or "")
+        assert error.exit == 2
+        assert load(home, GATEPOST_AUTH__JWT_SECRET="\u00e9" * 16).settings.auth.jwt_secret == "\u00e9" * 16
+
     def test_a_store_is_shown_without_its_password(self, home: Path) -> None:
         found = load(home, GATEPOST_STORE="postgresql://ana:secret@db/gatepost")
         assert "secret" in found.settings.store
@@ -308,7 +366,11 @@ class TestTemplate:
 
     def test_every_setting_in_it_holds_when_uncommented(self, home: Path) -> None:
         lines = [line.removeprefix("# ") if " = " in line else line for line in template().splitlines()]
-        toml = "\n".join(lines).replace('"..."', '"analyst"')
+        toml = (
+            "\n".join(lines)
+            .replace('jwt_secret = "..."', 'jwt_secret = "' + 32 * "x" + '"')
+            .replace('"..."', '"analyst"')
+        )
         # but for a command that is none: there is no word in it for nothing
         assert load(home, toml).settings.rules() == Limits(on_answer=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}

@@ -65,16 +65,17 @@ def ensure(work: Work, name: str, *, members: Iterable[str] = ()) -> Space:
 
 
 def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
-    """A space, as one of its members or (None) as the administrator."""
+    """
+    A space, as one of its members or (None) as the administrator. Nobody else learns whether there is such a space.
+    """
     rules.check(id)
     reading = directory.find_live(reader, as_) if as_ is not None else None
     found = spaces.read(reader, id, reading.number if reading else None)
+    if reading is not None and (found is None or not found[1]):
+        raise _stranger(id, reading)
     if found is None:
         raise _unknown(id)
-    space, is_member = found
-    if reading is not None and not is_member:
-        raise _stranger(space, reading)
-    return space
+    return found[0]
 
 
 def page(reader: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
@@ -113,11 +114,15 @@ def join(work: Work, id: str, entity: str) -> Member:
     return _member(work, found, newcomer)
 
 
-def leave(work: Work, id: str, entity: str) -> None:
-    """Let somebody hear and read nothing more; what is in their inbox stays there."""
-    found, leaver = _taken(work, id, archived=True), directory.find(work, entity)
+def leave(work: Work, id: str, entity: str, *, as_: str | None = None) -> None:
+    """
+    Let somebody hear and read nothing more; what is in their inbox stays there. `as_` is who says so, None for the
+    administrator.
+    """
+    leaver = directory.find(work, entity)
+    found = _taken(work, id, archived=True, as_=leaver if as_ is not None else None)
     if not spaces.leave(work, found.number, leaver.number):
-        raise NotFound(f"{leaver.name!r} is not a member of the space {found.id!r}")
+        raise _stranger(id, leaver) if as_ is not None else NotFound(str(_stranger(id, leaver)))
     work.after_commit(_ring(found, "leave"))
 
 
@@ -132,7 +137,8 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Say something in a space, and tell every other agent in it."""
-    found, speaker = _taken(work, id, by=1, archived=True), directory.find_live(work, sender)
+    speaker = directory.find_live(work, sender)
+    found = _taken(work, id, by=1, archived=True, as_=speaker)
     _member(work, found, speaker)  # first: what has become of a space is for its members to know
     _open(found)
     if not content and data is None:
@@ -217,11 +223,14 @@ def unread(reader: Reader, entity: str) -> dict[str, int]:
     return spaces.unread(reader, directory.find_live(reader, entity).number)
 
 
-def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False) -> Space:
-    """Take a space until the commit; an archived one only where that does no harm, or is asked about later."""
+def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False, as_: Entity | None = None) -> Space:
+    """
+    Take a space until the commit; an archived one only where that does no harm, or is asked about later. With `as_`, a
+    space that is not there is refused like one that somebody is not in.
+    """
     found = spaces.take(work, rules.check(id), by=by)
     if found is None:
-        raise _unknown(id)
+        raise _unknown(id) if as_ is None else _stranger(id, as_)
     if not archived:
         _open(found)
     return found
@@ -235,7 +244,7 @@ def _open(space: Space) -> None:
 def _member(reader: Reader, space: Space, entity: Entity) -> Member:
     found = spaces.member(reader, space.number, entity.number)
     if found is None:
-        raise _stranger(space, entity)
+        raise _stranger(space.id, entity)
     return found
 
 
@@ -270,8 +279,8 @@ def _ring(space: Space, cause: str) -> Ring:
     return Ring(f"space:{space.id}", cause)
 
 
-def _stranger(space: Space, entity: Entity) -> Refused:
-    return Refused(f"{entity.name!r} is not a member of the space {space.id!r}")
+def _stranger(id: str, entity: Entity) -> Refused:
+    return Refused(f"{entity.name!r} is not a member of the space {id!r}")
 
 
 def _unknown(id: str) -> NotFound:

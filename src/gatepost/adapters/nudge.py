@@ -8,6 +8,7 @@ import httpx2
 
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports.nudge import Guest
+from gatepost.telemetry import hide_secrets
 
 
 class UrlNudge:
@@ -18,7 +19,9 @@ class UrlNudge:
         except httpx2.InvalidURL:
             parsed = httpx2.URL()
         if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise Invalid(f"{url!r} is not a URL to nudge by", hint="use http://HOST/... or https://HOST/...")
+            raise Invalid(
+                f"{hide_secrets(url)!r} is not a URL to nudge by", hint="use http://HOST/... or https://HOST/..."
+            )
         self._url = parsed
         self._guarded = guarded
         self._limit = limit
@@ -34,6 +37,6 @@ class UrlNudge:
         except TimeoutError:
             raise Unavailable(f"no answer within {self._limit:g} s") from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            raise Unavailable(f"the request failed: {str(error) or type(error).__name__}") from None
+            raise Unavailable(f"the request failed: {hide_secrets(str(error)) or type(error).__name__}") from None
         if not answer.is_success:
             raise Unavailable(f"the answer was {answer.status_code}")

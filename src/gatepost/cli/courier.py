@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Final
 
 import typer
@@ -160,7 +160,8 @@ class _House:
         url = here.gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
-        return Client(url, key=keyring.administrator(self._configuration.home), patience=_PATIENCE)
+        key = keyring.administrator(self._configuration.home)
+        return Client(url, key=key, patience=_PATIENCE, is_there=partial(here.is_at, self._configuration, url))
 
 
 def _noted(configuration: Configuration, session: str | None) -> str | None:

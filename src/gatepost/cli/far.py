@@ -2,19 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeVar
 
-from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.client import Client
-from gatepost.errors import GatepostError, Unauthorized
+from gatepost.errors import Unauthorized
 from gatepost.runtime import keyring
 
-#: seconds in which a gateway that lives answers
-_PROMPT: Final = 5.0
 #: seconds in which one that is just restarting is back
 _PATIENCE: Final = 15.0
 
@@ -23,14 +20,11 @@ T = TypeVar("T")
 
 
 @contextmanager
-def reached(url: str, home: Path) -> Iterator["Far | None"]:
-    """The gateway at a URL, with the key of its home; None if no gateway answers there."""
+def reached(url: str, home: Path, is_there: Callable[[], Awaitable[bool]]) -> Iterator["Far"]:
+    """The gateway at a URL, with the key of its home, which is sent only while the gateway `is_there`."""
     try:
         with asyncio.Runner() as runner:
-            if not runner.run(_answers(url)):
-                yield None
-                return
-            client = Client(url, key=keyring.administrator(home), patience=_PATIENCE)
+            client = Client(url, key=keyring.administrator(home), patience=_PATIENCE, is_there=is_there)
             try:
                 yield Far(client, runner)
             finally:
@@ -40,18 +34,6 @@ def reached(url: str, home: Path) -> Iterator["Far | None"]:
             f"the gateway at {url} does not know the key in {str(home / keyring.ADMIN_KEY)!r}",
             hint=f"if the key was revoked, {keyring.ANEW}; else `gatepost up` makes this one good",
         ) from None
-
-
-async def _answers(url: str) -> bool:
-    """Whether a gateway is there: asked without a key, it wants to know who we are, and needs no store for that."""
-    async with Client(url, patience=0, timeout=_PROMPT) as client:
-        try:
-            await client.entity(ADMINISTRATOR)
-        except Unauthorized:
-            return True
-        except GatepostError:
-            return False
-    return False
 
 
 class Far:

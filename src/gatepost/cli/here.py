@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeVar
 
@@ -195,10 +196,17 @@ def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
         return None
     from gatepost.cli import far
 
-    return stack.enter_context(far.reached(url, configuration.home))
+    return stack.enter_context(far.reached(url, configuration.home, partial(is_at, configuration, url)))
 
 
 def gateway(configuration: Configuration) -> str | None:
-    """Where the gateway of this home says that it is, if it is on the store that is set."""
-    found = notice.read(configuration.home)
+    """Where the gateway of this home says on its socket that it is, if it is on the store that is set."""
+    found = notice.find(configuration.home)
     return found.url if found and found.store == masked(configuration.settings.store) else None
+
+
+async def is_at(configuration: Configuration, url: str) -> bool:
+    """Return True if the gateway of this home is still at that URL."""
+    import asyncio  # most commands do without
+
+    return await asyncio.to_thread(gateway, configuration) == url

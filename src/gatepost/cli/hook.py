@@ -52,6 +52,9 @@ def answer(arguments: "Sequence[str]") -> int:
         if call is None:
             _complain(f"wrong use of a hook: use {USAGE}")
             return TROUBLE
+        if sys.stdout is None:  # the next file or socket that is opened would have its number, and what is printed
+            _complain("the host is told nothing: stdout is closed")
+            return 0
         from gatepost import home as houses
 
         told = None
@@ -196,8 +199,8 @@ def _address(home: str) -> str | None:
     notice = os.path.join(home, "gateway.json")
     try:
         address = json.loads(houses.read(notice, like=home)).get("socket")
-        if isinstance(address, str) and not houses.trusted(address, like=home):
-            raise PermissionError(f"the socket {address!r} belongs to another user")
+        if isinstance(address, str):
+            houses.check_socket(address, like=home)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -297,8 +300,13 @@ def _said(visit: "Generator[object, None, Said]") -> "Said":
 def _print(stdout: str, stderr: str, out: int = 1) -> None:
     """Write it out. What is for the host goes in one piece and past every buffer, so that no half of it is seen."""
     left = memoryview(stdout.encode(errors="replace"))
-    while left:
-        left = left[os.write(out, left) :]
+    try:
+        while left:
+            left = left[os.write(out, left) :]
+    except OSError as error:
+        from gatepost.errors import Unavailable
+
+        raise Unavailable(f"the host is told nothing: stdout cannot be written to: {error.strerror}") from None
     _say(stderr)
 
 

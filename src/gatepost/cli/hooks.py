@@ -1,8 +1,8 @@
 """`gatepost hooks`: our entries in the settings files of other programs."""
 
 import os
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +110,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
 
 @app.verb("status")
 def status(
-    host: Annotated[str | None, option("--host", "|".join(HOSTS), "Only this host.")] = None,
+    host: Annotated[str | None, option("--host", "|".join(HOSTS), "Only this host; of a --file, claude.")] = None,
     file: File = None,
     json: Json = False,
 ) -> None:
@@ -121,7 +121,7 @@ def status(
       gatepost hooks status --host claude
     """
     if file is not None and host is None:
-        raise Invalid("whose settings file is that?", hint="give --host NAME")
+        host = "claude"  # as for install
     found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
     notes = [_get_trust_note(each, scope) if state.events else None for each, scope, state in found]
     if json:
@@ -148,7 +148,18 @@ def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
     for scope in scopes:
         places.setdefault(_file(host, scope, file), scope)
     wanted = _plan(host)
-    return [(None if file else scope, files.look(place, host, wanted)) for place, scope in places.items()]
+    switch = _find_switch(places) if host == "claude" else None
+    states = [(None if file else scope, files.look(place, host, wanted)) for place, scope in places.items()]
+    if switch is None:
+        return states
+    why = f"Claude Code runs no hooks, because {str(switch)!r} says `disableAllHooks`"
+    return [(scope, replace(state, state="disabled", why=why) if state.events else state) for scope, state in states]
+
+
+def _find_switch(places: Iterable[Path]) -> Path | None:
+    """Return the settings file that turns all hooks off; of two that differ, the one nearer to the project counts."""
+    said = [(place, switch) for place in places if (switch := files.read_switch(place)) is not None]
+    return said[-1][0] if said and said[-1][1] else None
 
 
 def _get_trust_note(host: str, scope: str | None) -> str | None:

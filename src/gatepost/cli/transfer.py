@@ -1,6 +1,7 @@
 """`gatepost export` and `gatepost import`: everything there is, as lines of JSON."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from gatepost.ports.store import Reader
 
 Step = Callable[[int], None]
 
+#: what JSON leaves as it is, and a terminal acts on; escaped, it is the same JSON
+_CONTROLS: Final = re.compile("[\x7f-\x9f]")
 #: what is counted, and in which order it is told
 _NOUNS: Final[Mapping[type, str]] = {
     Entity: "entity",
@@ -69,7 +72,7 @@ def export(
         def write(reader: Reader) -> None:
             with _progress("exporting", transfer.size(reader)) as step:
                 for each in transfer.records(reader, secrets=secrets):
-                    stream.write(record.write(each).encode() + b"\n")
+                    stream.write(_CONTROLS.sub(_escape, record.write(each)).encode() + b"\n")
                     if (noun := _NOUNS.get(type(each))) is not None:
                         counts[noun] += 1
                         step(noun in ("event", "message"))
@@ -119,6 +122,10 @@ def _so_far(taken: merge.Taken) -> str:
     if not any(counts.values()):
         return "nothing new was stored"
     return f"stored before that: {_told(counts)}; importing it again stores nothing twice"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _counts(taken: merge.Taken) -> Mapping[str, int]:

@@ -1,5 +1,6 @@
 """The client: one method for each verb that a gateway offers."""
 
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -29,7 +30,7 @@ class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors)
             await post.push(Push(to="analyst", source="ci", content="The build is red"))
 
     What a gateway refuses is raised as the error that it was there. Requests are tried again for `patience` seconds,
-    and are done once all the same.
+    and are done once all the same. `is_there` is asked before every try; while it says no, nothing is sent.
     """
 
     def __init__(
@@ -41,7 +42,12 @@ class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors)
         token: str | None = None,
         patience: float = 30.0,
         timeout: float = 30.0,
+        is_there: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        async def check(request: httpx2.Request) -> None:
+            if is_there is not None and not await is_there():
+                raise httpx2.ConnectError(f"no gateway is at {url} any more", request=request)
+
         headers = {"x-secret-key": key} if key else {}
         if public_key and token:
             headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
@@ -55,6 +61,7 @@ class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors)
                 trust_env=base.host not in _HERE,
                 # certificates take long to read, and without TLS there is nothing to hold against them
                 verify=base.scheme != "http",
+                event_hooks={"request": [check]},
             )
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
             raise Invalid(f"this is not a gateway and a key for it: {error}") from None

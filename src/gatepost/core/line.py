@@ -2,10 +2,15 @@
 How an event reads to an agent: one event, one line, and nothing in it can pretend to be another line.
 
 Content is quoted as a JSON string, payloads are JSON, and a name that holds anything but letters, digits and a few
-harmless signs is quoted too, and so is the name of a place that reads like a line of ours (`[Mail]`, `[Gate g_3]`). On
-top of what JSON escapes, every control character, every line separator, what cannot be seen, bidirectional marks, lone
-surrogates and `<` are written as `\\uXXXX`; so a line has no line break in it by any reading, no tag survives, and what
-looks like `[Space] Name (human):` inside a message stays inside its quotes.
+harmless signs is quoted too, and so is the name of a space that reads like a line of ours (`[Mail]`, `[Gate g_3]`). A
+channel that nobody has registered could be called like a space, so it is named as what it is: `[Channel "family"]`. On
+top of what JSON escapes, every control character, every line separator, what cannot be seen (variation selectors and
+joiners, those of emoji too), private use, bidirectional marks, lone surrogates and `<` are written as `\\uXXXX`; so a
+line has no line break in it by any reading, no tag survives, and what looks like `[Space] Name (human):` inside a
+message stays inside its quotes.
+
+What follows a line's content in brackets is ours to say. `(context "...")` is the prompt of a trigger, and is shown on
+what that trigger brought and nowhere else; what an asker adds to a question is shown as the asker's.
 
     [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
 """
@@ -39,18 +44,25 @@ from gatepost.core.event import (
 from gatepost.core.instants import DAY, Instant, rfc3339
 from gatepost.core.text import count_bytes, truncate
 
-#: controls, soft hyphen, bidi marks, invisible operators and fillers, line separators, tags, surrogates, non-characters
+#: controls, soft hyphen, bidi marks, joiners, invisible operators and fillers, line separators, variation selectors,
+#: tags, surrogates, private use, non-characters
 _UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\ufff0-\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff<]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff<]"
 )
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
-#: how lines of ours begin that name no place
-_OURS: Final = re.compile(r"(?:mail|system|(?:decision|gate)\s.*)", re.IGNORECASE)
+#: how lines of ours begin that name no space
+_OURS: Final = re.compile(r"(?:mail|system|telegram|cli|web|(?:decision|gate|channel)\s.*)", re.IGNORECASE)
 #: characters of the content, and of a name, in a preview
 _CONTENT: Final = 50
 _NAME: Final = 24
+#: the channels that people write on, as the house has registered them
+_CHANNELS: Final = frozenset(("telegram", "cli", "web"))
+#: how the dedup keys begin of what a trigger has brought, and of a question
+_BY_TRIGGER: Final = "svc:"
+_OF_DECISION: Final = "decision:"
 _TITLES: Final = {Type.ALERT: "Alert", Type.EVENT: "Event", Type.AGENT: "Agent"}
 
 
@@ -102,8 +114,13 @@ def title(text: str) -> str:
 
 
 def _place(text: str) -> str:
-    """Write the name of a space or a channel, quoted also when it would read like the beginning of another line."""
+    """Write the name of a space, quoted also when it would read like the beginning of another line."""
     return quote(text) if _OURS.fullmatch(text) else title(text)
+
+
+def _channel(text: str) -> str:
+    """Write the name of a channel, so that one that nobody has registered cannot pass for a space."""
+    return text.capitalize() if text in _CHANNELS else f"Channel {quote(text)}"
 
 
 def _line(event: Event) -> str:
@@ -131,7 +148,7 @@ def _line(event: Event) -> str:
             return f"[Note: {title(noted.about)}] {_who(event)}: {quote(noted.text)}{_notes(event)}"
         case Heard() as heard:
             where = [f"session {_session(heard.session)}"] if heard.session else []
-            return f"[{_place(heard.channel.capitalize())}] {_who(event)}: {quote(heard.text)}{_notes(event, where)}"
+            return f"[{_channel(heard.channel)}] {_who(event)}: {quote(heard.text)}{_notes(event, where)}"
         case Answered() as answered:
             by = f" by {title(answered.by)}" if answered.by else ""
             words = f": {quote(answered.text)}" if answered.text else ""
@@ -165,7 +182,7 @@ def preview(event: Event) -> str:
         case Noted() as noted:
             head, text = f"[Note: {_brief(noted.about)}]{who}", noted.text
         case Heard() as heard:
-            head, text = f"[{_place(_cut(heard.channel.capitalize(), _NAME))}]{who}", heard.text
+            head, text = f"[{_channel(_cut(heard.channel, _NAME))}]{who}", heard.text
         case Answered() as answered:
             by = f" by {_brief(answered.by)}" if answered.by else ""
             head, text = f"[Decision {title(answered.decision)}] {title(answered.outcome)}{by}:", answered.text
@@ -215,11 +232,24 @@ def _told(event: Event, text: str) -> str:
 
 
 def _notes(event: Event, where: Sequence[str] = ()) -> str:
-    """What follows the content: where it belongs, how far it is trusted, and a trigger's prompt."""
+    """What follows the content: a trigger's prompt, where it belongs, and how far it is trusted."""
     notes = [*where] + ([event.trust.value] if event.trust is not Trust.MEMBER else [])
+    return _context(event) + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _context(event: Event) -> str:
+    """
+    What a trigger adds to what it brings, or an asker to a question. Anybody can put a `context` into the data of an
+    event; but these keys are the house's own, and no sender but the house has none.
+    """
     context = event.data.get("context") if isinstance(event.data, dict) else None
-    prompt = f" (context {quote(context)})" if isinstance(context, str) else ""
-    return prompt + (f" ({', '.join(notes)})" if notes else "")
+    if not isinstance(context, str) or event.key is None:
+        return ""
+    if event.type is Type.SERVICE and event.sender is None and event.key.startswith(_BY_TRIGGER):
+        return f" (context {quote(context)})"
+    if event.type is Type.DECISION and event.key.startswith(_OF_DECISION):
+        return f" (the asker adds {quote(context)})"
+    return ""
 
 
 def _ref(event: Event) -> str:

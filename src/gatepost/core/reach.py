@@ -11,7 +11,19 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 #: where clouds keep what only the machine itself should know, other than at a link-local address
-_METADATA: Final = frozenset(map(ip_address, ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254")))
+_METADATA: Final = frozenset(
+    map(
+        ip_address,
+        (
+            "100.100.100.200",  # Alibaba
+            "192.0.0.192",  # Oracle
+            "168.63.129.16",  # Azure
+            "fd00:ec2::254",  # AWS
+            "fd00:ec2::23",  # the pods of EKS
+            "fd20:ce::254",  # Google
+        ),
+    )
+)
 _NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 
 

@@ -16,7 +16,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.run import Status
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, thoughts
-from gatepost.gateway.auth import Principal, administrator, somebody
+from gatepost.gateway.auth import Principal, administrator, find_own, somebody
 from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
@@ -160,9 +160,7 @@ async def _changed(write: Write, name: str, change: Callable[[Work], object]) ->
 
 async def _own(house: Office, who: Principal, name: str) -> Entity:
     """An agent, for itself and the administrator."""
-    agent, _ = await house.store.read(_agent, name)
-    who.as_(agent.name)
-    return agent
+    return agents.of_kind(await find_own(house.store, who, name))
 
 
 def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:

@@ -14,7 +14,7 @@ as a ring and forgets them at once.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import jwt
@@ -22,6 +22,7 @@ from fastapi import Request
 
 from gatepost.actions import directory, keys
 from gatepost.core import key as core_key
+from gatepost.core.entity import Entity
 from gatepost.core.frame import Frame
 from gatepost.core.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized
@@ -45,12 +46,17 @@ class Administrator:
 @dataclass(frozen=True, slots=True)
 class Acting:
     entity: str
+    #: when its token ends, in seconds since 1970; None for a key, which ends when it is revoked
+    expires_at: int | None = field(default=None, compare=False, repr=False)
 
     def as_(self, wish: str | None) -> str:
         """Whom a request is made as: itself, and asking for another is refused."""
         if wish is not None and wish != self.entity:
-            raise Refused(f"this credential is {self.entity!r} and cannot act as {wish!r}")
+            raise self.refusal(wish)
         return self.entity
+
+    def refusal(self, name: str) -> Refused:
+        return Refused(f"this credential is {self.entity!r} and cannot act as {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +128,15 @@ class Doorkeeper:
         key = await self._store.read(keys.find, public)
         if key is None or key.kind != "public":
             raise Unauthorized("this public key is not known, or was revoked")
-        name = (await self._claims(token)).get(self._rules.claim)
+        claims = await self._claims(token)
+        name = claims.get(self._rules.claim)
         if not isinstance(name, str) or not name:
             raise Unauthorized(f"the token has no claim {self._rules.claim!r} that names an entity")
         try:
             entity = await self._store.read(directory.find_live, name)
         except (Invalid, Refused):
             raise Refused("the token's entity is not known here, or is retired") from None
-        return Acting(entity.name)
+        return Acting(entity.name, expires_at=int(claims["exp"]))
 
     async def _claims(self, token: str) -> dict[str, Any]:
         try:
@@ -182,6 +189,20 @@ async def caller(request: Request) -> Principal:
     request.state.principal = principal
     repeated.refuse(request)
     return principal
+
+
+async def find_own(store: Store, principal: Principal, name: str) -> Entity:
+    """
+    Return the entity with a name or an alias, if the caller may act as it. All others are refused alike, whether there
+    is such an entity or not: a credential does not tell its holder which names exist.
+    """
+    if isinstance(principal, Acting):
+        found = await store.read(directory.find_or_none, name)
+        if found is None or found.name != principal.entity:
+            raise principal.refusal(name)
+        return found
+    principal.as_(name)
+    return await store.read(directory.find, name)
 
 
 def somebody(principal: Principal) -> None:

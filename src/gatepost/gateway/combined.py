@@ -12,10 +12,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import directory, feed, spaces
+from gatepost.actions import feed, spaces
 from gatepost.core.space import Space
 from gatepost.errors import Invalid
 from gatepost.gateway import stream
+from gatepost.gateway.auth import find_own
 from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import House, Who
@@ -41,9 +42,8 @@ async def everything(
     me = who.as_(None)
     if not space and not inbox:
         return await _of(request, house, me, me, last)
-    found, names, here = await house.store.read(_named, space, inbox, me)
-    for name in names:
-        who.as_(name)
+    names = list(dict.fromkeys([(await find_own(house.store, who, name)).name for name in inbox]))
+    found, here = await house.store.read(_named, space, me)
     parts = [stream.space_part(house, one.id, one.last_seq) for one in found]
     parts += [stream.inbox_part(house, name, here) for name in names]
     return await stream.respond(request, house, parts, who=me, last=last, combined=True)
@@ -52,8 +52,7 @@ async def everything(
 @router.get("/api/agents/{name}/stream", tags=["agents"], response_class=stream.EventStream)
 async def agent(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
     """Watch all that concerns an agent: its inbox, and the spaces it is in. Resumes from Last-Event-ID."""
-    entity = await house.store.read(directory.find, name)
-    who.as_(entity.name)
+    entity = await find_own(house.store, who, name)
     return await _of(request, house, entity.name, who.as_(None), last)
 
 
@@ -82,11 +81,5 @@ def _theirs(reader: Reader, name: str | None) -> tuple[list[Space], dict[str, in
     return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, feed.here(reader)
 
 
-def _named(
-    reader: Reader, ids: Sequence[str], names: Sequence[str], me: str | None
-) -> tuple[list[Space], list[str], feed.Position]:
-    return (
-        [spaces.show(reader, id, as_=me) for id in dict.fromkeys(ids)],
-        list(dict.fromkeys(directory.find(reader, name).name for name in names)),
-        feed.here(reader),
-    )
+def _named(reader: Reader, ids: Sequence[str], me: str | None) -> tuple[list[Space], feed.Position]:
+    return [spaces.show(reader, id, as_=me) for id in dict.fromkeys(ids)], feed.here(reader)

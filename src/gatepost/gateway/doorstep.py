@@ -1,6 +1,10 @@
 """
 The doorstep: a socket in the home on which hooks of this machine's guests hand over what their host told them, and are
-told what to print (`cli/hook.py` has the wire).
+told what to print (`cli/hook.py` has the wire). Commands ask here where the gateway is before they send it a key
+(`runtime/notice.py`):
+
+    command  -> {"v": 1, "op": "where"}
+    gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}
 
 A chain is synchronous, so each runs on a thread; but none is kept by a chain that waits: it says so, and is left alone
 until something is committed for its agent, or its time is up. A hook that goes away in the meantime, or before its
@@ -54,9 +58,15 @@ _FAREWELL: Final = 2.0
 
 
 class Doorstep:
-    def __init__(self, home: Path, store: Store, on: str, handlers: Sequence[Handler | Listed] = ()) -> None:
-        """`on` is the store as it is written for others: a hook that is on another one is not answered here."""
+    def __init__(
+        self, home: Path, store: Store, on: str, handlers: Sequence[Handler | Listed] = (), *, url: str | None = None
+    ) -> None:
+        """
+        `on` is the store as it is written for others: a hook that is on another one is not answered here. `url` is
+        where the gateway listens.
+        """
         self._home = home
+        self._url = url
         self._porch = Porch(home, store=store, handlers=handlers)
         self._on = on
         self._running = ThreadPoolExecutor(_RUNNING, thread_name_prefix="gatepost-hook")
@@ -118,7 +128,11 @@ class Doorstep:
             line.cancel()
             return
         try:
-            hook = _hook(line.result())
+            told = _read(line.result())
+            if told.get("op") == "where" and self._url is not None:
+                await _write(writer, {"url": self._url, "pid": os.getpid(), "store": self._on})
+                return
+            hook = _hook(told)
             await self._in_turn(self._running, self._check, hook)
         except (ValueError, RecursionError, GatepostError) as error:  # ValueError: or it is longer than what we read
             await _write(writer, {"error": str(error)})
@@ -236,11 +250,16 @@ def _ended(line: socket.socket) -> bool:
         return True
 
 
-def _hook(line: bytes) -> Hook:
-    """What a hook hands over; a ValueError or Invalid if it is not that."""
+def _read(line: bytes) -> dict[str, Any]:
+    """Read what was sent; a ValueError or Invalid if it is none of ours."""
     told: Any = json.loads(line)
-    if not isinstance(told, dict) or told.get("v") != 1 or told.get("op") != "hook":
+    if not isinstance(told, dict) or told.get("v") != 1 or told.get("op") not in ("hook", "where"):
         raise Invalid("this is not a hook of version 1")
+    return told
+
+
+def _hook(told: Mapping[str, Any]) -> Hook:
+    """What a hook hands over; Invalid if it is not that."""
     argv = told.get("argv")
     words = argv if isinstance(argv, list) and len(argv) in (1, 3) and all(isinstance(one, str) for one in argv) else []
     if not words or words[1:2] not in ([], ["--host"]) or words[2:] not in ([], *([host] for host in wire.HOSTS)):

@@ -168,11 +168,11 @@ async def _triggered(house: Office, who: Principal, name: str) -> str:
     match who:
         case Triggering(agent) if agent == name:
             return agent
-        case Triggering() | Administrator():
-            entity = agents.of_kind(await house.store.read(directory.find_live, name))
-            if isinstance(who, Triggering) and who.agent != entity.name:
-                raise Refused(f"this key can only trigger {who.agent!r}")
-            return entity.name
+        case Triggering(agent):
+            known = await house.store.read(directory.find_or_none, name)
+            return agent if known is not None and known.name == agent else who.as_(name)
+        case Administrator():
+            return agents.of_kind(await house.store.read(directory.find_live, name)).name
         case Acting():
             raise Refused("triggers need the administrator's key or one scoped to this agent's trigger")
 

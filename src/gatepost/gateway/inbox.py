@@ -12,7 +12,7 @@ from gatepost.core.event import Item, State, Type
 from gatepost.core.instants import duration, instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import Acting, Principal, administrator
+from gatepost.gateway.auth import Acting, Principal, administrator, find_own
 from gatepost.gateway.drained import Drained
 from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
@@ -188,10 +188,8 @@ def _items(items: list[Item]) -> wire.Document:
 
 
 async def _whose(house: Office, who: Principal, name: str) -> str:
-    """The entity behind a name or alias, if the caller may act as it."""
-    entity = await house.store.read(directory.find, name)
-    who.as_(entity.name)
-    return entity.name
+    """The name of the entity behind a name or alias, if the caller may act as it."""
+    return (await find_own(house.store, who, name)).name
 
 
 def _shown(reader: Reader, id: str, name: str | None) -> wire.Document:

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from gatepost.errors import Unauthorized, Unavailable
+from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.jwks")
 
@@ -51,7 +52,9 @@ class Jwks:
         try:
             published = jwt.PyJWKSet.from_dict(await self._fetch())
         except (httpx2.HTTPError, jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            log.warning("the issuer's keys cannot be fetched", url=self._url, error=repr(error))
+            log.warning(
+                "the issuer's keys cannot be fetched", url=hide_secrets(self._url), error=hide_secrets(repr(error))
+            )
         else:
             self._keys = {key.key_id: key for key in published.keys if key.key_id}
             self._fetched = time.monotonic()

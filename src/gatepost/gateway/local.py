@@ -43,7 +43,9 @@ def bound(home: Path) -> Iterator[Ears | None]:
             ears.listen(_BACKLOG)
             ears.setblocking(False)
         except (OSError, AttributeError) as error:
-            log.warning("hooks are not answered here, and run by themselves", reason=str(error))
+            log.warning(
+                "hooks and commands do not find this gateway, and work on the store by themselves", reason=str(error)
+            )
             yield None
             return
         yield Ears(ears, path)

@@ -1,4 +1,7 @@
-"""Parameters of a query that are given more often than they can be: whoever reads one of two has read the wrong one."""
+"""
+What no parameter can be, whatever the route: one of a query that is given more often than it has values (whoever reads
+one of two has read the wrong one), and a text with a NUL in it, which PostgreSQL cannot store or compare.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, get_origin
@@ -13,8 +16,14 @@ _LISTS: Final = (list, tuple, set, frozenset, Sequence)
 
 
 def refuse(request: Request) -> None:
-    """Refuse a query with two values for what has one; what the route does not know is let be, as ever."""
+    """
+    Refuse a NUL in the path or the query, and a query with two values for what has one; what else the route does not
+    know is let be, as ever.
+    """
     given = request.query_params
+    for name, value in (*request.path_params.items(), *given.multi_items()):
+        if "\x00" in name or "\x00" in str(value):
+            raise Invalid(f"{name!r:.60} has a NUL character in it", hint="remove it")
     route = request.scope.get("route")
     if len(given) == len(given.multi_items()) or not isinstance(route, APIRoute):
         return

@@ -150,7 +150,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         interval = configuration.settings.janitor.interval / SECOND
         with _listening(host, port) as ears:
             url = _url(host, ears)
-            async with _doorstep(configuration, gateway.office.exchange, on) as socket_path:
+            async with _doorstep(configuration, gateway.office.exchange, on, url) as socket_path:
                 with notice.posted(configuration.home, url, on, socket_path) as look:
                     watch = Duty("notice", partial(asyncio.to_thread, look), interval=interval)
                     server.on_start = partial(ready, url)
@@ -159,10 +159,10 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
 
 
 @asynccontextmanager
-async def _doorstep(configuration: Configuration, exchange: Exchange, on: str) -> AsyncIterator[str | None]:
+async def _doorstep(configuration: Configuration, exchange: Exchange, on: str, url: str) -> AsyncIterator[str | None]:
     """Where hooks are answered; on a store of their own, because they do not wait for it as long as others do."""
     with closing(house.configured_store(configuration, exchange.bell, busy=porch.BUSY)) as store:
-        doorstep = Doorstep(configuration.home, store, on, plugins.found(log.warning))
+        doorstep = Doorstep(configuration.home, store, on, plugins.found(log.warning), url=url)
         with exchange.subscribed(doorstep.heard):
             async with doorstep.open() as path:
                 yield path

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import directory, spaces
+from gatepost.actions import spaces
 from gatepost.actions.pages import bounded
 from gatepost.core import wire
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
-from gatepost.gateway.auth import administrator
+from gatepost.gateway.auth import administrator, find_own
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
@@ -78,9 +78,8 @@ async def join(id: str, body: MemberWish, who: Who, write: Write) -> Any:
 @router.delete("/{id}/members/{name}", status_code=204, responses=documented(404, 409))
 async def leave(id: str, name: str, who: Who, house: House, write: Write) -> None:
     """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
-    entity = await house.store.read(directory.find, name)
-    who.as_(entity.name)
-    await write(lambda work: spaces.leave(work, id, entity.name), lane=f"space:{id}")
+    entity = await find_own(house.store, who, name)
+    await write(lambda work: spaces.leave(work, id, entity.name, as_=who.as_(None)), lane=f"space:{id}")
 
 
 @router.get("/{id}/messages", responses=shaped(shapes.MessagePage) | documented(404))

@@ -7,10 +7,12 @@ stream of one part is its position; that of a combined stream holds the position
 
 A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
 reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
-credential it came with is looked at again whenever a key or an entity changes, and at times.
+credential it came with is looked at again whenever a key or an entity changes, when its token ends, and at times.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -156,7 +158,9 @@ async def respond(
         except GatepostError as error:
             return Ended(error.message, resumable=False)
 
-    return Stream(office, {part.topic: part.source for part in parts}, positions, who, guarded, combined=combined)
+    expires_at = getattr(request.state.principal, "expires_at", None)
+    sources = {part.topic: part.source for part in parts}
+    return Stream(office, sources, positions, who, guarded, combined=combined, expires_at=expires_at)
 
 
 def _reached(reader: Reader, known: Mapping[str, Position]) -> None:
@@ -193,7 +197,9 @@ class Stream(EventStream):
         still: Still,
         *,
         combined: bool,
+        expires_at: int | None = None,
     ) -> None:
+        """`expires_at` is when the reader's token ends, in seconds since 1970."""
         self.status_code = 200
         self.background = None
         self.init_headers(_HEADERS)
@@ -203,6 +209,7 @@ class Stream(EventStream):
         self._who = who
         self._still = still
         self._combined = combined
+        self._expires_at = math.inf if expires_at is None else expires_at
         self._queue: asyncio.Queue[tuple[str, Seen]] = asyncio.Queue(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (the shape of ASGI)
@@ -229,12 +236,12 @@ class Stream(EventStream):
         """End the stream when its rights are gone; what changes during a look is looked at again."""
         while True:
             news = self._office.hub.news
-            ended = await self._still()
+            ended = _GONE if time.time() >= self._expires_at else await self._still()
             if ended is not None:
                 await self._queue.put(("", ended))
                 return
             with suppress(TimeoutError):
-                async with asyncio.timeout(PING):
+                async with asyncio.timeout(min(PING, self._expires_at - time.time())):
                     await news.wait()
 
     async def _write(self, send: Send) -> None:

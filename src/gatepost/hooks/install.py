@@ -59,7 +59,7 @@ class State:
     """How a file stands."""
 
     file: Path
-    #: missing, none, installed, outdated, ignored (by the host), unreadable
+    #: missing, none, installed, outdated, ignored or disabled (by the host), unreadable
     state: str
     events: tuple[str, ...] = ()
     #: the agents that our entries name
@@ -162,6 +162,15 @@ def look(file: Path, host: str, wanted: Callable[[str | None], Mapping[str, dict
     return State(
         file=file, state=state, events=tuple(dict.fromkeys(event for event, _ in found)), agents=agents, why=why
     )
+
+
+def read_switch(file: Path) -> bool | None:
+    """Return what a settings file of Claude Code says of `disableAllHooks`; None if it says nothing."""
+    with suppress(OSError, GatepostError, UnicodeDecodeError):
+        document = _document(file, _read(file) or "{}")
+        switch = document.get("disableAllHooks") if isinstance(document, dict) else None
+        return switch if isinstance(switch, bool) else None
+    return None
 
 
 def _before(file: Path, text: str | None, host: str) -> str | None:

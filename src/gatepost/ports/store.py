@@ -127,6 +127,9 @@ class Store(Protocol):
     def check_durability(self) -> tuple[bool, str]:
         """Return True if what is committed survives a crash of the machine, and how the database is set for that."""
 
+    def shrink(self) -> None:
+        """Give back disk space that is not needed any more, unless others would have to wait for that now."""
+
     def close(self) -> None:
         """Finish what was taken on, then let go of everything."""
 

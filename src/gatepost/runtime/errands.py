@@ -20,6 +20,7 @@ from gatepost.errors import Conflict, Unavailable
 from gatepost.ports.command import Commands
 from gatepost.ports.store import Reader, Store
 from gatepost.ports.transport import Signal
+from gatepost.telemetry import hide_secrets
 
 #: seconds that a command may take, well within the hold of an errand
 _LIMIT: Final = 60.0
@@ -53,7 +54,8 @@ async def answered(commands: Commands, command: str, errand: Errand) -> None:
     if ran.code is None:
         raise Unavailable(f"decision.on_answer took over {_LIMIT:.0f} seconds")
     if ran.code != 0:
-        raise Unavailable(f"decision.on_answer ended with {ran.code}" + (f": {ran.said}" if ran.said else ""))
+        said = f": {hide_secrets(ran.said)}" if ran.said else ""
+        raise Unavailable(f"decision.on_answer ended with {ran.code}{said}")
 
 
 def wakes(signal: Signal) -> bool:

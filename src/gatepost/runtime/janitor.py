@@ -3,19 +3,23 @@ The janitor: makes up for what was lost on the way.
 
 Waking is level-triggered. Whatever is committed and not acted on is found by query and rung again, so that a lost ring
 costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, calls
-that nobody answered, and what has been kept long enough. Every step is small, and between steps others get their turn.
+that nobody answered, what has been kept long enough, and disk space that is not needed any more. Every step is small,
+and between steps others get their turn.
 
 One process tidies, and rings for everybody. But its rings too may be lost on the way to the others, all of them while
 the transport is degraded; so every process also rings for itself.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
 
 from gatepost.actions import clock, journal, upkeep
 from gatepost.core.ring import JANITOR, Ring
+from gatepost.errors import Unavailable
 from gatepost.ports.store import Store
 from gatepost.runtime.exchange import Exchange
 
@@ -33,6 +37,8 @@ async def tidy(store: Store, exchange: Exchange) -> None:
             if await store.run(verb, lane="janitor") < upkeep.BATCH:
                 break
     await ring(store, exchange.send)
+    with suppress(Unavailable):  # somebody else is at it, or the next commit will say what is wrong
+        await asyncio.to_thread(store.shrink)
 
 
 async def follow_clock(store: Store) -> None:

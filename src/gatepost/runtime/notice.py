@@ -1,11 +1,14 @@
 """
-The notice of a gateway: `gateway.json` in the home says where it listens, which process it is and which store it is on,
-so that commands find it. One that its gateway could not take down, because it was killed, is recognised by its process
-being gone.
+The notice of a gateway: `gateway.json` in the home says where it listens, which process it is, which store it is on,
+and on which local socket it answers.
+
+The file alone proves nothing. A gateway that was killed leaves it there, its process number is given to another
+program, and its port may be anybody's; whoever went by those would send the administrator's key to a stranger. So
+commands ask on the socket (`find`). Only this user can listen there, and a socket whose process is gone refuses every
+connection; without an answer the gateway is gone.
 
 There is one notice, and there may be several gateways. Whoever comes second leaves it to the first as long as that one
-can be reached, and puts up its own when it looks again and the first is gone. A process alone is not enough to go by
-then: its number may by now be another program's, and nobody would ever be found here again.
+listens on its socket, and puts up its own when it looks again and the first is gone.
 """
 
 import json
@@ -16,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -25,8 +27,9 @@ from gatepost import home as houses
 log = structlog.get_logger("gatepost.notice")
 
 NAME: Final = "gateway.json"
-#: seconds that another gateway on this machine gets to take a call
-_PATIENCE: Final = 2.0
+#: seconds in which a gateway that lives answers
+_PATIENCE: Final = 5.0
+_LONGEST_ANSWER: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Notice:
     pid: int
     #: its URL, without a password
     store: str
-    #: where it answers the hooks of guests on this machine
+    #: where it answers the hooks and commands of this machine
     socket: str | None = None
 
 
@@ -50,7 +53,7 @@ def posted(home: Path, url: str, store: str, socket: str | None = None) -> Itera
         found = read(home)
         if found == notice:
             return
-        if found is None or found.pid == notice.pid or found.url == url or not _reached(found.url):
+        if found is None or found.pid == notice.pid or found.url == url or (socket and not _listens(home, found)):
             houses.write(str(home / NAME), json.dumps(asdict(notice)) + "\n")
         elif found != told:
             log.warning("another gateway is in this home, and commands are left to it", url=found.url, pid=found.pid)
@@ -63,44 +66,79 @@ def posted(home: Path, url: str, store: str, socket: str | None = None) -> Itera
         _take_down(home, notice)
 
 
-def read(home: Path) -> Notice | None:
-    """The notice of a gateway whose process lives; one of a process that is gone is taken down."""
-    notice = _read(home)
-    if notice is not None and not _lives(notice.pid):
-        _take_down(home, notice)
+def find(home: Path) -> Notice | None:
+    """
+    Return what the gateway of this home says of itself on its socket; None if no gateway answers there. The notice of
+    one that is gone is taken down.
+    """
+    notice = read(home)
+    if notice is None or notice.socket is None:
         return None
-    return notice
-
-
-def _read(home: Path) -> Notice | None:
     try:
-        document = json.loads((home / NAME).read_bytes())
-        return Notice(str(document["url"]), int(document["pid"]), str(document["store"]), document.get("socket"))
-    except (OSError, ValueError, TypeError, KeyError):
+        with _connect(home, notice.socket) as line:
+            line.sendall(b'{"v": 1, "op": "where"}\n')
+            said = json.loads(_receive(line))
+        return Notice(str(said["url"]), int(said["pid"]), str(said["store"]), notice.socket)
+    except (FileNotFoundError, ConnectionRefusedError):
+        _take_down(home, notice)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        pass  # it is halted, or not ours
+    return None
+
+
+def read(home: Path) -> Notice | None:
+    """Return the notice as it is written; one that another user has put there is none."""
+    try:
+        document = json.loads(houses.read(str(home / NAME), like=str(home)))
+        where = document.get("socket")
+        return Notice(
+            str(document["url"]),
+            int(document["pid"]),
+            str(document["store"]),
+            where if isinstance(where, str) else None,
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
 def _take_down(home: Path, notice: Notice) -> None:
-    if _read(home) == notice:
+    if read(home) == notice:
         with suppress(OSError):
             (home / NAME).unlink()
 
 
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+def _listens(home: Path, notice: Notice) -> bool:
+    """Return True if a gateway listens on the socket of a notice; one that is halted does."""
+    if notice.socket is None:
         return False
-    except PermissionError:  # another user's
+    try:
+        _connect(home, notice.socket).close()
+    except (TimeoutError, BlockingIOError):  # too many wait for it
         return True
-    return pid > 0
-
-
-def _reached(url: str) -> bool:
-    """Whether somebody listens there; one that is halted does."""
-    try:
-        where = urlsplit(url)
-        with socket.create_connection((where.hostname or "", where.port or 0), timeout=_PATIENCE):
-            return True
-    except (OSError, ValueError):
+    except OSError:
         return False
+    return True
+
+
+def _connect(home: Path, path: str) -> socket.socket:
+    """Connect to a socket that is this user's own, or raise OSError."""
+    houses.check_socket(path, like=str(home))
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        line.settimeout(_PATIENCE)
+        line.connect(path)
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def _receive(line: socket.socket) -> bytes:
+    """Receive one line."""
+    heard = b""
+    while not heard.endswith(b"\n"):
+        more = line.recv(4_096)
+        if not more or len(heard) > _LONGEST_ANSWER:
+            raise ConnectionError("it hung up")
+        heard += more
+    return heard

@@ -19,6 +19,7 @@ from gatepost.core.event import Event
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports.command import Commands
 from gatepost.ports.nudge import Guest, Nudge
+from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.courier")
 
@@ -131,7 +132,8 @@ class CommandNudge:
         if ran.code is None:
             raise Unavailable(f"the command took longer than {self._limit:g} s and was killed")
         if ran.code != 0:
-            raise Unavailable(f"the command ended with {ran.code}" + (f": {ran.said[:200]}" if ran.said else ""))
+            said = f": {hide_secrets(ran.said)[:200]}" if ran.said else ""
+            raise Unavailable(f"the command ended with {ran.code}{said}")
 
 
 def text(first: Event, count: int) -> str:

@@ -18,16 +18,18 @@ from typing import Any, Final
 from gatepost.core.instants import MINUTE, SECOND, Duration
 from gatepost.core.limits import Limits
 from gatepost.settings.forms import (
+    COMMAND,
     DURATION,
     ENTITY,
     HOST,
     REPOSITORIES,
-    SECRET,
+    SIGNING_SECRET,
     SIZE,
     SPOOL,
     STORE,
     TEXT,
     TRANSPORT,
+    URL,
     YES_OR_NO,
     Form,
     one_of,
@@ -137,7 +139,7 @@ class GateSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionSettings:
     on_answer: str | None = setting(
-        TEXT,
+        COMMAND,
         None,
         "a command that is run when a decision is answered, rejected or sent back, with that as JSON on stdin",
     )
@@ -167,7 +169,7 @@ class CourierSettings:
         DURATION, 10 * MINUTE, "how often a courier asks for what is pending and in no spool yet"
     )
     nudge: str | None = setting(
-        TEXT, None, "how a courier tells an idle agent that something waits: a command, a URL, or `rewake`"
+        COMMAND, None, "how a courier tells an idle agent that something waits: a command, a URL, or `rewake`"
     )
     nudge_limit: Duration = setting(DURATION, 10 * SECOND, "how long a nudge may take")
     allow_private: bool = setting(
@@ -177,8 +179,8 @@ class CourierSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthSettings:
-    jwt_secret: str | None = setting(SECRET, None, "the secret that bearer tokens are signed with (HS256)")
-    jwks_url: str | None = setting(TEXT, None, "where the keys are that bearer tokens are signed with")
+    jwt_secret: str | None = setting(SIGNING_SECRET, None, "the secret that bearer tokens are signed with (HS256)")
+    jwks_url: str | None = setting(URL, None, "where the keys are that bearer tokens are signed with")
     jwt_claim: str = setting(TEXT, "sub", "the claim of a token that names the entity, by name or alias")
     audience: str | None = setting(TEXT, None, "the audience that tokens must be for")
     issuer: str | None = setting(TEXT, None, "the issuer that tokens must be from")

@@ -10,10 +10,13 @@ from typing import Any, Final
 from gatepost.core import address, gate, instants
 from gatepost.core.instants import Duration
 from gatepost.errors import Invalid
+from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 _LIST_HINT: Final = 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
+#: bytes of a key for HS256 (RFC 7518, section 3.2)
+_SHORTEST_SIGNING_SECRET: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,19 @@ def _word(value: Any, _: Path) -> str:
     return _text(value, "a text")
 
 
+def _signing_secret(value: Any, _: Path) -> str:
+    """Read a secret that tokens are signed with; it is not quoted, whatever is wrong with it."""
+    if not isinstance(value, str):
+        raise Invalid("what is set is not a text")
+    secret = value.strip()
+    if (size := len(secret.encode(errors="surrogatepass"))) < _SHORTEST_SIGNING_SECRET:
+        raise Invalid(
+            f"the secret has {size} bytes, and HS256 needs {_SHORTEST_SIGNING_SECRET} or more",
+            hint="`openssl rand -base64 32` makes one; the issuer of the tokens needs the same",
+        )
+    return secret
+
+
 def _host(value: Any, _: Path) -> str:
     text = _text(value, "an address to listen on")
     if not re.fullmatch(r"[A-Za-z0-9.:-]+", text):
@@ -146,7 +162,14 @@ def one_of(*words: str) -> Form:
 
 TRANSPORT: Final = Form("a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _transport, masked)
 TEXT: Final = Form("a text", _word)
-SECRET: Final = Form("a secret; it is never shown", _word, lambda value: "***" if value else "")
+#: a text that may hold a password
+URL: Final = Form("a URL", _word, hide_secrets)
+COMMAND: Final = Form("a text", _word, hide_secrets)
+SIGNING_SECRET: Final = Form(
+    f"a secret of at least {_SHORTEST_SIGNING_SECRET} bytes; it is never shown",
+    _signing_secret,
+    lambda value: "***" if value else "",
+)
 HOST: Final = Form("an address of this machine", _host)
 STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
 SPOOL: Final = Form("a path that ends in `<session>.jsonl`", _spool, relative=True)

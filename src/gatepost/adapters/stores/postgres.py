@@ -224,6 +224,9 @@ class PostgresStore(ThreadedStore):
         ours = "" if found["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
         return found["fsync"] == "on" and found["full_page_writes"] == "on", said + ours
 
+    def shrink(self) -> None:
+        """PostgreSQL sees to it by itself."""
+
     def check(self) -> list[str]:
         """PostgreSQL checks itself: it is enough that every table of ours can be read."""
         with connect(self._url) as db:

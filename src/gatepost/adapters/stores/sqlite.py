@@ -1,8 +1,9 @@
 """
-SQLite: one file, one writer, stock settings but for three.
+SQLite: one file, one writer, stock settings but for four.
 
 WAL, so that readers never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns; and the
-WAL may grow to 16 MB before it is copied into the file, because whoever commits waits for that. Every
+WAL may grow to 16 MB before it is copied into the file, because whoever commits waits for that. It grows further while
+somebody reads for long; it is cut to 16 MB when it is next begun anew, and to nothing when little is written. Every
 writing transaction begins IMMEDIATE: it has the write lock before it reads, so nothing it read can change under it.
 Other processes wait for the lock up to `busy` seconds.
 
@@ -30,6 +31,12 @@ from gatepost.tables.statements import PARAMETER, statement
 _LIST: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: seconds in the queue that are not worth to be counted
 _SHORT_WAIT: Final = 0.5
+#: pages after which the WAL is copied into the file, and bytes that it keeps then
+_CHECKPOINT: Final = 4_000
+_LARGEST_WAL: Final = _CHECKPOINT * 4_096
+#: bytes of a WAL that is left as it is, and pages between two looks that count as little
+_SMALL_WAL: Final = 1024 * 1024
+_LITTLE: Final = 256
 #: "gate" in ASCII
 APPLICATION: Final = 0x67617465
 
@@ -181,6 +188,7 @@ class SqliteStore(ThreadedStore):
         self._path = path
         self._busy = busy
         self._identity = FileIdentity(path)
+        self._wal_pages = 0
 
     def connect(self, *, writes: bool) -> SqliteConnection:
         return SqliteConnection(self._path, self._identity, busy=self._busy, writes=writes)
@@ -209,6 +217,26 @@ class SqliteStore(ThreadedStore):
             return broken + strays
         except sqlite3.Error as error:
             return [str(explained(error, self._path) or error)]
+        finally:
+            db.close()
+
+    def shrink(self) -> None:
+        """
+        Copy the WAL into the file, as far as nobody has to wait for it, and cut the WAL if little was written since the
+        last look. An idle gateway writes a few pages, too: it renews leases.
+        """
+        wal = Path(f"{self._path}-wal")
+        self._identity.check()
+        if not wal.exists() or wal.stat().st_size <= _SMALL_WAL:
+            return
+        db = open_file(self._path, busy=0)
+        try:
+            _, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if pages == copied and 0 <= pages - self._wal_pages < _LITTLE:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._wal_pages = pages
+        except sqlite3.Error as error:
+            raise (explained(error, self._path) or error) from error
         finally:
             db.close()
 
@@ -271,7 +299,8 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
             raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
         _turn_to_wal(db, busy)
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA wal_autocheckpoint = 4000")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+        db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
         db.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
         if db is not None:
