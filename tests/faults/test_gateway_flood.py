@@ -107,7 +107,7 @@ def stored(house: House) -> dict[Number, str]:
     """The id of each trigger's event, once nobody writes any more."""
     with lone_witness(house.store) as ask:
         rows = ask("SELECT i.dedup_key, e.id FROM items i JOIN events e ON e.arrival = i.arrival")
-    found = {int(key.removeprefix("svc:flood:")): event for key, event in rows}
+    found = {int(key.removeprefix("by:ana/trigger:flood:")): event for key, event in rows}
     assert len(found) == len(rows), "a trigger is there twice"
     return found
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, gates, intake, plans
+from gatepost.actions import decisions, directory, gates, intake, plans
+from gatepost.actions.directory import Newcomer
 from gatepost.adapters.stores.desk import Desk
 from gatepost.adapters.stores.group import Call, Outcome
 from gatepost.core.decision import Question
+from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Pushed
 from gatepost.core.gate import GateKind, GateWish
 from gatepost.core.instants import DAY, HOUR, MINUTE
@@ -25,6 +27,7 @@ from gatepost.ports.command import Ran
 from gatepost.ports.store import Row, Store, Work
 from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import Reach
+from gatepost.testing import Kit
 from gatepost.testing.conformance.office import handed_over
 from tests.unit.conftest import House
 
@@ -170,6 +173,17 @@ class TestTurns:
         ran = self.look(store, "acme/shop")
         assert sorted(ran, key=int) == [*map(str, range(41)), "100"]
         assert "100" in ran[:8]
+
+    @pytest.mark.parametrize("plan", ["enable_hashjoin", "enable_nestloop", "enable_mergejoin"])
+    def test_no_more_than_the_limit_is_taken_whatever_the_plan(self, swept_url: str, plan: str) -> None:
+        """PostgreSQL may run a subquery again for each row; what it has locked by then, it skips."""
+        settings = [f"{name}%3Doff" for name in ("enable_hashagg", "enable_sort", "enable_material", plan)]
+        with Kit(f"{swept_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
+            store = kit.open(limits=Limits(ci=["acme/shop"]))
+            for name, kind in (("ann", Kind.AGENT), ("admin", Kind.HUMAN)):
+                store.call(directory.register, Newcomer(name=name, kind=kind))
+            self.hang(store, "ann", *range(41))
+            assert len(store.call(gates.take, hold=MINUTE, limit=8, after="")) == 8
 
     def test_owners_take_turns_however_many_they_are(self, store: Store, house: House) -> None:
         owners = [f"agent-{number:02}" for number in range(10)]

@@ -1,6 +1,5 @@
 -- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
-UPDATE claims SET ended_at = :now, outcome = 'lapsed'
-WHERE ended_at IS NULL AND number IN (
+WITH late AS MATERIALIZED (
     SELECT number
     FROM claims
     WHERE ended_at IS NULL AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
@@ -9,4 +8,6 @@ WHERE ended_at IS NULL AND number IN (
     LIMIT :most
     FOR UPDATE SKIP LOCKED
 )
-RETURNING number, (SELECT name FROM entities WHERE entities.number = claims.recipient)
+UPDATE claims SET ended_at = :now, outcome = 'lapsed'
+FROM late WHERE claims.number = late.number AND claims.ended_at IS NULL
+RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = claims.recipient)

@@ -1,5 +1,4 @@
-DELETE FROM claims
-WHERE number IN (
+WITH old AS MATERIALIZED (
     SELECT c.number
     FROM claims c
     WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
@@ -8,3 +7,4 @@ WHERE number IN (
     LIMIT :most
     FOR UPDATE SKIP LOCKED
 )
+DELETE FROM claims USING old WHERE claims.number = old.number

@@ -1,6 +1,5 @@
 -- A decision stays, and its gate with it.
-DELETE FROM gates
-WHERE number IN (
+WITH old AS MATERIALIZED (
     SELECT g.number
     FROM gates g
     WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
@@ -9,3 +8,4 @@ WHERE number IN (
     LIMIT :most
     FOR UPDATE OF g SKIP LOCKED
 )
+DELETE FROM gates USING old WHERE gates.number = old.number

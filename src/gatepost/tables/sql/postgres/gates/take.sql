@@ -1,7 +1,7 @@
 -- One of each owner, then a second of each; owners go on after the one who had the last turn. What another has taken
--- meanwhile is not due any more: that is asked again of the row itself, once it is locked.
-UPDATE gates SET look_at = :until
-WHERE number IN (
+-- meanwhile is not due any more: that is asked again of the row itself, once it is locked. Materialized, because a
+-- subquery that the planner runs more than once skips what it has locked, and so takes more than the limit.
+WITH taken AS MATERIALIZED (
     SELECT g.number
     FROM gates g
     JOIN (
@@ -16,4 +16,5 @@ WHERE number IN (
     LIMIT :most
     FOR UPDATE OF g SKIP LOCKED
 )
-RETURNING id
+UPDATE gates SET look_at = :until FROM taken WHERE gates.number = taken.number
+RETURNING gates.id

@@ -1,5 +1,4 @@
-UPDATE items SET state = 'expired', ended_at = :now
-WHERE state = 'pending' AND (recipient, arrival) IN (
+WITH late AS MATERIALIZED (
     SELECT recipient, arrival
     FROM items
     WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
@@ -7,3 +6,5 @@ WHERE state = 'pending' AND (recipient, arrival) IN (
     LIMIT :most
     FOR UPDATE SKIP LOCKED
 )
+UPDATE items SET state = 'expired', ended_at = :now
+FROM late WHERE items.recipient = late.recipient AND items.arrival = late.arrival AND items.state = 'pending'

@@ -1,5 +1,4 @@
-DELETE FROM items
-WHERE (recipient, arrival) IN (
+WITH old AS MATERIALIZED (
     SELECT recipient, arrival
     FROM items
     WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
@@ -7,4 +6,5 @@ WHERE (recipient, arrival) IN (
     LIMIT :most
     FOR UPDATE SKIP LOCKED
 )
-RETURNING recipient, arrival, state
+DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
+RETURNING items.recipient, items.arrival, items.state

@@ -1,9 +1,4 @@
-DELETE FROM replies
-WHERE (scope, key) IN (
-    SELECT scope, key
-    FROM replies
-    WHERE created_at <= :before
-    ORDER BY created_at
-    LIMIT :most
-    FOR UPDATE SKIP LOCKED
+WITH old AS MATERIALIZED (
+    SELECT scope, key FROM replies WHERE created_at <= :before ORDER BY created_at LIMIT :most FOR UPDATE SKIP LOCKED
 )
+DELETE FROM replies USING old WHERE replies.scope = old.scope AND replies.key = old.key
