@@ -1,5 +1,6 @@
 """Fixtures for every test: real servers, and how hard hypothesis looks."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         by_night = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
         if by_night and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
             item.add_marker(pytest.mark.nightly)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every later search for garbage: it is much, and it stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -98,13 +98,6 @@ class Session:
 
     def hook(self, event: str, *, kill: int | None = None, reached: bool = True, **told: Any) -> tuple[str, bool]:
         """Run a hook; return what the host got to read, and whether the hook was killed."""
-        gc.freeze()  # what there is already need not be searched below
-        try:
-            return self._hook(event, kill, reached, told)
-        finally:
-            gc.unfreeze()
-
-    def _hook(self, event: str, kill: int | None, reached: bool, told: dict[str, Any]) -> tuple[str, bool]:
         countdown = Countdown(kill)
         guest = Guest(self.home, self.store, self.clock, id=self.id)
         desk = Desk(

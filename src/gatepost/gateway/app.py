@@ -2,8 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from gatepost.gateway import (
     agents,
@@ -56,25 +59,35 @@ def create(office: Office) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         strict_content_type=False,
-        generate_unique_id_function=lambda route: f"{route.tags[-1]}_{route.name}",
+        generate_unique_id_function=_name_operation,
         lifespan=lifespan,
     )
     app.state.office = office
     problems.install(app)
+    app.router.routes.extend(_build_routes())
+    app.add_middleware(Bodies, office=office)
+    app.add_middleware(Counted, meters=office.meters)
+    describe(app)
+    return app
+
+
+@cache
+def _build_routes() -> tuple[BaseRoute, ...]:
+    """
+    Return the routes, ready to be used: FastAPI would finish them while the first caller, and everybody else, waits.
+    They know nothing of an application, so that all applications of a process share them.
+    """
+    app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
     hot.install(app)
     parts = (entities, agents, runs, inbox, spaces, plans, gates, decisions, triggers, sessions, keys, combined, health)
     for part in parts:
         app.include_router(part.router)
     triggers.install(app)
-    app.add_middleware(Bodies, office=office)
-    app.add_middleware(Counted, meters=office.meters)
-    describe(app)
-    _build(app)
-    return app
-
-
-def _build(app: FastAPI) -> None:
-    """Have every route made ready now: FastAPI would do it while the first caller, and everybody else, waits."""
     nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)
+    return tuple(app.routes)
+
+
+def _name_operation(route: APIRoute) -> str:
+    return f"{route.tags[-1]}_{route.name}"
