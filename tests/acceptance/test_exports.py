@@ -184,11 +184,11 @@ class TestCommands:
         ]
 
     def test_an_export_does_nothing_to_a_terminal(self, office: Office) -> None:
-        """What JSON leaves as it is, C1 and DEL, is escaped; read again, it is the same."""
-        content = "".join(map(chr, (*range(1, 32), *range(0x7F, 0xA0)))) + "\u00e9"
+        """What JSON leaves as it is, C1, DEL and what turns text around, is escaped; read again, it is the same."""
+        content = "".join(map(chr, (*range(1, 32), *range(0x7F, 0xA0), *range(0x2028, 0x202F)))) + "\u00e9"
         event = office.push("--to", "analyst", content)
         exported = office.done("export", "-").out
-        assert [one for one in exported if one != "\n" and unicodedata.category(one) == "Cc"] == []
+        assert [one for one in exported if one != "\n" and unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")] == []
         found = [json.loads(one) for one in exported.splitlines()]
         [told] = [one for one in found if one["record"] == "event" and event in one.values()]
         assert content in told.values()

@@ -79,6 +79,23 @@ def test_an_entry_with_nothing_in_it_is_an_ordinary_event_from_outside() -> None
     assert (event.type, event.trust, event.content) == (Type.EVENT, Trust.EXTERNAL, "")
 
 
+def test_a_subject_and_data_beside_the_usual_fields_are_kept() -> None:
+    said = {"id": "1", "type": "alert", "content": "x", "subject": "red", "data": {"k": 1}}
+    [entry], _ = entries.read(json.dumps(said).encode())
+    event = entries.event(entry)
+    assert (event.subject, event.data, event.sender, event.trust) == ("red", {"k": 1}, None, Trust.EXTERNAL)
+    torn = b'{"id": "0", "cont' + json.dumps(said).encode()
+    [entry], rest = entries.read(torn)
+    assert (entry.content, entries.event(entry).data, rest) == ("x", None, torn)
+
+
+def test_a_line_without_a_time_has_that_of_its_reading() -> None:
+    [entry], _ = entries.read(b'{"content": "x"}')
+    assert entries.event(entry, 7 * SECOND).created_at == 7 * SECOND
+    [entry], _ = entries.read(b'{"content": "x", "timestamp": 5000}')
+    assert entries.event(entry, 7 * SECOND).created_at == 5 * SECOND
+
+
 @pytest.mark.parametrize("hops", ["Infinity", "-Infinity", "NaN", "1e400", "9" * 30, "-1", "10001"])
 def test_a_line_whose_hops_make_no_sense_says_no_more_than_any_other(hops: str) -> None:
     ours = Event(id="evt_1", type=Type.MAIL, source="ci", content="x", subject="s", created_at=SECOND)

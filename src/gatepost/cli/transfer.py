@@ -29,7 +29,7 @@ from gatepost.ports.store import Reader
 Step = Callable[[int], None]
 
 #: what JSON leaves as it is, and a terminal acts on; escaped, it is the same JSON
-_CONTROLS: Final = re.compile("[\x7f-\x9f]")
+_CONTROLS: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 #: what is counted, and in which order it is told
 _NOUNS: Final[Mapping[type, str]] = {
     Entity: "entity",
@@ -70,7 +70,8 @@ def export(
         counts = dict.fromkeys(_NOUNS.values(), 0)
 
         def write(reader: Reader) -> None:
-            with _progress("exporting", transfer.size(reader)) as step:
+            in_terminal = file == "-" and sys.stdout.isatty()
+            with _progress("exporting", None if in_terminal else transfer.size(reader), shown=not in_terminal) as step:
                 for each in transfer.records(reader, secrets=secrets):
                     stream.write(_CONTROLS.sub(_escape, record.write(each)).encode() + b"\n")
                     if (noun := _NOUNS.get(type(each))) is not None:
@@ -187,9 +188,9 @@ def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 @contextmanager
-def _progress(what: str, total: int | None) -> Iterator[Step]:
-    """A bar on stderr, if that is a terminal."""
-    if not sys.stderr.isatty():
+def _progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[Step]:
+    """A bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
+    if not shown or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console

@@ -134,7 +134,7 @@ def reading(
         if one.arrival in taken:
             told.append(Told(taken[one.arrival], one.room))
         elif (entry := fresh.pop(one.arrival, None)) is not None:
-            told.append(Told(entries.event(entry), one.room, entry))
+            told.append(Told(entries.event(entry, at), one.room, entry))
     left = [entry for arrival, entry in found.stored.items() if arrival not in taken]
     return Reading(
         claim=claim,

@@ -4,7 +4,8 @@ A line of a spool: what an agent in another program shall be told at its next ho
     {"id": "...", "type": "alert", "source": "ci", "content": "main is red", "priority": 2,
      "timestamp": 1707858243000, "dedup_key": "ci-run-42", "ttl_seconds": 600}
 
-These eight fields are what programs in any language write and read. A line may also be an event as other programs write
+These eight fields are what programs in any language write and read; `subject` and `data` may stand beside them. A line
+may also be an event as other programs write
 it for a list or a stream, `{"eventId", "type", "timestamp", "data"}`; its key is its id. Ours add one field, `event`,
 with what else belongs to the event (who sent it, its data), so that it reads the same when the store is out of reach.
 But for how far it is trusted: anybody who may write the file can write that too, so whatever a line says, it is from
@@ -104,8 +105,8 @@ def read(line: bytes) -> tuple[list[Entry], bytes]:
     return entries, raw if "".join(written for _, written in found) != text else b""
 
 
-def event(entry: Entry) -> Event:
-    """The event that an entry tells of. It is from outside, and says so."""
+def event(entry: Entry, read_at: Instant = 0) -> Event:
+    """The event that an entry tells of. It is from outside, and says so. Without a time of its own it has `read_at`."""
     plain = Event(
         id=entry.id if _PLAIN_ID.fullmatch(entry.id) else "",
         type=Type(entry.type) if entry.type in _TYPES else Type.EVENT,
@@ -113,7 +114,7 @@ def event(entry: Entry) -> Event:
         content=entry.content,
         priority=entry.priority,
         key=entry.dedup_key,
-        created_at=entry.timestamp_ms * _MILLISECOND,
+        created_at=entry.timestamp_ms * _MILLISECOND or read_at,
         expires_at=entry.expires_at,
         trust=Trust.EXTERNAL,
     )
@@ -148,6 +149,8 @@ def _found(text: str) -> Iterator[tuple[Mapping[str, Json], str]]:
 def _entry(document: Mapping[str, Json], raw: bytes = b"") -> Entry:
     if "eventId" in document and "id" not in document:
         document = _rewrite(document)
+    elif "event" not in document and not {"subject", "data"}.isdisjoint(document):
+        document = {**document, "event": _complete(document)}
     key, more = document.get("dedup_key"), document.get("event")
     return Entry(
         id=_text(document.get("id")),
@@ -169,13 +172,26 @@ def _rewrite(document: Mapping[str, Json]) -> Mapping[str, Json]:
         time = instant(document["timestamp"]) // _MILLISECOND
     except (LookupError, TypeError, GatepostError):
         time = 0
-    ident, more = document["eventId"], dict.fromkeys(("sender", "ref", "route"))
+    ident = document["eventId"]
     return {
         **document,
         "id": ident,
         "timestamp": time,
         "dedup_key": document.get("dedup_key") or ident,
-        "event": more | {"subject": document.get("subject"), "data": document.get("data"), "hops": 0},
+        "event": _complete(document),
+    }
+
+
+def _complete(document: Mapping[str, Json]) -> dict[str, Json]:
+    """What else belongs to the event of another program: its subject and its data."""
+    subject = document.get("subject")
+    return {
+        "sender": None,
+        "ref": None,
+        "route": None,
+        "hops": 0,
+        "subject": subject if isinstance(subject, str) and subject else None,
+        "data": document.get("data"),
     }
 
 

@@ -134,10 +134,11 @@ def _line(event: Event) -> str:
             return f"[Plan: {title(due.name)}] {quote(due.instruction)}{_notes(event, where)}"
         case Called() as called:
             where = [f"event {title(event.subject)}"] if event.subject else []
-            return f"[Service: {title(called.service)}] {payload(called.payload)}{_notes(event, where)}"
+            return f"[Service: {title(called.service)}] {_write_value(event, called.payload)}{_notes(event, where)}"
         case Returned() as returned:
             where = [f"call {title(returned.call)}"] if returned.call else []
-            return f"[Tool Result: {title(returned.tool)}] {payload(returned.result)}{_notes(event, where)}"
+            value = _write_value(event, returned.result)
+            return f"[Tool Result: {title(returned.tool)}] {value}{_notes(event, where)}"
         case Mailed() as mailed:
             urgency = "" if event.priority is Priority.NORMAL else f", {event.priority.name.lower()}"
             subject = f"{quote(mailed.subject)} - " if mailed.subject else ""
@@ -222,6 +223,12 @@ def outside(outsider: Outsider, most: int = 200) -> str:
     """
     name = title(_cut(outsider.name or outsider.id, most))
     return f"{name} (external{f' {title(_cut(outsider.kind, _NAME))}' if outsider.kind else ''})"
+
+
+def _write_value(event: Event, value: Json) -> str:
+    """Write a value, after what its sender says of it; the content alone may be the value."""
+    words = f"{quote(event.content)} " if event.content and value is not event.content else ""
+    return words + payload(value)
 
 
 def _told(event: Event, text: str) -> str:
