@@ -2,7 +2,7 @@
 Gateways to test with: in process without a socket (`gateway`), and over a real one (`served`).
 
 Each has a store and an exchange of its own, as a process would; give two of them the same URL and they are two gateways
-of one installation. Time is the machine's.
+of one installation. Time is the machine's, unless a test brings a clock.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
+from gatepost.ports.clock import Clock
 from gatepost.ports.model import Model
 from gatepost.ports.store import Store
 from gatepost.ports.transport import Signal, Transport
@@ -107,10 +108,11 @@ async def gateway(
     loses: float = 0.0,
     hub: Hub | None = None,
     live: bool = True,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Gateway]:
     """A gateway on a store; unless it is `live`, its application is for a server to start."""
     exchange = Forgetful(transport, loses, seed=1)
-    store = open_store(url, bell=exchange.bell, limits=limits)
+    store = open_store(url, clock=clock, bell=exchange.bell, limits=limits)
     hub = hub or Hub()
 
     try:

@@ -1,0 +1,93 @@
+"""Everything answers as it was recorded, but for what is listed. `record.py` says what the oracle is."""
+
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from gatepost.cli.commands import app
+from tests.gateways import operations
+from tests.oracle import record
+from tests.oracle.commands import build_commands
+from tests.oracle.corpus import build_corpus
+from tests.oracle.differences import COMMANDS, LISTED, REQUESTS, Record, compare, read_differences, summarize
+from tests.oracle.replay import replay
+from tests.oracle.shell import run_commands
+from tools import reference
+
+KNOWN = {"GET /a": {"status": 200, "media": "application/json", "body": {"name": "a"}}}
+REFUSED = {"GET /a": {"status": 403, "media": "application/problem+json", "body": {"type": "refused", "status": 403}}}
+ENTRY = '[[difference]]\nreason = "rights come first"\ncases = ["GET /a"]\n'
+
+
+def test_every_operation_has_a_case() -> None:
+    assert {case.route for case in build_corpus()} - {None} == set(operations())
+
+
+def test_every_command_has_a_case() -> None:
+    paths = [
+        path.removeprefix("gatepost ")
+        for path, command in reference.commands(get_command(app), "gatepost")
+        if not hasattr(command, "list_commands")
+    ]
+    words = [f"{command.words} " for command in build_commands()]
+    assert [path for path in paths if not any(said.startswith(f"{path} ") for said in words)] == []
+
+
+def test_requests_are_answered_as_recorded() -> None:
+    _check(REQUESTS, replay(build_corpus()))
+
+
+def test_commands_end_as_recorded() -> None:
+    _check(COMMANDS, run_commands(build_commands()))
+
+
+def _check(recorded: Record, answers: dict[str, Any]) -> None:
+    faults = compare(recorded.read(), answers, read_differences(LISTED.read_text(encoding="utf-8")))
+    assert not faults, f"{len(faults)} differ:\n" + "\n".join(faults)
+
+
+def test_what_is_listed_is_a_case() -> None:
+    known = {*REQUESTS.read(), *COMMANDS.read()}
+    assert set(read_differences(LISTED.read_text(encoding="utf-8"))) <= known
+
+
+def test_a_difference_that_is_not_listed_is_a_fault() -> None:
+    [fault] = compare(KNOWN, REFUSED, {})
+    assert "status: 200 -> 403" in fault
+
+
+@pytest.mark.parametrize(
+    "expected", ["status = 403", 'type = "refused"', f'fingerprint = "{summarize(REFUSED["GET /a"])["fingerprint"]}"']
+)
+def test_a_listed_difference_is_none(expected: str) -> None:
+    assert compare(KNOWN, REFUSED, read_differences(ENTRY + expected)) == []
+
+
+def test_a_listed_difference_that_does_not_occur_is_a_fault() -> None:
+    [fault] = compare(KNOWN, KNOWN, read_differences(ENTRY + "status = 403"))
+    assert "is none" in fault
+
+
+def test_a_difference_that_is_another_than_listed_is_a_fault() -> None:
+    [fault] = compare(KNOWN, REFUSED, read_differences(ENTRY + "status = 404"))
+    assert "not as listed" in fault
+
+
+def test_a_case_that_is_new_or_gone_is_a_fault() -> None:
+    new, gone = compare(KNOWN, {"GET /b": KNOWN["GET /a"]}, {})
+    assert new.startswith("GET /b: is not in the record")
+    assert gone.startswith("GET /a: is in the record")
+
+
+@pytest.mark.parametrize("entry", ['[[difference]]\ncases = ["GET /a"]\nstatus = 1', ENTRY, ENTRY + "colour = 1"])
+def test_a_difference_needs_a_reason_and_what_is_expected(entry: str) -> None:
+    with pytest.raises(ValueError, match="a difference needs"):
+        read_differences(entry)
+
+
+def test_a_record_is_not_written_over(capsys: pytest.CaptureFixture[str]) -> None:
+    before = REQUESTS.path.stat().st_mtime_ns
+    assert record.main([]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert REQUESTS.path.stat().st_mtime_ns == before
