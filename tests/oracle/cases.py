@@ -27,6 +27,7 @@ _PREFIXES: Final = {
 class Setup:
     """What the administrator does before a case, so that there is something to ask for. It has to succeed."""
 
+    #: or `a run`, `a session`, `a resident`, which no request makes, or `wait 3 hours`
     request: str
     body: Any = None
     #: names for values of the answer, such as `gate` for `id` or `event` for `items.0.eventId`

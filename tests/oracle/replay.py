@@ -102,6 +102,9 @@ class Caller:
 
     async def _prepare(self, setup: Setup, case: Case) -> None:
         self._advance()
+        if setup.request.startswith("wait "):
+            self._clock.advance(setup.request.removeprefix("wait "))
+            return
         if not setup.request.startswith(("POST ", "PUT ", "PATCH ", "DELETE ")):
             self._values |= PREPARATIONS[setup.request](self._gateway, self._values)
             return

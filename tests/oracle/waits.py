@@ -1,11 +1,13 @@
-"""Stories of what waits: gates, decisions, plans and runs."""
+"""Stories of what waits: gates, decisions, plans and runs; and of bodies that are too large."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tests.oracle.cases import Case, step
+from tests.oracle.cases import Case, Setup, step
 from tests.oracle.operations import DECISION, GATE, OPTIONS, PLAN, QUESTION, RUN
 
+#: the text of a body that is larger than most may be
+_LARGE: Final = '{"to": "analyst", "content": "' + "x" * 6_000_000 + '"}'
 _GATE: Final = "PUT /api/gates/{id}/resolution"
 _ANSWER: Final = "PUT /api/decisions/{id}/answer"
 _NEW_GATE: Final = {"id": "$new_gate"}
@@ -165,5 +167,50 @@ WAITS: Final[Mapping[str, Sequence[Case]]] = {
         step("GET /api/runs/{id}", "show", path={"id": "$run"}),
         step("POST /api/runs/{id}/replay", "odd model", path={"id": "$past"}, body={"model": "no model"}),
         step("GET /api/runs", "by status", query="status=cancelled&limit=1"),
+    ],
+    # the gateway waits for a second before it hangs up on a body that is too large: few of them are sent
+    "sizes": [
+        step("POST /api/inbox", "long content", body={"to": "analyst", "content": "x" * 300_000}),
+        step("POST /api/inbox", "large data", body={"to": "analyst", "data": "x" * 1_200_000}),
+        step("POST /api/inbox", "a large body", raw=_LARGE),
+        step("POST /api/inbox/batch", "a large body", raw=_LARGE),
+        step("POST /api/gates", "a large body by nobody", raw=_LARGE, by="nobody"),
+        step("POST /api/keys", "a large body by one who may not", raw=_LARGE, by="designer"),
+        step("GET /api/entities", "a body that is not asked for", raw="{}"),
+        step("GET /api/entities", "a long query", query="team=" + "x" * 5_000),
+    ],
+    "three hours later": [
+        step(
+            "POST /api/inbox",
+            "push",
+            body={"to": "designer", "content": "x", "ttl": "10m"},
+            capture={"brief": "eventId"},
+        ),
+        step("POST /api/inbox", "push another", body={"to": "designer", "content": "y"}),
+        step("POST /api/inbox/{name}/claim", "claim", path={"name": "designer"}, body={"owner": "s1", "limit": 1}),
+        step("GET /api/gates/{id}", "a gate", path={"id": "$gate"}, before=[Setup(request="wait 3 hours")]),
+        step("GET /api/gates", "gates that wait", query="owner=analyst&pending=true&limit=2"),
+        step("GET /api/decisions/{id}", "a decision", path={"id": "$decision"}),
+        step("GET /api/decisions", "decisions that wait", query="pending=true&limit=2"),
+        step("GET /api/plans", "plans", query="owner=designer&limit=2"),
+        step("GET /api/events/{id}", "an event that has expired", path={"id": "$brief"}),
+        step(
+            "GET /api/inbox/{name}", "an inbox", path={"name": "designer"}, query="limit=3&until=2026-02-18T10:00:00Z"
+        ),
+        step("GET /api/inbox/{name}/account", "an account", path={"name": "designer"}),
+        step("GET /api/inbox/{name}/peek", "what waits", path={"name": "designer"}, query="limit=2"),
+        step(
+            "POST /api/inbox/{name}/claim", "claim again", path={"name": "designer"}, body={"owner": "s2", "limit": 2}
+        ),
+        step("GET /api/sessions/{id}", "a session", path={"id": "$session"}),
+        step("PUT /api/gates/{id}/resolution", "resolve late", path={"id": "$gate"}, body={}),
+        step(
+            "PUT /api/decisions/{id}/answer",
+            "answer late",
+            path={"id": "$decision"},
+            body={"option": "ship"},
+            by="husam",
+        ),
+        step("GET /health", "health"),
     ],
 }
