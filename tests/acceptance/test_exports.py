@@ -183,6 +183,19 @@ class TestCommands:
             '[Event: cli] "all"',
         ]
 
+    def test_who_owns_whom_comes_back(self, office: Office) -> None:
+        """Also an owner who was registered after what is theirs, who has retired, or who owns themself."""
+        office.done("person", "add", "late")
+        office.done("agent", "add", "scout")
+        owners = {"analyst": "late", "quinn": "analyst", "scout": "scout"}
+        for name, owner in owners.items():
+            office.done("agent", "set", name, "--owner", owner)
+        office.done("person", "retire", "late")
+        office.done("export", "out.jsonl")
+        office.environ["GATEPOST_HOME"] = str(office.here.parent / "other")
+        office.done("import", "out.jsonl")
+        assert {name: office.done("agent", "show", name, "--json").json["owner"] for name in owners} == owners
+
     def test_an_export_does_nothing_to_a_terminal(self, office: Office) -> None:
         """What JSON leaves as it is, C1, DEL and what turns text around, is escaped; read again, it is the same."""
         content = "".join(map(chr, (*range(1, 32), *range(0x7F, 0xA0), *range(0x2028, 0x202F)))) + "\u00e9"

@@ -157,9 +157,11 @@ def _take_entity(work: Work, record: Entity) -> int:
             display=record.display,
             team=record.team,
             role=record.role,
-            owner=record.owner,
         )
         made = directory.register(work, newcomer)
+        if record.owner is not None:  # who may have retired since, or be the entity itself
+            owner = directory.find(work, record.owner).number
+            entities.update(work, made.number, display=made.display, team=made.team, role=made.role, owner=owner)
         entities.date(work, made.number, record.created_at, record.retired_at)
         _give_aliases(work, record, made.number)
         return 1

@@ -67,7 +67,7 @@ def records(reader: Reader, *, secrets: bool = False) -> Iterator[Record]:
 
 def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
     yield Head(reader.now)
-    yield from _all(partial(directory.page, reader, retired=True))
+    yield from _entities(reader)
     yield from _spaces(reader)
     for trigger in _all(partial(triggers.page, reader)):
         yield TriggerRecord(trigger, ways_in.secret(reader, trigger.number) if secrets else None)
@@ -97,6 +97,21 @@ def _all(page: Callable[..., Sequence[N]]) -> Iterator[N]:
     while found := page(after=last, limit=_PAGE):
         yield from found
         last = found[-1].number
+
+
+def _entities(reader: Reader) -> Iterator[Entity]:
+    """Every entity, after its owner."""
+    written: set[str] = set()
+    for entity in _all(partial(directory.page, reader, retired=True)):
+        chain = {entity.name: entity}
+        owner = entity.owner
+        while owner is not None and owner not in written and owner not in chain:
+            chain[owner] = directory.show(reader, owner)
+            owner = chain[owner].owner
+        for name, each in reversed(chain.items()):
+            if name not in written:
+                written.add(name)
+                yield each
 
 
 def _spaces(reader: Reader) -> Iterator[Record]:
