@@ -10,7 +10,7 @@ import pytest
 
 from gatepost.actions import agents, cycle, decisions, directory, gates, inbox, intake, memories, pages, plans, spaces
 from gatepost.actions.directory import Newcomer
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core.agent import Config
 from gatepost.core.decision import Question
 from gatepost.core.entity import Kind
@@ -198,7 +198,7 @@ class TestPages:
         assert found == list(many)
 
     def test_rows_past_the_end_of_a_page_are_not_read(self, office: Gateway, many: Sequence[str]) -> None:
-        rows = office.store.look(bounded(inbox.page), "analyst", limit=1_000)
+        rows = office.store.look(limit_page(inbox.page), "analyst", limit=1_000)
         assert rows.is_cut
         assert len(rows.value) == 16
         assert len(office.store.look(inbox.page, "analyst", limit=1_000)) == 20

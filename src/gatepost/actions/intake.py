@@ -24,7 +24,7 @@ from gatepost.core.instants import DAY, LAST, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Again, Reader, Work, batched, weighed
+from gatepost.ports.store import Again, Reader, Work, batched, weigh_by
 from gatepost.tables import broadcasts, entities, events, items
 
 #: how the keys begin of what the house itself warns of
@@ -67,7 +67,7 @@ def _weigh(wish: Push) -> int:
     return TEAM_WEIGHT if address.is_team(wish.to) else 1
 
 
-@weighed(_weigh)
+@weigh_by(_weigh)
 @batched
 def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
     """Accept what can be accepted; return an outcome for each wish."""

@@ -5,7 +5,7 @@ Rows differ: a thousand of them may be a few kilobytes or a gigabyte. A page the
 its text is as much as a page may have, whichever comes first, and has one row at least. What comes after it is not read
 from the database, so that a large page costs no more memory than any other.
 
-    found = await store.read(bounded(inbox.page), "analyst", limit=100)
+    found = await store.read(limit_page(inbox.page), "analyst", limit=100)
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Bounded(Generic[T_co]):
     now: Instant
 
 
-def bounded(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], Bounded[T]]:
+def limit_page(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], Bounded[T]]:
     """Return the same query, which reads only as much as a page may have."""
 
     def read(reader: Reader, /, *args: P.args, **wanted: P.kwargs) -> Bounded[T]:

@@ -72,7 +72,7 @@ def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     reading = directory.find_live(reader, as_) if as_ is not None else None
     found = spaces.read(reader, id, reading.number if reading else None)
     if reading is not None and (found is None or not found[1]):
-        raise _stranger(id, reading)
+        raise _build_refusal(id, reading)
     if found is None:
         raise _unknown(id)
     return found[0]
@@ -122,7 +122,7 @@ def leave(work: Work, id: str, entity: str, *, as_: str | None = None) -> None:
     leaver = directory.find(work, entity)
     found = _taken(work, id, archived=True, as_=leaver if as_ is not None else None)
     if not spaces.leave(work, found.number, leaver.number):
-        raise _stranger(id, leaver) if as_ is not None else NotFound(str(_stranger(id, leaver)))
+        raise _build_refusal(id, leaver) if as_ is not None else NotFound(str(_build_refusal(id, leaver)))
     work.after_commit(_ring(found, "leave"))
 
 
@@ -230,7 +230,7 @@ def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False, as_: Ent
     """
     found = spaces.take(work, rules.check(id), by=by)
     if found is None:
-        raise _unknown(id) if as_ is None else _stranger(id, as_)
+        raise _unknown(id) if as_ is None else _build_refusal(id, as_)
     if not archived:
         _open(found)
     return found
@@ -244,7 +244,7 @@ def _open(space: Space) -> None:
 def _member(reader: Reader, space: Space, entity: Entity) -> Member:
     found = spaces.member(reader, space.number, entity.number)
     if found is None:
-        raise _stranger(space.id, entity)
+        raise _build_refusal(space.id, entity)
     return found
 
 
@@ -279,7 +279,7 @@ def _ring(space: Space, cause: str) -> Ring:
     return Ring(f"space:{space.id}", cause)
 
 
-def _stranger(id: str, entity: Entity) -> Refused:
+def _build_refusal(id: str, entity: Entity) -> Refused:
     return Refused(f"{entity.name!r} is not a member of the space {id!r}")
 
 

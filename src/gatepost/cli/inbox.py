@@ -200,7 +200,7 @@ def _details(items: list[Item]) -> None:
     sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
     said = body(event)
     if isinstance(said, Posted) and said.outsider is not None:
-        sender = line.outside(said.outsider)
+        sender = line.write_outsider(said.outsider)
     output.facts(
         ("event", event.id),
         ("type", event.type),

@@ -58,7 +58,7 @@ def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Pu
     )
 
 
-def came_by(event: Event, road: str) -> bool:
+def is_from(event: Event, road: str) -> bool:
     """Return True if the event was left on that transport by another program."""
     return event.key is not None and event.key.startswith(f"{road}:")
 

@@ -170,7 +170,7 @@ def preview(event: Event) -> str:
     who = f" {_brief(event.sender.display)} ({event.sender.kind}):" if event.sender is not None else ""
     match body(event):
         case Posted() as said:
-            who = who or f" {outside(said.outsider, _NAME) if said.outsider else _brief(event.source)}:"
+            who = who or f" {write_outsider(said.outsider, _NAME) if said.outsider else _brief(event.source)}:"
             head, text = f"[{_place(_cut(said.space_name, _NAME))}]{who}", said.text
         case Due() as due:
             head, text = f"[Plan: {_brief(due.name)}]", due.instruction
@@ -213,10 +213,10 @@ def _notes_of_trust(event: Event) -> str:
 def _who(event: Event, outsider: Outsider | None = None) -> str:
     if event.sender is not None:
         return f"{title(event.sender.display)} ({event.sender.kind})"
-    return outside(outsider) if outsider else title(event.source)
+    return write_outsider(outsider) if outsider else title(event.source)
 
 
-def outside(outsider: Outsider, most: int = 200) -> str:
+def write_outsider(outsider: Outsider, most: int = 200) -> str:
     """
     Write who somebody outside is said to be: `Husam (external human)`. No entity reads like that, because a display
     name with brackets in it is quoted, and no kind of entity is called so.

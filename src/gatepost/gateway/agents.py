@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from gatepost.actions import agents, directory, goals, journal, memories
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import config as rules
 from gatepost.core import wire
 from gatepost.core.agent import Resident
@@ -50,7 +50,7 @@ async def list_agents(
 ) -> Any:
     """The agents there are, in order of registration; what one is told to be is shown where it is asked for alone."""
     somebody(who)
-    found = await house.store.read(bounded(agents.page), team=team, retired=retired, after=after, limit=limit)
+    found = await house.store.read(limit_page(agents.page), team=team, retired=retired, after=after, limit=limit)
     return page(found, limit, lambda one: wire.agent(*one, whole=False), lambda one: one[0].number)
 
 
@@ -109,7 +109,7 @@ async def list_runs(
     agent = await _own(house, who, name)
     wanted = Status(status) if status else None
     found = await house.store.read(
-        bounded(journal.page), agent=agent.name, status=wanted, before=after or None, limit=limit
+        limit_page(journal.page), agent=agent.name, status=wanted, before=after or None, limit=limit
     )
     return page(found, limit, wire.run, lambda one: one.number)
 
@@ -128,7 +128,7 @@ async def list_memories(
 ) -> Any:
     """What an agent has told itself to remember, the newest first."""
     agent = await _own(house, who, name)
-    found = await house.store.read(bounded(memories.page), agent.name, after=_memory(after), limit=limit)
+    found = await house.store.read(limit_page(memories.page), agent.name, after=_memory(after), limit=limit)
     return page(found, limit, wire.memory, lambda one: f"{one.updated_at}-{one.key}")
 
 

@@ -52,10 +52,10 @@ class Acting:
     def as_(self, wish: str | None) -> str:
         """Whom a request is made as: itself, and asking for another is refused."""
         if wish is not None and wish != self.entity:
-            raise self.refusal(wish)
+            raise self.build_refusal(wish)
         return self.entity
 
-    def refusal(self, name: str) -> Refused:
+    def build_refusal(self, name: str) -> Refused:
         return Refused(f"this credential is {self.entity!r} and cannot act as {name!r}")
 
 
@@ -199,7 +199,7 @@ async def find_own(store: Store, principal: Principal, name: str) -> Entity:
     if isinstance(principal, Acting):
         found = await store.read(directory.find_or_none, name)
         if found is None or found.name != principal.entity:
-            raise principal.refusal(name)
+            raise principal.build_refusal(name)
         return found
     principal.as_(name)
     return await store.read(directory.find, name)

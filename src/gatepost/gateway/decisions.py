@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from gatepost.actions import decisions
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import instants, wire
 from gatepost.gateway import waits
 from gatepost.gateway.problems import documented
@@ -40,7 +40,7 @@ async def list_decisions(
     for name in (asker, asked):
         who.as_(name)
     found = await house.store.read(
-        bounded(decisions.page),
+        limit_page(decisions.page),
         concerning=who.as_(None),
         asker=asker,
         asked=asked,

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from fastapi import APIRouter
 
 from gatepost.actions import directory
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.entity import Kind
 from gatepost.gateway import shapes
@@ -40,7 +40,7 @@ async def list_entities(
     somebody(who)
     wanted = Kind(kind) if kind else None
     found = await house.store.read(
-        bounded(directory.page), kind=wanted, team=team, retired=retired, after=after, limit=limit
+        limit_page(directory.page), kind=wanted, team=team, retired=retired, after=after, limit=limit
     )
     return page(found, limit, wire.entity, lambda one: one.number)
 

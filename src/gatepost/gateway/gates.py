@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from gatepost.actions import gates
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.gate import GateKind
 from gatepost.gateway import waits
@@ -44,7 +44,7 @@ async def list_gates(
     for name in (owner, waiter):
         who.as_(name)
     found = await house.store.read(
-        bounded(gates.page),
+        limit_page(gates.page),
         concerning=who.as_(None),
         owner=owner,
         waiter=waiter,

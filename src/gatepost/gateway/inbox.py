@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import directory, feed, inbox, intake, upkeep
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.event import Item, State, Type
 from gatepost.core.instants import duration, instant
@@ -55,7 +55,7 @@ async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, 
     administrator(who)
     arrival, _, name = (after or "0").partition("-")
     seen = _number(arrival, after)
-    found = await house.store.read(bounded(inbox.page), after=seen, beyond=name or None, limit=limit, **wanted)
+    found = await house.store.read(limit_page(inbox.page), after=seen, beyond=name or None, limit=limit, **wanted)
     return page(found, limit, wire.item, lambda item: f"{item.event.arrival}-{item.recipient}")
 
 
@@ -63,7 +63,7 @@ async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, 
 async def list_inbox(name: str, who: Who, house: House, wanted: Wanted, after: After = 0, limit: Limit = 100) -> Any:
     """The items of an inbox in order of arrival, whatever state they are in."""
     whose = await _whose(house, who, name)
-    found = await house.store.read(bounded(inbox.page), whose, after=after, limit=limit, **wanted)
+    found = await house.store.read(limit_page(inbox.page), whose, after=after, limit=limit, **wanted)
     return page(found, limit, wire.item, lambda item: item.event.arrival)
 
 
@@ -79,7 +79,7 @@ async def peek(name: str, who: Who, house: House, after: Words = None, limit: Li
     """What waits, most urgent first; nothing changes."""
     priority, _, arrival = (after or "0-0").partition("-")
     seen = (_number(priority, after), _number(arrival, after)) if after is not None else (-1, 0)
-    found = await house.store.read(bounded(inbox.peek), await _whose(house, who, name), limit=limit, after=seen)
+    found = await house.store.read(limit_page(inbox.peek), await _whose(house, who, name), limit=limit, after=seen)
     return page(found, limit, wire.item, lambda item: f"{item.event.priority.value}-{item.event.arrival}")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from gatepost.actions import directory, keys
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.key import Kind
 from gatepost.errors import Invalid
@@ -38,7 +38,7 @@ async def create(body: NewKey, who: Who, house: House) -> Any:
 async def list_keys(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
     """The keys there are and were, by their prefixes, in the order in which they were made."""
     administrator(who)
-    found = await house.store.read(bounded(keys.page), after=after, limit=limit)
+    found = await house.store.read(limit_page(keys.page), after=after, limit=limit)
     return page(found, limit, wire.key, lambda one: one.number)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from gatepost.actions import plans
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import plan as rules
 from gatepost.core import wire
 from gatepost.core.plan import PlanWish, Status
@@ -36,7 +36,7 @@ async def list_plans(
 ) -> Any:
     """The plans of the caller; for the administrator all, or those of an owner."""
     wanted = Status.parse(status) if status else None
-    found = await house.store.read(bounded(plans.page), who.as_(owner), status=wanted, after=after, limit=limit)
+    found = await house.store.read(limit_page(plans.page), who.as_(owner), status=wanted, after=after, limit=limit)
     return page(found, limit, wire.plan, lambda one: one.number)
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gatepost.actions import journal
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import config, wire
 from gatepost.core.run import OpenCall, Run, Status, Step
 from gatepost.errors import NotFound
@@ -34,7 +34,7 @@ async def list_runs(
     """The runs of the caller, the newest first; for the administrator all, or those of an agent."""
     wanted = Status(status) if status else None
     found = await house.store.read(
-        bounded(journal.page), agent=who.as_(agent), status=wanted, before=after or None, limit=limit
+        limit_page(journal.page), agent=who.as_(agent), status=wanted, before=after or None, limit=limit
     )
     return page(found, limit, wire.run, lambda one: one.number)
 
@@ -49,7 +49,7 @@ async def show(id: str, who: Who, house: House) -> Any:
 @router.get("/{id}/steps", responses=shaped(thoughts.StepPage))
 async def list_steps(id: str, who: Who, house: House, after: After = 0, limit: Limit = 1000) -> Any:
     """What was shown, said and done in a run, in order."""
-    found = await house.store.read(bounded(_journal), id, who.as_(None), after=after, limit=limit)
+    found = await house.store.read(limit_page(_journal), id, who.as_(None), after=after, limit=limit)
     return page(found, limit, wire.step, lambda one: one.number)
 
 

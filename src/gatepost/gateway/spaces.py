@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions import spaces
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
@@ -37,7 +37,7 @@ async def create(body: NewSpace, who: Who, write: Write) -> Any:
 @router.get("", responses=shaped(shapes.SpacePage) | documented(404))
 async def list_spaces(who: Who, house: House, member: str | None = None, after: After = 0, limit: Limit = 100) -> Any:
     """The spaces of the caller; for the administrator all, or those of a member."""
-    found = await house.store.read(bounded(spaces.page), as_=who.as_(member), after=after, limit=limit)
+    found = await house.store.read(limit_page(spaces.page), as_=who.as_(member), after=after, limit=limit)
     return page(found, limit, wire.space, lambda one: one.number)
 
 
@@ -96,7 +96,7 @@ async def read(
     if after_seq is not None and before_seq is not None:
         raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
     found = await house.store.read(
-        bounded(spaces.read), id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
+        limit_page(spaces.read), id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
     )
     return page(found, limit, wire.message, lambda one: one.seq, backwards=after_seq is None)
 

@@ -25,7 +25,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gatepost.actions import feed, journal, spaces
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.frame import Frame
 from gatepost.core.run import Run, Status, Step
@@ -83,7 +83,7 @@ class Part:
 
 def space_part(office: Office, id: str, start: int) -> Part:
     async def page(after: Position) -> Page:
-        found, audience = (await office.store.read(bounded(_messages), id, after)).value
+        found, audience = (await office.store.read(limit_page(_messages), id, after)).value
         entries = [Entry(message.seq, "space.message", _raw(wire.message(message))) for message in found]
         return Page(entries, found[-1].seq if found else after, audience)
 
@@ -92,7 +92,7 @@ def space_part(office: Office, id: str, start: int) -> Part:
 
 def inbox_part(office: Office, name: str, start: feed.Position) -> Part:
     async def page(after: Position) -> Page:
-        found = (await office.store.read(bounded(feed.of_inbox), name, after=after, limit=_PAGE)).value
+        found = (await office.store.read(limit_page(feed.of_inbox), name, after=after, limit=_PAGE)).value
         entries = [Entry(position, "inbox.item", _raw(wire.item(item))) for item, position in found.entries]
         return Page(entries, found.position, held=found.held)
 

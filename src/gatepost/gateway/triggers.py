@@ -6,7 +6,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from gatepost.actions import triggers
-from gatepost.actions.pages import bounded
+from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.webhook import Scheme
 from gatepost.gateway import hooks, shapes
@@ -40,7 +40,7 @@ async def add(body: NewTrigger, who: Who, write: Write) -> Any:
 async def list_triggers(who: Who, house: House, after: After = 0, limit: Limit = 100) -> Any:
     """The webhooks there are, without their secrets."""
     administrator(who)
-    found = await house.store.read(bounded(triggers.page), after=after, limit=limit)
+    found = await house.store.read(limit_page(triggers.page), after=after, limit=limit)
     return page(found, limit, wire.trigger, lambda one: one.number)
 
 

@@ -13,7 +13,7 @@ it is, its rings neither. `Unavailable` says that the store could not do it now;
 
 A verb marked `@batched` takes a list and returns one outcome for each of its elements: a value, or an error that
 concerns that element alone. Calls of it that wait at the same time are run as one, up to so many elements; one that
-costs more than others counts for several (`@weighed`).
+costs more than others counts for several (`@weigh_by`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +140,7 @@ def batched(verb: Callable[[Work, Sequence[W]], list[T]]) -> Callable[[Work, Seq
     return verb
 
 
-def weighed(weigh: Callable[[Any], int]) -> Callable[[V], V]:
+def weigh_by(weigh: Callable[[Any], int]) -> Callable[[V], V]:
     """Mark a batched verb whose elements do not all cost the same; `weigh` says as how many usual ones one counts."""
 
     def mark(verb: V) -> V:

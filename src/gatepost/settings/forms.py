@@ -147,7 +147,7 @@ def _repositories(value: Any, _: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _shown_list(names: Sequence[str]) -> str:
+def _format_list(names: Sequence[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 
@@ -173,7 +173,7 @@ SIGNING_SECRET: Final = Form(
 HOST: Final = Form("an address of this machine", _host)
 STORE: Final = Form("a URL: `sqlite:///FILE` or `postgresql://...`", _store, masked, relative=True)
 SPOOL: Final = Form("a path that ends in `<session>.jsonl`", _spool, relative=True)
-REPOSITORIES: Final = Form("a list of `OWNER/NAME`", _repositories, _shown_list, quoted=False)
+REPOSITORIES: Final = Form("a list of `OWNER/NAME`", _repositories, _format_list, quoted=False)
 ENTITY: Final = Form("a name or an alias", _entity)
 YES_OR_NO: Final = Form("`true` or `false`", _yes_or_no, lambda value: str(value).lower(), quoted=False)
 DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)

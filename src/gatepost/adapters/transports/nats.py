@@ -105,7 +105,7 @@ class _Line(Link, Line):
             message = written.get(id(ring.event))
             if ring.event is None or message is None:
                 continue
-            if foreign.came_by(ring.event, foreign.NATS):
+            if foreign.is_from(ring.event, foreign.NATS):
                 await self.client.publish(looks(ring.recipient))
                 continue
             subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
