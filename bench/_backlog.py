@@ -15,7 +15,7 @@ from bench._raw import Raw, newest, open_raw
 from gatepost.actions import inbox, intake
 from gatepost.core.claim import Batch
 from gatepost.core.event import Priority
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 #: whose inbox it is
 READER: Final = _office.name(0)

@@ -19,7 +19,7 @@ from gatepost.core.event import Delivery, Push, Pushed
 from gatepost.gateway.app import create
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import opened
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime import memory
 from gatepost.runtime.keyring import administrator, admit_administrator
 from gatepost.settings import load

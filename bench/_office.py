@@ -9,7 +9,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
 from gatepost.core.ids import mint
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 
 AGENTS: Final = 100
 CONTENT: Final = "The quarterly figures are in; please look them over before noon. ".ljust(200, ".")
@@ -28,9 +28,9 @@ def furnish(store: Store, agents: int = AGENTS) -> Store:
     return store
 
 
-def _register(work: Work, agents: int) -> None:
+def _register(tx: Transaction, agents: int) -> None:
     for number in range(agents):
-        directory.register(work, Newcomer(name=name(number), kind=Kind.AGENT))
+        directory.register(tx, Newcomer(name=name(number), kind=Kind.AGENT))
 
 
 def name(number: int) -> str:

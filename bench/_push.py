@@ -17,7 +17,7 @@ from bench._raw import Raw, written_by
 from bench._table import Row, Target, rate
 from gatepost.actions import intake
 from gatepost.core.event import Push, Pushed
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 #: the number of callers that has a target
 CLAIMED: Final = 100

@@ -74,12 +74,12 @@ def _beside(database: str, large: Backlog, effort: Effort) -> Iterator[Row]:
             floor="raw count of its items",
             measured=in_turns(
                 _turn(_timed(raw.rows, count), effort),
-                _turn(_timed(store.look, upkeep.accounts, READER), effort),
+                _turn(_timed(store.query, upkeep.accounts, READER), effort),
                 effort.fewer,
             ),
             unit=millis,
         )
-    [account] = store.look(upkeep.accounts, READER)
+    [account] = store.query(upkeep.accounts, READER)
     assert account.balanced
     assert account.pending == large.size
 

@@ -26,9 +26,8 @@ from gatepost.app import open_store
 from gatepost.core.agent import Config, MindRules, ModelChoice
 from gatepost.core.entity import Kind
 from gatepost.core.mind import Call, Reply, Result, Usage
-from gatepost.ports.model import Ask, CallDelta, Heard, Model
-from gatepost.ports.store import Store
-from gatepost.ports.tools import Servers, Web
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
 from gatepost.runtime import memory
 from gatepost.runtime.cycle import Means, think
 from gatepost.runtime.toolkit import Toolbox
@@ -59,7 +58,7 @@ class AtOnce:
 
     name = "instant"
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         if isinstance(ask.turns[-1], Result):
             yield Reply(
                 "Responded to Husam about Q4 revenue. Nothing is pending.", usage=Usage(100, 10), model=self.name
@@ -165,14 +164,14 @@ def _thinker(store: Store) -> Callable[[], Any]:
     return think_once
 
 
-class _Nowhere(Web, Servers):
+class _Nowhere(HttpToolCaller, ToolServers):
     """No tool is anywhere else."""
 
     def call(self, *_: Any) -> Any:
         raise AssertionError("nothing outside is called")
 
     @asynccontextmanager
-    async def visit(self) -> AsyncIterator[Any]:
+    async def open_session(self) -> AsyncIterator[Any]:
         yield self
 
 

@@ -22,7 +22,7 @@ from gatepost.actions import directory, spaces
 from gatepost.actions.directory import Newcomer
 from gatepost.app import open_store
 from gatepost.core.entity import Kind
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from tests.servers import Postgres
 
 SPACE: Final = "floor-3"
@@ -78,12 +78,12 @@ def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres
         )
 
 
-def _furnish(work: Work, agents: int) -> None:
+def _furnish(tx: Transaction, agents: int) -> None:
     names = [f"hearer-{number}" for number in range(agents)]
     for name in names:
-        directory.register(work, Newcomer(name=name, kind=Kind.AGENT))
-    directory.register(work, Newcomer(name=SPEAKER, kind=Kind.HUMAN))
-    spaces.create(work, name=SPACE, members=[*names, SPEAKER])
+        directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
+    directory.register(tx, Newcomer(name=SPEAKER, kind=Kind.HUMAN))
+    spaces.create(tx, name=SPACE, members=[*names, SPEAKER])
 
 
 def _watch(store: Store, raw: Raw) -> None:

@@ -23,7 +23,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.app import open_store
 from gatepost.core.agent import Config
 from gatepost.core.entity import Kind
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
 from tests.servers import until
@@ -54,9 +54,9 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         )
 
 
-def _settle(work: Work, first: int, last: int) -> None:
+def _settle(tx: Transaction, first: int, last: int) -> None:
     for number in range(first, last):
-        agents.settle(work, Newcomer(name=f"sleeper-{number}", kind=Kind.AGENT), Config(instructions="Sleep."))
+        agents.settle(tx, Newcomer(name=f"sleeper-{number}", kind=Kind.AGENT), Config(instructions="Sleep."))
 
 
 def _held(url: str) -> float:

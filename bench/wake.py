@@ -33,8 +33,7 @@ from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
 from gatepost.actions import inbox, intake
 from gatepost.app import configured_transport, open_store, opened
-from gatepost.core.frame import Frame
-from gatepost.ports.transport import Signal
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.runtime import memory
 from gatepost.runtime.exchange import Exchange
 from gatepost.settings import load
@@ -181,7 +180,7 @@ async def _hold(line: Line, environ: dict[str, str]) -> None:
     configuration = load(environ)
     exchange, rung = Exchange(configured_transport(configuration)), asyncio.Event()
 
-    def heard(signal: Signal) -> None:
+    def heard(signal: TransportMessage) -> None:
         if not isinstance(signal, Frame) and signal.recipient == READER:
             rung.set()
 

@@ -25,8 +25,8 @@ from gatepost.app import open_store
 from gatepost.core.agent import Config
 from gatepost.core.entity import Kind
 from gatepost.core.mind import Prompt, Reply
-from gatepost.ports.model import Ask, Heard
-from gatepost.ports.store import Store, Work
+from gatepost.core.model import ChatRequest, ModelOutput
+from gatepost.ports import Store, Transaction
 from gatepost.runtime import memory
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
@@ -38,7 +38,7 @@ _MOST: Final = 100
 class Slow(AtOnce):
     """Replies where it was spoken to: everybody has a space of their own."""
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         await asyncio.sleep(_ANSWER)
         async for heard in super().respond(ask):
             if isinstance(heard, Reply) and heard.calls:
@@ -87,12 +87,12 @@ def _furnish(store: Store, count: int) -> None:
     store.call(_move_in, count)
 
 
-def _move_in(work: Work, count: int) -> None:
+def _move_in(tx: Transaction, count: int) -> None:
     for number in range(count):
-        agents.settle(work, Newcomer(name=f"agent-{number}", kind=Kind.AGENT), Config())
-        spaces.create(work, name=f"room-{number}", members=["husam", f"agent-{number}"])
+        agents.settle(tx, Newcomer(name=f"agent-{number}", kind=Kind.AGENT), Config())
+        spaces.create(tx, name=f"room-{number}", members=["husam", f"agent-{number}"])
 
 
-def _say(work: Work, count: int) -> None:
+def _say(tx: Transaction, count: int) -> None:
     for number in range(count):
-        spaces.post(work, f"room-{number}", sender="husam", content="Hello?")
+        spaces.post(tx, f"room-{number}", sender="husam", content="Hello?")

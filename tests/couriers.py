@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
@@ -32,13 +32,11 @@ from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Kind
 from gatepost.core.entry import Entry
 from gatepost.core.event import Event, Item, Push
+from gatepost.core.guest import Guest
 from gatepost.core.ring import Ring
 from gatepost.errors import Unavailable
 from gatepost.hooks import drain
-from gatepost.ports.nudge import Guest
-from gatepost.ports.parcels import Look, Parcel, Parcels, Take
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Transport
+from gatepost.ports import EventHandler, ResyncHandler, Store, SubscribedEvent, Subscription, Transport
 from gatepost.runtime.courier import Courier
 from gatepost.runtime.following import StoreParcels
 from gatepost.testing.transports import Ears
@@ -63,7 +61,7 @@ class Road:
     kind: str
     store: Store
     #: parcels for an agent, and options of their kind
-    parcels: Callable[..., Parcels]
+    parcels: Callable[..., Subscription]
     ann: str
     bob: str
 
@@ -72,7 +70,7 @@ class Road:
         return self.store.call(intake.push, Push(**{"to": to, "source": "test"} | fields)).event
 
     def pending(self, name: str) -> list[Item]:
-        return self.store.look(inbox.peek, name, limit=1_000)
+        return self.store.query(inbox.peek, name, limit=1_000)
 
 
 @asynccontextmanager
@@ -115,7 +113,7 @@ async def _rung(stack: AsyncExitStack, url: str, transport: Transport) -> Store:
     def bell(rings: Sequence[Ring]) -> None:
         transport.send(rings)
 
-    await stack.enter_async_context(transport.listening(Ears()))
+    await stack.enter_async_context(transport.listen(Ears()))
     store = open_store(url, bell=bell)
     stack.callback(store.close)
     furnish(store)
@@ -132,7 +130,7 @@ class Nothing:
 
     name: ClassVar[str] = "nothing"
 
-    async def follow(self, take: Take, look: Look) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         look()
         await asyncio.Event().wait()
 
@@ -140,7 +138,7 @@ class Nothing:
 class Signed:
     """A road that says when parcels can come by it and when they cannot, and how many have come."""
 
-    def __init__(self, inner: Parcels, changed: Callable[[], None]) -> None:
+    def __init__(self, inner: Subscription, changed: Callable[[], None]) -> None:
         self.name = inner.name
         self._inner = inner
         self._changed = changed
@@ -148,8 +146,8 @@ class Signed:
         self.came = 0
         self.lost = 0
 
-    async def follow(self, take: Take, look: Look) -> None:
-        async def taken(parcel: Parcel) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
+        async def taken(parcel: SubscribedEvent) -> None:
             await take(parcel)
             self.came += 1
             self._changed()
@@ -170,7 +168,7 @@ class Taker:
     """Takes parcels, acks them unless told otherwise, and can be waited for."""
 
     def __init__(self, *, refuses: int = 0) -> None:
-        self.parcels: list[Parcel] = []
+        self.parcels: list[SubscribedEvent] = []
         self.looks = 0
         self._refuses = refuses
         self._more = asyncio.Event()
@@ -183,12 +181,12 @@ class Taker:
     def ids(self) -> list[str]:
         return [event.id for event in self.events if event is not None]
 
-    async def take(self, parcel: Parcel) -> None:
+    async def take(self, parcel: SubscribedEvent) -> None:
         self.parcels.append(parcel)
         await self.answer(parcel)
         self._more.set()
 
-    async def answer(self, parcel: Parcel) -> None:
+    async def answer(self, parcel: SubscribedEvent) -> None:
         if len(self.parcels) <= self._refuses:
             await parcel.refuse(0.01)
         else:
@@ -209,7 +207,7 @@ class Taker:
         await self.until(lambda taker: set(taker.ids) >= set(events))
 
     @asynccontextmanager
-    async def following(self, source: Parcels) -> AsyncIterator["Taker"]:
+    async def following(self, source: Subscription) -> AsyncIterator["Taker"]:
         """While entered, parcels are taken; entered when nothing more can be missed."""
         task = asyncio.create_task(source.follow(self.take, self.look))
         try:
@@ -250,13 +248,14 @@ class Room:
 
     async def nudge(self, guest: Guest, text: str) -> None:
         """Note whom, what was said, and how many lines there were to read."""
-        self.nudges.append((guest.session, text, len(self.spool.waiting(guest.session))))
+        self.nudges.append((guest.session, text, len(self.spool.peek(guest.session))))
         self.spool.changed()
 
     def noted(self, session: str, *, idle: bool) -> None:
         """What a hook does as the agent begins to work, or stops."""
         self.guests = [
-            replace(each, idle=idle, noted=each.noted + 1) if each.session == session else each for each in self.guests
+            each._replace(is_idle=idle, revision=each.revision + 1) if each.session == session else each
+            for each in self.guests
         ]
 
     def drain(self, store: Store | None, session: str = "s1", *, reconcile: bool = False) -> list[str]:
@@ -271,7 +270,7 @@ class Room:
 
     def lines(self, session: str = "s1") -> list[str]:
         """The ids in a session's spool, repeats included."""
-        return [each.id for each in self.spool.waiting(session)]
+        return [each.id for each in self.spool.peek(session)]
 
 
 class Watched(FileSpool):

@@ -30,6 +30,7 @@ from gatepost.adapters.models.choose import open_model
 from gatepost.app import open_store, register_administrator
 from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import Kind
+from gatepost.core.frame import TransportMessage
 from gatepost.core.key import Kind as KeyKind
 from gatepost.core.limits import Limits
 from gatepost.gateway.app import create
@@ -37,10 +38,7 @@ from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
-from gatepost.ports.clock import Clock
-from gatepost.ports.model import Model
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Signal, Transport
+from gatepost.ports import Clock, Model, Store, Transport
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.hub import Hub
 from gatepost.runtime.keyring import new_secret
@@ -62,7 +60,7 @@ class Forgetful(Exchange):
         self._loses = loses
         self._random = random.Random(seed)
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         super().send([one for one in signals if self._random.random() >= self._loses])
 
 

@@ -17,7 +17,7 @@ from gatepost.app import make_home
 from gatepost.gateway import serve
 from gatepost.gateway.app import create
 from gatepost.gateway.office import Office
-from gatepost.ports.transport import Transport
+from gatepost.ports import Transport
 from gatepost.runtime.keyring import administrator, admit_administrator
 from gatepost.runtime.loops import Duty
 from tests.gateways import Listener

@@ -11,7 +11,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Push
 from gatepost.core.goal import GoalWish
 from gatepost.core.mind import Call, Reply, Result, Usage
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 CONFIG = {
     "model": "demo",

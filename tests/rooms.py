@@ -11,14 +11,14 @@ from gatepost.core.event import Priority, Push, State
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Usage
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.core.run import Status
-from gatepost.ports.model import Ask, CallDelta, Heard
 from gatepost.runtime.cycle import Means, Outcome, Resting, Slept, think
 from gatepost.testing import Kit
 from tests.faults.thinker import means
 
 #: what a model says, given what it is shown and how often it has replied in this cycle
-Mind = Callable[[Ask, int], Reply]
+Mind = Callable[[ChatRequest, int], Reply]
 
 
 class Played:
@@ -27,9 +27,9 @@ class Played:
     def __init__(self, mind: Mind, name: str = "played") -> None:
         self.name = name
         self._mind = mind
-        self.asked: list[Ask] = []
+        self.asked: list[ChatRequest] = []
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         self.asked.append(ask)
         reply = self._mind(ask, replies_of(ask))
         for call in reply.calls:
@@ -42,7 +42,7 @@ class Played:
         pass
 
 
-def replies_of(ask: Ask) -> int:
+def replies_of(ask: ChatRequest) -> int:
     count = 0
     for turn in reversed(ask.turns):
         if isinstance(turn, Reply):
@@ -60,7 +60,7 @@ def done(text: str = "Done.") -> Reply:
     return Reply(text, usage=Usage(10, 2), model="played")
 
 
-def quiet(ask: Ask, replies: int) -> Reply:
+def quiet(ask: ChatRequest, replies: int) -> Reply:
     return done()
 
 
@@ -101,10 +101,10 @@ class Room:
         raise AssertionError("it never comes to an end")
 
     def said(self) -> list[str]:
-        return [one.content for one in self.store.look(spaces.read, "room") if one.sender == "ana"]
+        return [one.content for one in self.store.query(spaces.read, "room") if one.sender == "ana"]
 
     def states(self) -> dict[str, State]:
-        return {item.event.content: item.state for item in self.store.look(inbox.page, "ana", limit=1_000)}
+        return {item.event.content: item.state for item in self.store.query(inbox.page, "ana", limit=1_000)}
 
     def runs(self) -> list[Status]:
-        return [run.status for run in self.store.look(journal.page, agent="ana", limit=1_000)][::-1]
+        return [run.status for run in self.store.query(journal.page, agent="ana", limit=1_000)][::-1]

@@ -14,7 +14,7 @@ from gatepost.hooks.chain import Handler, Listed, Wait
 from gatepost.hooks.desk import Desk, Rules
 from gatepost.hooks.occasion import Occasion, Verdict
 from gatepost.hooks.session import Session
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import FakeClock
 
 
@@ -58,8 +58,8 @@ class Guest:
             session=self.session,
             reach=self._reach,
             spool=lambda: self.spool,
-            waiting=lambda: bool(self.spool.waiting(self.id)),
-            unproved=lambda: self.spool.unproved(self.id),
+            waiting=lambda: bool(self.spool.peek(self.id)),
+            unproved=lambda: self.spool.read_unproved(self.id),
         )
 
     def hook(

@@ -19,15 +19,19 @@ from gatepost.core.entity import Kind
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
-from gatepost.ports.bell import Bell, silent
-from gatepost.ports.clock import Clock
-from gatepost.ports.letterbox import Letterbox
-from gatepost.ports.model import Model
-from gatepost.ports.nudge import Nudge
-from gatepost.ports.parcels import Parcels
-from gatepost.ports.spool import Spool
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Condition, Transport
+from gatepost.ports import (
+    Clock,
+    IntakeQueue,
+    Model,
+    Nudge,
+    SignalSink,
+    Spool,
+    Store,
+    Subscription,
+    Transport,
+    TransportStatus,
+    ignore_signals,
+)
 from gatepost.settings import Configuration, Settings, masked
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ RINGS: Final = "rings"
 
 @contextmanager
 def opened(
-    configuration: Configuration, *, bell: Bell = silent, tell: Callable[[str], None] = lambda _: None
+    configuration: Configuration, *, bell: SignalSink = ignore_signals, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[Store]:
     """
     The store that is set, ready for use: made if there was none (then `tell` is told where), its schema brought up to
@@ -64,7 +68,9 @@ def opened(
         yield store
 
 
-def configured_store(configuration: Configuration, bell: Bell = silent, *, busy: float | None = None) -> Store:
+def configured_store(
+    configuration: Configuration, bell: SignalSink = ignore_signals, *, busy: float | None = None
+) -> Store:
     """The store that is set; nothing is opened before it is first used. `busy` is for those who wait less long."""
     settings = configuration.settings
     if settings.store.startswith("sqlite:"):
@@ -74,7 +80,7 @@ def configured_store(configuration: Configuration, bell: Bell = silent, *, busy:
 
 
 def configured_transport(
-    configuration: Configuration, *, changed: Callable[[Condition], None] | None = None
+    configuration: Configuration, *, changed: Callable[[TransportStatus], None] | None = None
 ) -> Transport:
     """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
     settings = configuration.settings
@@ -110,7 +116,7 @@ def configured_transport(
         raise _missing_driver(settings.transport) from None
 
 
-def configured_letterbox(configuration: Configuration) -> Letterbox | None:
+def configured_letterbox(configuration: Configuration) -> IntakeQueue | None:
     """Where outside programs leave events, if the transport has such a place."""
     url = configuration.settings.transport
     try:
@@ -144,7 +150,7 @@ def configured_carrier(configuration: Configuration, *, own: str | None = None) 
     return Carrier(spool, lambda: guests(configuration.home, now=clock.now()), own=own)
 
 
-def configured_parcels(configuration: Configuration, agent: str) -> Parcels | None:
+def configured_parcels(configuration: Configuration, agent: str) -> Subscription | None:
     """What the transport hands to the couriers of an agent, if it does."""
     url = configuration.settings.transport
     try:
@@ -281,7 +287,7 @@ def sqlite_path(url: str) -> Path:
 def register_administrator(store: Store) -> None:
     """Nothing is done where there is one: also a store whose maker died half-way gets its administrator."""
     try:
-        store.look(directory.find, ADMINISTRATOR)
+        store.query(directory.find, ADMINISTRATOR)
     except UnknownAddress:
         with suppress(Conflict):  # another process was first
             store.call(directory.register, Newcomer(name=ADMINISTRATOR, kind=Kind.HUMAN, display="Administrator"))

@@ -34,7 +34,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Push, Pushed, Type, get_trust
 from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.code import Function
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, Household, living

@@ -31,8 +31,7 @@ from gatepost.hooks.occasion import Answer, Occasion, nothing
 from gatepost.hooks.session import Session
 
 if TYPE_CHECKING:
-    from gatepost.ports.spool import Spool
-    from gatepost.ports.store import Store
+    from gatepost.ports import Spool, Store
 
 #: the folder of the home in which it is written down, a file for each environment, and how many there may be
 DIGESTS: Final = ".hooks"
@@ -230,7 +229,7 @@ class Porch:
 
         store = SqliteStore(Path(known.file), busy=BUSY, clock=SystemClock(), limits=Limits(**known.limits))
         self._opened = store
-        version, oldest = store.look(versions.read)
+        version, oldest = store.query(versions.read)
         newest = statements.newest("sqlite")
         if not oldest <= newest <= version:
             raise Unavailable(f"the store has schema {version}, and this code is for {newest}")

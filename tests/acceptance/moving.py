@@ -9,7 +9,7 @@ from gatepost.actions.merge import Taken
 from gatepost.core import record
 from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Priority, Push, Ref, Route, State, Trust, Type
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 
 
@@ -70,9 +70,7 @@ def furnish(kit: Kit) -> None:
 
 
 def lines_of(store: Store, *, secrets: bool = False) -> list[bytes]:
-    return store.look(
-        lambda reader: [record.write(each).encode() for each in transfer.records(reader, secrets=secrets)]
-    )
+    return store.query(lambda tx: [record.write(each).encode() for each in transfer.records(tx, secrets=secrets)])
 
 
 def take_all(store: Store, lines: Sequence[bytes]) -> Taken:
@@ -85,10 +83,10 @@ def take_all(store: Store, lines: Sequence[bytes]) -> Taken:
 def everything(store: Store) -> list[tuple[str, Any]]:
     """All items with all that is known of them, in order, but for what is ours alone."""
 
-    def query(reader: Reader) -> list[tuple[str, Any]]:
-        return [(item.recipient, _plain(item)) for item in inbox.page(reader, limit=1_000)]
+    def query(tx: Reader) -> list[tuple[str, Any]]:
+        return [(item.recipient, _plain(item)) for item in inbox.page(tx, limit=1_000)]
 
-    return store.look(query)
+    return store.query(query)
 
 
 def _plain(item: Item) -> Any:
@@ -104,12 +102,12 @@ def _plain(item: Item) -> Any:
 
 def accounts(store: Store) -> dict[str, tuple[int, int, int, int, int]]:
     """What has become of what, by inbox; and both sides are equal."""
-    found = store.look(upkeep.accounts)
+    found = store.query(upkeep.accounts)
     assert all(account.balanced for account in found), found
     return {each.name: (each.accepted, each.delivered, each.expired, each.dead, each.discarded) for each in found}
 
 
 def healthy(store: Store) -> None:
     assert store.check() == []
-    assert store.look(health.orphans) == []
+    assert store.query(health.orphans) == []
     accounts(store)

@@ -21,7 +21,7 @@ def furnished(kit: Kit) -> None:
 
 
 def items(kit: Kit) -> list[Item]:
-    return kit.store.look(inbox.page, "ana")
+    return kit.store.query(inbox.page, "ana")
 
 
 def states(kit: Kit) -> list[State]:

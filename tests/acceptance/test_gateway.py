@@ -12,8 +12,8 @@ from queue import SimpleQueue
 import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Signal
 from gatepost.runtime import keyring, notice
 from tests.acceptance.conftest import attended
 from tests.acceptance.office import PROGRAM, Ended, Office
@@ -224,7 +224,7 @@ def test_what_is_done_here_is_heard_there(office: Office) -> None:
     """A gateway that does not say where it is hears the doorbell all the same."""
     transport = SocketTransport(office.home / "rings")
     with served(f"sqlite:///{office.database}", transport=transport) as gateway:
-        heard: SimpleQueue[Signal] = SimpleQueue()
+        heard: SimpleQueue[TransportMessage] = SimpleQueue()
         with gateway.gateway.office.exchange.subscribed(heard.put):
             office.push("--to", "analyst", "hello")
             office.done("agent", "wake", "analyst")

@@ -18,7 +18,7 @@ from gatepost.core.instants import DAY, HOUR, MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.plan import Status, read
 from gatepost.errors import GatepostError, Invalid, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.tables import gates as stored
 from gatepost.testing import Kit
 from tests.acceptance.moving import healthy, lines_of, take_all
@@ -56,7 +56,7 @@ def furnish(kit: Kit) -> dict[str, str]:
     escalating = add("Held", awaits="husam", within=MINUTE, at_deadline=AtDeadline.ESCALATE, fail=Fail.CLOSED)
     clock.advance("2 minutes")
     assert store.call(endings.settle) == 1
-    assert store.look(gates.show, escalating).escalated_at is not None
+    assert store.query(gates.show, escalating).escalated_at is not None
     troubled = add("CI", kind=GateKind.CI, awaits="run:1@acme/shop")
     store.call(gates.looked, troubled, Troubled("gh is not there"), again_in=HOUR)
     store.call(intake.push, Push(to="ana", type=Type.SERVICE, source="jira", content="before", data={"payload": 1}))
@@ -87,7 +87,7 @@ def furnish(kit: Kit) -> dict[str, str]:
 
 def hung(store: Store) -> tuple[list[Gate], list[Decision]]:
     """Everything about gates and decisions, but for numbers, and for what is forgotten."""
-    found = store.look(gates.page, limit=1_000), store.look(decisions.page, limit=1_000)
+    found = store.query(gates.page, limit=1_000), store.query(decisions.page, limit=1_000)
     kept = [replace(each, number=0) for each in found[0] if each.name != "Long ago"]
     return sorted(kept, key=lambda each: each.id), [replace(each, number=0) for each in found[1]]
 
@@ -106,7 +106,7 @@ def test_everything_arrives_once(stores: tuple[Store, Kit, dict[str, str]]) -> N
     taken = take_all(target.store, lines)
     assert replace(taken, events=0, items=0) == Taken(entities=4, gates=6, decisions=4, plans=1)
     assert hung(target.store) == hung(source)
-    assert target.store.look(plans.show, ids["plan"]).gate == ids["awaited"]
+    assert target.store.query(plans.show, ids["plan"]).gate == ids["awaited"]
     assert take_all(target.store, lines) == Taken(known=taken.items)
     assert hung(target.store) == hung(source)
     healthy(target.store)
@@ -122,8 +122,8 @@ def test_cut_off_anywhere_and_run_again(
     for cut in range(2, len(lines), 3):
         with pytest.raises(Invalid, match="the rest is missing"):
             take_all(target.store, lines[:cut])
-        known = {each.gate for each in target.store.look(decisions.page)}
-        assert {each.id for each in target.store.look(gates.page, kind=GateKind.DECISION)} == known
+        known = {each.gate for each in target.store.query(decisions.page)}
+        assert {each.id for each in target.store.query(gates.page, kind=GateKind.DECISION)} == known
     take_all(target.store, lines)
     assert hung(target.store) == hung(source)
     healthy(target.store)
@@ -135,25 +135,25 @@ def test_it_goes_on_there(stores: tuple[Store, Kit, dict[str, str]]) -> None:
     store = target.store
     while store.call(endings.settle):
         pass
-    came = store.look(gates.show, ids["came"]).resolution
+    came = store.query(gates.show, ids["came"]).resolution
     assert came is not None
     assert came.ending is Ending.RESOLVED
-    assert store.look(gates.show, ids["early"]).pending
+    assert store.query(gates.show, ids["early"]).pending
 
     store.call(gates.resolve, ids["awaited"], by="husam")
     assert store.call(plans.fire) == 1
-    assert store.look(plans.show, ids["plan"]).status is Status.COMPLETED
-    waiting = [item.event.key for item in store.look(inbox.page, "husam") if item.ended_at is None]
+    assert store.query(plans.show, ids["plan"]).status is Status.COMPLETED
+    waiting = [item.event.key for item in store.query(inbox.page, "husam") if item.ended_at is None]
     assert f"decision:{ids['pending']}:1" in waiting
     store.call(decisions.answer, ids["pending"], Reply(option="ship"), by="ben")
-    waiting = [item.event.key for item in store.look(inbox.page, "husam") if item.ended_at is None]
+    waiting = [item.event.key for item in store.query(inbox.page, "husam") if item.ended_at is None]
     assert f"decision:{ids['pending']}:1" not in waiting
     revised = store.call(decisions.revise, ids["revising"], replace(SHIP, of=()), by="ana")
     assert (revised.iteration, revised.guidance) == (2, "Why?")
     target.clock.advance("11 days")
     while store.call(endings.settle):
         pass
-    ended = store.look(decisions.show, ids["revising"])
+    ended = store.query(decisions.show, ids["revising"])
     assert (ended.status, ended.answers[-1].outcome) == (DecisionStatus.ANSWERED, Outcome.DEFAULTED)
     healthy(store)
 
@@ -174,7 +174,7 @@ def test_their_chains_go_on_there(kit: Kit, old: bool) -> None:
         take_all(other.store, _without_chains(lines) if old else lines)
 
         def hops(id: str) -> int:
-            return other.store.look(lambda reader: stored.hops(reader, gates.show(reader, id).number))
+            return other.store.query(lambda tx: stored.hops(tx, gates.show(tx, id).number))
 
         assert (hops(gate), hops(asked.gate)) == ((0, 0) if old else (4, 9))
         kit.clock.advance("3 minutes")
@@ -196,7 +196,7 @@ def _without_chains(lines: list[bytes]) -> list[bytes]:
 
 def test_a_chain_that_is_too_long_is_not_imported(kit: Kit) -> None:
     furnish(kit)
-    [gate, *_] = kit.store.look(gates.page, pending=True)
+    [gate, *_] = kit.store.query(gates.page, pending=True)
     with pytest.raises(Invalid, match="not a number of hops"):
         kit.store.call(reopen.take_gate, replace(gate, id=f"gate_{'0' * 32}", hops=10_001))
 
@@ -207,11 +207,11 @@ def test_who_has_left_there_orphans_what_needs_them(stores: tuple[Store, Kit, di
     store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
     store.call(directory.retire, "husam")
     take_all(store, lines_of(source))
-    gate = store.look(gates.show, ids["awaited"])
+    gate = store.query(gates.show, ids["awaited"])
     assert gate.resolution is not None
     assert (gate.resolution.ending, gate.resolution.reason) == (Ending.ORPHANED, "husam is retired")
-    assert store.look(plans.show, ids["plan"]).status is Status.CANCELLED
-    assert store.look(decisions.show, ids["pending"]).open  # ben was asked, too
+    assert store.query(plans.show, ids["plan"]).status is Status.CANCELLED
+    assert store.query(decisions.show, ids["pending"]).open  # ben was asked, too
     healthy(store)
 
 
@@ -272,6 +272,6 @@ def test_a_broken_line_is_named_and_nothing_of_its_chunk_is_stored(
             take_all(kit.store, broken)
         assert isinstance(raised.value, Invalid | UnknownAddress)
         assert message in raised.value.message
-        assert kit.store.look(directory.page) == []
+        assert kit.store.query(directory.page) == []
     with Kit() as kit:
         assert take_all(kit.store, lines) == Taken(entities=4, gates=1, decisions=1)

@@ -9,11 +9,11 @@ from gatepost.core import record
 from gatepost.core.agent import Resident
 from gatepost.core.goal import GoalWish
 from gatepost.core.mind import Reply, recalled
+from gatepost.core.model import ChatRequest
 from gatepost.core.record import Record
 from gatepost.core.settled import ResidentRecord
 from gatepost.errors import Invalid
-from gatepost.ports.model import Ask
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.acceptance.moving import lines_of, take_all
 from tests.rooms import Room, done
@@ -24,7 +24,7 @@ TOOL = {
 }
 
 
-def mind(ask: Ask, replies: int) -> Reply:
+def mind(ask: ChatRequest, replies: int) -> Reply:
     return done(f"Summary of {ask.turns[-1].text.count('event ')} events.")  # type: ignore[union-attr]
 
 
@@ -49,10 +49,10 @@ def elsewhere(kit: Kit) -> Iterator[Store]:
 
 
 def known(store: Store) -> object:
-    found = store.look(agents.show, "ana")
+    found = store.query(agents.show, "ana")
     assert isinstance(found, Resident)
-    words = [(one.key, one.value) for one in store.look(memories.page, "ana")]
-    wants = [(one.id, one.description, one.status, one.priority) for one in store.look(goals.page, "ana")]
+    words = [(one.key, one.value) for one in store.query(memories.page, "ana")]
+    wants = [(one.id, one.description, one.status, one.priority) for one in store.query(goals.page, "ana")]
     return found.config, found.paused_at, sorted(words), wants
 
 
@@ -64,7 +64,7 @@ def test_it_is_there_what_it_was_here(lived: Store, elsewhere: Store) -> None:
     lines = lines_of(lived, secrets=True)
     assert take_all(elsewhere, lines).residents == 1
     assert known(elsewhere) == known(lived)
-    carried = elsewhere.look(journal.mind, "ana").carried
+    carried = elsewhere.query(journal.mind, "ana").carried
     assert carried.summaries == ("Summary of 1 events.",) * 3
     assert recalled(carried) is not None
     assert take_all(elsewhere, lines).residents == 0, "once"
@@ -91,7 +91,7 @@ def test_secrets_are_left_out_unasked(lived: Store, elsewhere: Store) -> None:
     assert b"sk_1" not in b"".join(lines)
     assert "sk_1" not in str(records_of(lines_of(lived, secrets=True)))
     take_all(elsewhere, lines)
-    found = elsewhere.look(agents.show, "ana")
+    found = elsewhere.query(agents.show, "ana")
     assert found is not None
     assert found.config.instructions == "Be kind"
     assert found.config.tools[0].request is not None

@@ -89,7 +89,7 @@ def test_from_a_file_and_back(office: Office) -> None:
     whole = office.done("agent", "show", "cleo", "--json").out.encode()
     assert office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=whole).json["version"] == 2
     with app.opened(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
-        assert "Bearer sk_crm" in str(store.look(lambda reader: reader.all("agents/read", entity=_number(reader))))
+        assert "Bearer sk_crm" in str(store.query(lambda tx: tx.fetch_all("agents/read", entity=_number(tx))))
 
 
 def _number(reader: object) -> int:

@@ -13,7 +13,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.plan import Status, read
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, UnknownAddress
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 from tests.acceptance.moving import healthy, lines_of, take_all
 from tests.acceptance.office import Office
@@ -66,21 +66,21 @@ def furnish(kit: Kit) -> None:
 def rooms(store: Store) -> Any:
     """Everything about spaces, plans, triggers and keys, but for numbers and ids that are each store's own."""
 
-    def query(reader: Reader) -> Any:
+    def query(tx: Reader) -> Any:
         return (
-            [(one.id, one.name, one.last_seq, one.created_at, one.archived_at) for one in spaces.page(reader)],
-            [[*spaces.read(reader, one.id)] for one in spaces.page(reader)],
-            [spaces.members(reader, one.id) for one in spaces.page(reader)],
-            {name: spaces.unread(reader, name) for name in ("husam", "ana", "ben")},
+            [(one.id, one.name, one.last_seq, one.created_at, one.archived_at) for one in spaces.page(tx)],
+            [[*spaces.read(tx, one.id)] for one in spaces.page(tx)],
+            [spaces.members(tx, one.id) for one in spaces.page(tx)],
+            {name: spaces.unread(tx, name) for name in ("husam", "ana", "ben")},
             [(one.id, one.owner, one.recurring, one.status, one.next_at, one.last_at, one.fired, one.catch_up)
-             for one in plans.page(reader) if one.name != "long over"],
+             for one in plans.page(tx) if one.name != "long over"],
             [(one.name, one.scheme, one.target, one.prompt, one.owner, one.active, one.created_at)
-             for one in triggers.page(reader)],
+             for one in triggers.page(tx)],
             [(one.id, one.prefix, one.kind, one.entity, one.trigger, one.name, one.created_at, one.revoked_at)
-             for one in keys.page(reader)],
+             for one in keys.page(tx)],
         )  # fmt: skip
 
-    return store.look(query)
+    return store.query(query)
 
 
 class TestBetweenStores:
@@ -98,9 +98,9 @@ class TestBetweenStores:
         assert take_all(target, lines) == ALL
         assert rooms(target) == rooms(source)
         for kind in ("admin", "agent", "trigger"):
-            assert target.look(keys.find, KEYS[kind]) is not None
-        assert target.look(keys.find, KEYS["public"]) is None
-        assert target.look(triggers.opened, "issues").kept == source.look(triggers.opened, "issues").kept
+            assert target.query(keys.find, KEYS[kind]) is not None
+        assert target.query(keys.find, KEYS["public"]) is None
+        assert target.query(triggers.opened, "issues").kept == source.query(triggers.opened, "issues").kept
         assert take_all(target, lines) == Taken(known=6)
         assert rooms(target) == rooms(source)
         healthy(target)
@@ -128,7 +128,7 @@ class TestBetweenStores:
         assert target.call(spaces.post, "q4-report", sender="husam", content="next").seq == 5
         with pytest.raises(Conflict, match="is archived"):
             target.call(spaces.post, "closed", sender="husam", content="next")
-        [over] = target.look(plans.page, status=Status.COMPLETED)
+        [over] = target.query(plans.page, status=Status.COMPLETED)
         assert (over.name, over.fired) == ("over", 1)
         target.call(upkeep.reap)
         assert target.call(plans.fire) == 0
@@ -146,22 +146,22 @@ class TestSecrets:
         assert SECRET.encode() not in text
         assert KEYS["admin"][:11].encode() not in text
         assert take_all(kit.store, lines_of(source.store)) == OPEN
-        assert kit.store.look(keys.find, KEYS["admin"]) is None
-        assert kit.store.look(keys.find, KEYS["agent"]) is not None
+        assert kit.store.query(keys.find, KEYS["admin"]) is None
+        assert kit.store.query(keys.find, KEYS["agent"]) is not None
 
     def test_a_trigger_without_its_secret_stays_closed(self, kit: Kit, source: Kit) -> None:
         take_all(kit.store, lines_of(source.store))
-        assert [one.active for one in kit.store.look(triggers.page)] == [False, False]
+        assert [one.active for one in kit.store.query(triggers.page)] == [False, False]
         with pytest.raises(NotFound, match="there is no such webhook"):
-            kit.store.look(triggers.opened, "issues")
+            kit.store.query(triggers.opened, "issues")
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
             kit.store.call(triggers.set_active, "issues", True)
         kit.store.call(triggers.delete, "issues")
         assert take_all(kit.store, lines_of(source.store, secrets=True)).triggers == 1
-        assert kit.store.look(triggers.opened, "issues").trigger.active
+        assert kit.store.query(triggers.opened, "issues").trigger.active
 
     def test_are_not_shown_by_showing_a_record(self, source: Kit) -> None:
-        shown = source.store.look(lambda reader: repr(list(transfer.records(reader, secrets=True))))
+        shown = source.store.query(lambda tx: repr(list(transfer.records(tx, secrets=True))))
         assert "TriggerRecord" in shown
         assert SECRET not in shown
 
@@ -181,11 +181,11 @@ class TestMerging:
         for content in ("mine", "mine too"):
             store.call(spaces.post, "q4-report", sender="husam", content=content)
         take_all(store, lines)
-        said = store.look(spaces.read, "q4-report")
+        said = store.query(spaces.read, "q4-report")
         assert [each.seq for each in said] == [1, 2, 3, 4, 5, 6]
         assert [each.content for each in said] == ["mine", "mine too", "number 0", "number 1", "number 2", "done"]
-        assert store.look(spaces.show, "q4-report").name == "Ours"
-        read = {one.name: one.read_seq for one in store.look(spaces.members, "q4-report")}
+        assert store.query(spaces.show, "q4-report").name == "Ours"
+        read = {one.name: one.read_seq for one in store.query(spaces.members, "q4-report")}
         assert read == {"husam": 2, "ana": 4, "ben": 5}
         healthy(store)
 
@@ -193,7 +193,7 @@ class TestMerging:
         take_all(kit.store, lines)
         kit.store.call(keys.revoke, KEYS["agent"][:11])
         take_all(kit.store, lines)
-        assert kit.store.look(keys.find, KEYS["agent"]) is None
+        assert kit.store.query(keys.find, KEYS["agent"]) is None
 
     @pytest.mark.parametrize(
         ("record", "change", "message"),

@@ -10,7 +10,7 @@ from gatepost.actions.merge import Taken
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
 from gatepost.errors import Conflict, Invalid
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.acceptance.moving import accounts, everything, furnish, healthy, lines_of, take_all
 
@@ -29,7 +29,7 @@ class TestBetweenStores:
         taken = take_all(target, lines_of(source))
         assert taken == Taken(entities=6, events=12, items=14)
         assert everything(target) == everything(source)
-        assert target.look(directory.page, retired=True) == source.look(directory.page, retired=True)
+        assert target.query(directory.page, retired=True) == source.query(directory.page, retired=True)
         assert {name: each[1:] for name, each in accounts(target).items()} == {
             name: each[1:] for name, each in accounts(source).items()
         }
@@ -105,11 +105,11 @@ class TestMerging:
         store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT, display="Ana of here", aliases=["bead-9"]))
         mine = store.call(intake.push, Push(to="ana", source="here", content="mine", key="team")).event
         take_all(store, lines)
-        ana = store.look(directory.show, "ana")
+        ana = store.query(directory.show, "ana")
         assert (ana.display, ana.team, ana.aliases) == ("Ana of here", None, ("bead-1", "bead-2", "bead-9"))
-        keyed = [item for item in store.look(inbox.page, "ana", limit=100) if item.event.key == "team"]
+        keyed = [item for item in store.query(inbox.page, "ana", limit=100) if item.event.key == "team"]
         assert [item.event.id for item in keyed] == [mine]
-        assert store.look(inbox.page, "ana")[0].event.id == mine
+        assert store.query(inbox.page, "ana")[0].event.id == mine
         healthy(store)
 
     def test_history_is_not_lost_for_one_who_is_here(self, kit: Kit, lines: list[bytes]) -> None:
@@ -133,4 +133,4 @@ class TestMerging:
             kit.store.call(directory.register, newcomer)
             with pytest.raises(Conflict, match=message):
                 take_all(kit.store, lines)
-            assert len(kit.store.look(directory.page)) == 1
+            assert len(kit.store.query(directory.page)) == 1

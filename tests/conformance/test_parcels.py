@@ -16,7 +16,7 @@ from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.event import Priority, Ref, Route, Type
 from gatepost.core.instants import HOUR
 from gatepost.core.ring import JANITOR, Ring
-from gatepost.ports.parcels import Parcel
+from gatepost.ports import SubscribedEvent
 from tests.brokers import Nats, Redis
 from tests.couriers import PATIENCE, ROADS, Road, Taker, road, server
 
@@ -124,7 +124,7 @@ class TestJetStream:
                 await connection.jetstream().publish(targeted(place.ann), message, headers={OURS: "evt_1"})
             await taker.got(place.push(place.ann, content="fine"))
         await connection.close()
-        assert [parcel.event is None and bool(parcel.trouble) for parcel in taker.parcels] == [True] * 6 + [False]
+        assert [parcel.event is None and bool(parcel.error) for parcel in taker.parcels] == [True] * 6 + [False]
 
 
 @pytest.mark.parametrize("place", ["redis"], indirect=True)
@@ -142,11 +142,11 @@ class TestRedis:
             await client.publish(channel, json.dumps({"ring": {"cause": "event"}, "eventId": 7}))
             await taker.until(lambda taker: bool(taker.parcels))
         assert taker.looks == 6
-        assert [parcel.event is None and bool(parcel.trouble) for parcel in taker.parcels] == [True]
+        assert [parcel.event is None and bool(parcel.error) for parcel in taker.parcels] == [True]
 
 
 class Deaf(Taker):
     """Takes parcels and says nothing."""
 
-    async def answer(self, parcel: Parcel) -> None:
+    async def answer(self, parcel: SubscribedEvent) -> None:
         pass

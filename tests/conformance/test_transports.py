@@ -29,7 +29,7 @@ class Between(TransportSuite):
     code: str
 
     async def test_a_process_that_only_sends_and_ends_is_heard(self, make: Make, where: Any) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             script = f"{self.code.format(where=where)}.send([Ring('ann', 'event')])"
             process = await asyncio.create_subprocess_exec(sys.executable, "-c", f"{_IMPORT}\n{script}")
             async with asyncio.timeout(PATIENCE):
@@ -39,7 +39,7 @@ class Between(TransportSuite):
     def test_uvloop_does_as_well(self, make: Make) -> None:
         async def scene() -> None:
             speaker = make()
-            async with make().listening(ears := Ears()), speaker.listening(Ears()):
+            async with make().listen(ears := Ears()), speaker.listen(Ears()):
                 speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", "x")])
                 await ears.until(lambda ears: len(ears.signals) == 2)
 

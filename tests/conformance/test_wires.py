@@ -46,7 +46,7 @@ async def test_on_redis_any_message_on_a_wakeup_channel_is_a_ring(redis: Redis, 
         json.dumps({"eventId": "evt-1", "data": {}}),
         b"\xff",
     ]
-    async with RedisTransport(redis.url).listening(ears := Ears()):
+    async with RedisTransport(redis.url).listen(ears := Ears()):
         for message in messages:
             await client.publish("wakeup:ann", message)
         await client.publish("wakeup:", "nobody")
@@ -81,7 +81,7 @@ async def test_a_process_does_not_take_its_own_rings_for_somebody_elses(
     server = request.getfixturevalue(kind)
     speaker = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
     other = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
-    async with speaker.listening(own := Ears()), other.listening(ears := Ears()):
+    async with speaker.listen(own := Ears()), other.listen(ears := Ears()):
         speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", 1)])
         await ears.until(lambda ears: len(ears.signals) == 2)
         other.send([Ring("bob", "event")])
@@ -93,7 +93,7 @@ async def test_a_process_does_not_take_its_own_rings_for_somebody_elses(
 async def test_on_nats_the_stream_is_made_as_couriers_expect_it(own_nats: Nats, stream: JetStreamContext) -> None:
     with pytest.raises(NotFoundError):
         await stream.stream_info("INBOX_EVENTS")
-    async with NatsTransport(own_nats.url).listening(Ears()):
+    async with NatsTransport(own_nats.url).listen(Ears()):
         info = await stream.stream_info("INBOX_EVENTS")
     config = info.config
     assert config.subjects == ["inbox.>"]
@@ -113,9 +113,9 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
         Ring("bob", "event", large),
         Ring("space:q4", "space_message"),
     ]
-    async with NatsTransport(own_nats.url).listening(ears := Ears()):
+    async with NatsTransport(own_nats.url).listen(ears := Ears()):
         speaker = NatsTransport(own_nats.url)
-        async with speaker.listening(Ears()):
+        async with speaker.listen(Ears()):
             speaker.send(rings)
             speaker.send(rings)
             speaker.send([Ring("last", "event", replace(EVENT, id="evt_5", key="last"))])
@@ -137,9 +137,9 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
 async def test_on_nats_without_jetstream_rings_flow_and_the_transport_says_what_is_missing() -> None:
     with Nats(jetstream=False) as server:
         listener = NatsTransport(server.url, beat=0.05)
-        async with listener.listening(ears := Ears()):
-            assert listener.condition.degraded
-            assert "INBOX_EVENTS" in str(listener.condition.reason)
+        async with listener.listen(ears := Ears()):
+            assert listener.status.is_degraded
+            assert "INBOX_EVENTS" in str(listener.status.reason)
             NatsTransport(server.url).send([Ring("ann", "space_message", EVENT)])
             await ears.hear("ann")
 

@@ -4,7 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
-from gatepost.ports import store
+from gatepost import ports
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gatepost"
@@ -25,7 +25,7 @@ def test_every_target_of_make_is_there() -> None:
 
 def test_every_verb_is_there() -> None:
     """Also in the docstring that explains verbs."""
-    verbs = re.findall(r"`(\w+)\.(\w+)\(work", TEXT) + re.findall(r"`(\w+)\.(\w+)\(work", store.__doc__ or "")
+    verbs = re.findall(r"`(\w+)\.(\w+)\(tx", TEXT) + re.findall(r"`(\w+)\.(\w+)\(tx", ports.__doc__ or "")
     assert len(verbs) == 2
     for module, verb in verbs:
         assert callable(getattr(importlib.import_module(f"gatepost.actions.{module}"), verb))

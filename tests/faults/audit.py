@@ -41,7 +41,7 @@ def settle(url: str, folder: Path, *, killed: Collection[str] = ()) -> None:
         for name in CREW:
             while clerk.drain(name, cap=1_000):
                 pass
-        accounts = store.look(upkeep.accounts)
+        accounts = store.query(upkeep.accounts)
     with closing(open_store(url)) as whole:
         assert whole.check() == []
     assert all(account.pending == account.claimed == 0 for account in accounts), accounts
@@ -53,7 +53,7 @@ def _whole(url: str, ask: Ask) -> None:
     with closing(open_store(url)) as store:
         if url.startswith("sqlite"):  # PostgreSQL checks itself
             assert store.check() == []
-        accounts = {account.name: account for account in store.look(upkeep.accounts)}
+        accounts = {account.name: account for account in store.query(upkeep.accounts)}
     items: dict[str, int] = dict(
         ask("SELECT r.name, count(*) FROM items i JOIN entities r ON r.number = i.recipient GROUP BY 1")
     )

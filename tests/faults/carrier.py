@@ -13,7 +13,7 @@ from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamParcels
 from gatepost.core.entry import Entry
 from gatepost.core.event import Item
-from gatepost.ports.nudge import Guest
+from gatepost.core.guest import Guest
 from gatepost.runtime.courier import Courier
 
 #: seconds after which what it did not ack comes again

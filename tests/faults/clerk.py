@@ -19,7 +19,7 @@ from gatepost.core.event import Push, Pushed
 from gatepost.core.instants import MINUTE, Duration
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from tests.faults.journal import Journal
 from tests.faults.office import behind
 
@@ -28,12 +28,12 @@ class Deliberate(Exception):
     """A verb that fails on purpose."""
 
 
-def push_then_fail(work: Work, wish: Push) -> Pushed:
-    intake.push(work, wish)
+def push_then_fail(tx: Transaction, wish: Push) -> Pushed:
+    intake.push(tx, wish)
     raise Deliberate(wish.content)
 
 
-def fail_then_push(work: Work, wish: Push) -> Pushed:
+def fail_then_push(tx: Transaction, wish: Push) -> Pushed:
     raise Deliberate(wish.content)
 
 
@@ -150,7 +150,7 @@ async def together(store: ThreadedStore, *calls: Coroutine[Any, Any, Any], lane:
     loop = asyncio.get_running_loop()
     holding, go = asyncio.Event(), threading.Event()
 
-    def hold(work: Work) -> None:
+    def hold(tx: Transaction) -> None:
         loop.call_soon_threadsafe(holding.set)
         go.wait()
         raise Deliberate("hold")

@@ -29,7 +29,7 @@ from gatepost.core.instants import MINUTE, Instant
 from gatepost.errors import Unavailable
 from gatepost.hooks.drain import drain
 from gatepost.hooks.proof import PROVE, RELEASE, settle_batches
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 CAP: Final = 3
 #: sessions in which somebody is killed at the same time
@@ -81,8 +81,8 @@ class WatchedStore:
         self._visit = visit
 
     def call(self, verb: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        def within(work: Any, /, *args: Any, **kwargs: Any) -> Any:
-            done = verb(work, *args, **kwargs)
+        def within(tx: Any, /, *args: Any, **kwargs: Any) -> Any:
+            done = verb(tx, *args, **kwargs)
             self._visit(f"commit {verb.__name__}")
             return done
 

@@ -19,7 +19,7 @@ from gatepost.adapters.stores.group import Call, Connection, Outcome, Writer
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.instants import Instant
 from gatepost.core.ring import Ring
-from gatepost.ports.store import Row
+from gatepost.ports import Row
 
 Visit = Callable[[str], None]
 

@@ -15,7 +15,7 @@ from gatepost.actions import inbox
 from gatepost.adapters.transports.letterbox import RedisLetterbox
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.collector import Collector
 from gatepost.testing.transports import PATIENCE
 from tests.brokers import Redis
@@ -62,7 +62,7 @@ async def leave(client: Client, *numbers: int) -> None:
 
 
 def told(store: Store) -> list[int]:
-    return [item.event.data for item in store.look(inbox.page, "ana", limit=10_000)]
+    return [item.event.data for item in store.query(inbox.page, "ana", limit=10_000)]
 
 
 async def collected(collector: Collector, client: Client) -> None:

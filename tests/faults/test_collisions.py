@@ -18,7 +18,7 @@ from gatepost.core.event import Push
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.store import Again, Work
+from gatepost.ports import RetryTransaction, Transaction
 from tests.faults.clerk import together, wish
 from tests.faults.conftest import NIGHTLY
 from tests.faults.hands import hands
@@ -47,7 +47,7 @@ def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> N
         with closing(open_store(postgres_office)) as store:
             end = time.monotonic() + (60 if NIGHTLY else 3)
             while time.monotonic() < end:
-                accounts = store.look(upkeep.accounts)
+                accounts = store.query(upkeep.accounts)
                 assert all(account.balanced for account in accounts), accounts
         for hand in three:
             hand.signal(signal.SIGTERM)
@@ -56,7 +56,7 @@ def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> N
     with lone_witness(postgres_office) as ask, closing(open_store(postgres_office, clock=LaterClock())) as store:
         assert ask("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
         assert ask("SELECT sum(accepted) > 50 FROM tallies") == [(True,)]
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
         assert ask(STRAY) == []
 
 
@@ -106,9 +106,9 @@ async def test_one_that_keeps_colliding_fails_alone(office: str) -> None:
     """Its neighbours are not kept from the disk by it, and ring once, however often they were run."""
     rings: list[Ring] = []
 
-    def collide(work: Work, wanted: Push) -> None:
-        intake.push(work, wanted)
-        raise Again("collided")
+    def collide(tx: Transaction, wanted: Push) -> None:
+        intake.push(tx, wanted)
+        raise RetryTransaction("collided")
 
     with closing(cast(ThreadedStore, open_store(office, bell=rings.extend))) as store:
         errors = await together(
@@ -120,11 +120,11 @@ async def test_one_that_keeps_colliding_fails_alone(office: str) -> None:
         )
         assert [isinstance(error, BaseException) for error in errors] == [False] * 5 + [True] + [False] * 5
         assert isinstance(errors[5], Unavailable)
-        found = [item.event for item in store.look(inbox.peek, "ana")]
+        found = [item.event for item in store.query(inbox.peek, "ana")]
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
         assert [event.content for event in found] == names
         assert sorted(ring.event.id for ring in rings if ring.event) == sorted(event.id for event in found)
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
 
 
 def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_office: str) -> None:
@@ -150,15 +150,15 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_office: str) ->
         assert reaped
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
 
 
 def test_two_reapers_share_an_event(postgres_office: str) -> None:
     """Each takes some of its items; whoever is last takes the event too."""
     taken, go = threading.Event(), threading.Event()
 
-    def slowly(work: Work) -> int:
-        count = upkeep.reap(work, limit=1)
+    def slowly(tx: Transaction) -> int:
+        count = upkeep.reap(tx, limit=1)
         taken.set()
         go.wait()
         return count
@@ -181,7 +181,7 @@ def test_two_reapers_share_an_event(postgres_office: str) -> None:
             go.set()
         slow.join()
         quick.join()
-        assert all(account.balanced and account.delivered == 1 for account in store.look(upkeep.accounts))
+        assert all(account.balanced and account.delivered == 1 for account in store.query(upkeep.accounts))
     with witness(postgres_office) as ask:
         assert ask("SELECT count(*) FROM items") == [(0,)]
         assert ask("SELECT count(*) FROM events") == [(0,)]

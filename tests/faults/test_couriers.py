@@ -24,7 +24,7 @@ from gatepost.app import open_store
 from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Push, State
 from gatepost.hooks import drain
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.brokers import Broker, Nats
 from tests.couriers import PATIENCE, Carrying, Road, Room, Signed, courier, road
 from tests.uplinks import running
@@ -61,7 +61,7 @@ class Ledger:
 
 
 def states(place: Road) -> set[State]:
-    return {item.state for item in place.store.look(inbox.page, place.ann)}
+    return {item.state for item in place.store.query(inbox.page, place.ann)}
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
@@ -199,7 +199,7 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
         drained = drain.drain(store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, reconcile=True)
         assert sorted(event.id for event in drained.events) == sorted(sent)
         drained.ack()
-        assert {item.state for item in store.look(inbox.page, "ann")} == {State.DELIVERED}
+        assert {item.state for item in store.query(inbox.page, "ann")} == {State.DELIVERED}
 
 
 def _pushed(store: Store, content: str) -> str:

@@ -79,7 +79,7 @@ def test_eight_processes_share_one_file(sqlite_office: str, tmp_path: Path) -> N
         asked = 0
         with closing(open_store(sqlite_office)) as store:
             while time.monotonic() < end:
-                accounts = store.look(upkeep.accounts)
+                accounts = store.query(upkeep.accounts)
                 assert all(account.balanced for account in accounts), accounts
                 asked += 1
         for hand in eight:

@@ -148,7 +148,7 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_office: str, tmp_path
                 return_exceptions=True,
             )
             assert all(isinstance(error, Unavailable) for error in errors)
-            assert [item.event.content for item in store.look(inbox.peek, "ana")] == ["before"]
+            assert [item.event.content for item in store.query(inbox.peek, "ana")] == ["before"]
         with pytest.raises(Unavailable, match="locked"):
             store.call(inbox.claim, "ana", owner="here")
 
@@ -156,7 +156,7 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_office: str, tmp_path
         for left in rounds.unanswered(tmp_path):
             await clerk.push_soon(left)
         assert clerk.answers == 1 + 1 + 20
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
     settle(sqlite_office, tmp_path)
 
 

@@ -18,7 +18,7 @@ from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.event import Event, Type
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Condition
+from gatepost.ports import TransportStatus
 from gatepost.testing.transports import PATIENCE, Ears
 
 LISTENER: Final = """
@@ -26,7 +26,7 @@ import asyncio, pathlib, sys
 from gatepost.adapters.transports.socket import SocketTransport
 
 async def main():
-    async with SocketTransport(pathlib.Path(sys.argv[1])).listening(lambda signal: None):
+    async with SocketTransport(pathlib.Path(sys.argv[1])).listen(lambda message: None):
         print("listening", flush=True)
         await asyncio.Event().wait()
 
@@ -74,10 +74,10 @@ async def test_the_file_of_a_dead_listener_is_removed_by_whoever_rings(folder: P
         process.kill()
         await process.wait()
     assert file.exists()
-    async with SocketTransport(folder).listening(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := Ears()):
         pass
     assert not file.exists()
-    async with somebody_listening(folder) as process, SocketTransport(folder).listening(ears):
+    async with somebody_listening(folder) as process, SocketTransport(folder).listen(ears):
         process.kill()
         await process.wait()
         assert len(files(folder)) == 2
@@ -87,7 +87,7 @@ async def test_the_file_of_a_dead_listener_is_removed_by_whoever_rings(folder: P
 
 
 async def test_a_listener_that_is_stopped_keeps_nobody_waiting(folder: Path) -> None:
-    async with somebody_listening(folder) as process, SocketTransport(folder).listening(ears := Ears()):
+    async with somebody_listening(folder) as process, SocketTransport(folder).listen(ears := Ears()):
         os.kill(process.pid, signal.SIGSTOP)
         speaker = SocketTransport(folder)
         for number in range(300):
@@ -100,7 +100,7 @@ async def test_a_listener_that_is_stopped_keeps_nobody_waiting(folder: Path) -> 
 
 
 async def test_a_listener_that_is_busy_hears_everything_later_in_order(folder: Path) -> None:
-    async with SocketTransport(folder).listening(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := Ears()):
         speaker = SocketTransport(folder)
         for number in range(500):  # nothing is read in between: the kernel holds back only the first few
             speaker.send([Frame("space:q4", "delta", number)])
@@ -112,12 +112,12 @@ async def test_a_listener_that_is_busy_hears_everything_later_in_order(folder: P
 async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) -> None:
     again = asyncio.Event()
 
-    def changed(condition: Condition) -> None:
-        if not condition.degraded:
+    def changed(condition: TransportStatus) -> None:
+        if not condition.is_degraded:
             again.set()
 
     listener = SocketTransport(folder, beat=0.01, changed=changed)
-    async with listener.listening(ears := Ears()):
+    async with listener.listen(ears := Ears()):
         shutil.rmtree(folder)
         SocketTransport(folder).send([Ring("nobody", "event")])
         async with asyncio.timeout(PATIENCE):
@@ -130,9 +130,9 @@ async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) ->
 async def test_where_a_folder_cannot_be_made_listening_is_degraded_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     listener = SocketTransport(tmp_path / "file" / "doorbells")
-    async with listener.listening(Ears()):
-        assert listener.condition.degraded
-        assert "Not a directory" in str(listener.condition.reason)
+    async with listener.listen(Ears()):
+        assert listener.status.is_degraded
+        assert "Not a directory" in str(listener.status.reason)
         listener.send([Ring("ann", "event")])
 
 
@@ -141,7 +141,7 @@ async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: 
     """With a limit above the kernel's it is the kernel that refuses, as on systems that take less than Linux."""
     large = Event(id="evt_1", type=Type.EVENT, source="test", content="x" * 400_000, created_at=0)
     speaker = SocketTransport(folder, largest=largest)
-    async with SocketTransport(folder).listening(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := Ears()):
         speaker.send([Ring("ann", "event", large), Frame("space:q4", "delta", "y" * 400_000), Ring("bob", "event")])
         await ears.hear("bob")
     assert [(ring[0], ring[1]) for ring in ears.rings] == [("ann", "event"), ("bob", "event")]
@@ -151,14 +151,14 @@ async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: 
 
 def test_others_may_not_ring(folder: Path) -> None:
     async def mode() -> int:
-        async with SocketTransport(folder).listening(Ears()):
+        async with SocketTransport(folder).listen(Ears()):
             return await asyncio.to_thread(lambda: folder.stat().st_mode)
 
     assert asyncio.run(mode()) & 0o077 == 0
 
 
 async def test_nonsense_is_passed_over(folder: Path) -> None:
-    async with SocketTransport(folder).listening(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := Ears()):
         [file] = files(folder)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
             for nonsense in (b"", b"\xff\x00", b"{}", b"[1, null, {}]", b'[{"to": [7]}]', b"[" * 50_000):

@@ -134,6 +134,6 @@ async def test_a_flood_that_a_kill_interrupts(flood: Flood) -> None:
             assert new == 1, f"{number} was new to {new} callers"
     with closing(open_store(flood.house.store)) as store:
         assert store.check() == []
-        [account] = store.look(upkeep.accounts, "ana")
+        [account] = store.query(upkeep.accounts, "ana")
     assert account.balanced
     assert account.accepted == account.pending == DISTINCT

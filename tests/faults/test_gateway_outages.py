@@ -20,7 +20,7 @@ from gatepost.actions import inbox, spaces, upkeep
 from gatepost.app import open_store
 from gatepost.core.event import Item
 from gatepost.core.space import Message
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.brokers import Nats, Redis
 from tests.faults.callers import Caller, Watcher
 from tests.faults.conftest import NIGHTLY
@@ -233,7 +233,7 @@ def compare(url: str, scene: Scene) -> None:
     load = scene.load
     with closing(open_store(url)) as store:
         messages, items = stored(store)
-        [account] = store.look(upkeep.accounts, "ana")
+        [account] = store.query(upkeep.accounts, "ana")
     assert account.balanced
     assert account.accepted == len(items)
     assert {message.content: message.seq for message in messages} == load.posted
@@ -253,10 +253,10 @@ def compare(url: str, scene: Scene) -> None:
 
 def stored(store: Store) -> tuple[list[Message], list[Item]]:
     messages: list[Message] = []
-    while page := store.look(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
+    while page := store.query(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
         messages += page
     items: list[Item] = []
-    while some := store.look(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
+    while some := store.query(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
         items += some
     return messages, items
 

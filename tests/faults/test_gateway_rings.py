@@ -15,7 +15,7 @@ from gatepost.actions import inbox, intake, spaces
 from gatepost.adapters.transports.memory import MemoryTransport, Room
 from gatepost.app import open_store
 from gatepost.core.event import Push
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing.transports import Ears, FlakyTransport
 from tests.faults.houses import SPACE, furnish
 from tests.neighbours import Neighbour, neighbour

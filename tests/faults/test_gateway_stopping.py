@@ -134,7 +134,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
 def stored(url: str) -> set[str]:
     with closing(open_store(url)) as store:
         assert store.check() == []
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
     with witness(url) as ask:
         return {event for [event] in ask("SELECT id FROM events")}
 

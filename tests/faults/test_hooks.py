@@ -28,7 +28,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Push, State
 from gatepost.core.gate import Fail, GateWish
 from gatepost.porch import Hook, Porch, Said
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests import forking
 from tests.hosts import Heard, hear
 
@@ -88,7 +88,7 @@ class Home:
         """Tell ann something, in her inbox and in the spool of her session."""
         with self.store() as store:
             pushed = store.call(intake.push, Push(to="ann", source="test", content=text))
-            [item] = store.look(inbox.show, pushed.event)
+            [item] = store.query(inbox.show, pushed.event)
         FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [entry.of(item.event)])
 
     def run(self, event: str, *program: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -294,7 +294,7 @@ def test_the_host_goes_on_and_what_is_to_hold_holds(home: Home, fault: Fault) ->
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_without_such_a_gate_nothing_holds(home: Home, fault: Fault) -> None:
     with home.store() as store:
-        [gate] = store.look(gates.page, owner="ann")
+        [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
         store.call(gates.add, GateWish(name="Tea", owner="ann"), by="admin")
     assert "Tea" in home.hook("Stop")[0].blocked
@@ -307,7 +307,7 @@ def test_without_such_a_gate_nothing_holds(home: Home, fault: Fault) -> None:
 def test_what_cannot_be_counted_is_not_blocked(home: Home) -> None:
     """A strict gate without a count of its blocks could hold for ever."""
     with home.store() as store:
-        [gate] = store.look(gates.page, owner="ann")
+        [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
     (home.folder / "gates.json").write_text('[{"name": "tested"}]')
     assert home.hook("Stop")[0].blocked
@@ -322,7 +322,7 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
     """Each finds a batch that an earlier hook has printed: a Stop and a tool prove it, the others release it."""
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
-        [gate] = store.look(gates.page, owner="ann")
+        [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
     home.hook("SessionStart")
     shown: list[str] = []
@@ -348,5 +348,5 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
     for number in range(1, 2 * point + 1):
         assert f"word {number}." in everything, "at least once"
     with home.store() as store:
-        assert {item.state for item in store.look(inbox.page, "ann", limit=1_000)} == {State.DELIVERED}
-    assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").unproved("s-1")
+        assert {item.state for item in store.query(inbox.page, "ann", limit=1_000)} == {State.DELIVERED}
+    assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

@@ -19,7 +19,7 @@ from gatepost.core.event import Type
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish
 from gatepost.core.instants import SECOND
 from gatepost.core.limits import Limits
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
 from tests.faults.thinker import means
@@ -41,17 +41,17 @@ def store(url: str) -> Iterator[Store]:
         yield store
 
 
-def overdue(reader: Reader, id: str) -> bool:
-    return gates.show(reader, id).overdue(reader.now)
+def overdue(tx: Reader, id: str) -> bool:
+    return gates.show(tx, id).overdue(tx.now)
 
 
 def heard(store: Store, name: str) -> list[str]:
-    return [item.event.data["outcome"] for item in store.look(inbox.page, name, type=Type.GATE)]
+    return [item.event.data["outcome"] for item in store.query(inbox.page, name, type=Type.GATE)]
 
 
 async def _until_ended(store: Store, gate: Gate, exchange: Exchange) -> None:
     async with exchange.open(), living(means(store), exchange, Habits(interval=0.1)):
-        await asyncio.to_thread(until, lambda: not store.look(gates.show, gate.id).pending, "the gate has ended")
+        await asyncio.to_thread(until, lambda: not store.query(gates.show, gate.id).pending, "the gate has ended")
 
 
 def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store: Store, tmp_path: Path) -> None:
@@ -65,21 +65,21 @@ def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store
     try:
         with pipe.open("w"):  # opens when the command reads: the look is under way
             looker.send_signal(signal.SIGSTOP)
-            until(lambda: store.look(overdue, gate.id), "the deadline has passed")
+            until(lambda: store.query(overdue, gate.id), "the deadline has passed")
             # Nobody lives who could say so. But nobody is held, and whoever reads it sees that it is overdue.
-            assert store.look(gates.show, gate.id).pending
-            assert store.look(gates.blocking, "ana") == []
+            assert store.query(gates.show, gate.id).pending
+            assert store.query(gates.blocking, "ana") == []
             exchange = Exchange()
             with closing(open_store(url, bell=exchange.bell)) as other:
                 asyncio.run(_until_ended(other, gate, exchange))
-            ended = store.look(gates.show, gate.id)
+            ended = store.query(gates.show, gate.id)
             assert ended.resolution is not None
             assert ended.resolution.ending is Ending.EXPIRED
             assert heard(store, "ana") == heard(store, "ben") == [Ending.EXPIRED]
             looker.send_signal(signal.SIGCONT)
         # The pipe is closed: the command ends with 0, and what was seen comes too late.
         assert looker.wait(60) == 0
-        assert store.look(gates.show, gate.id) == ended
+        assert store.query(gates.show, gate.id) == ended
         assert heard(store, "ana") == [Ending.EXPIRED]
     finally:
         looker.kill()

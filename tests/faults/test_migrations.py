@@ -91,7 +91,7 @@ def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> 
     assert len(migrated) > 2
     furnish(store_url)
     with closing(open_store(store_url)) as store:
-        assert store.look(directory.find, CREW[0]).live
+        assert store.query(directory.find, CREW[0]).live
 
 
 def newest(url: str) -> int:

@@ -79,12 +79,12 @@ def test_a_server_that_is_down_and_comes_back(own_postgres: Postgres, tmp_path: 
             with pytest.raises(Unavailable, match="cannot connect"):
                 clerk.push(wish(name, "ana"))
             with pytest.raises(Unavailable, match="cannot connect"):
-                store.look(upkeep.accounts)
+                store.query(upkeep.accounts)
             own_postgres.restart()
             clerk.push(wish(name, "ana"))
-            assert all(account.balanced for account in store.look(upkeep.accounts))
+            assert all(account.balanced for account in store.query(upkeep.accounts))
         own_postgres.restart()  # unnoticed
-        assert len(store.look(inbox.peek, "ana")) == 2
+        assert len(store.query(inbox.peek, "ana")) == 2
         clerk.push(wish("third", "ana"))
     settle(own_postgres.url, tmp_path)
 

@@ -25,7 +25,7 @@ from gatepost.core import entry as entries
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Push
 from gatepost.core.instants import HOUR, Instant
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock
 from tests import forking
 from tests.compiler import compile_c
@@ -73,11 +73,11 @@ def furnish(store: Store, folder: Path, writer: str, session: str) -> None:
     FileSpool(f"{folder}/<session>.jsonl").append(session, [entries.of(event) for event in (keyed, plain) * 2])
 
 
-def _employ(work: Work, name: str) -> list[Event]:
-    directory.register(work, Newcomer(name=name, kind=Kind.AGENT))
+def _employ(tx: Transaction, name: str) -> list[Event]:
+    directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
     for word, key in (("keyed", f"key-{name}"), ("plain", None), ("stored", None)):
-        intake.push(work, Push(to=name, source="test", content=f"word-{word}", key=key))
-    return [item.event for item in inbox.page(work, name)]
+        intake.push(tx, Push(to=name, source="test", content=f"word-{word}", key=key))
+    return [item.event for item in inbox.page(tx, name)]
 
 
 def finish(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> None:
@@ -87,10 +87,10 @@ def finish(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> Non
             hook = Hook(folder, session, "finisher")
             while hook.drain(later, reconcile=True, now=NOW + HOUR):
                 pass
-            assert not FileSpool(f"{folder}/<session>.jsonl").waiting(session)
-            assert not store.look(inbox.peek, session)
+            assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
+            assert not store.query(inbox.peek, session)
             assert not (folder / f"{session}.jsonl.draining").exists()
-    assert all(account.balanced for account in store.look(upkeep.accounts))
+    assert all(account.balanced for account in store.query(upkeep.accounts))
 
 
 def seen(folder: Path, session: str, *, dead: bool) -> Counter[str]:
@@ -171,7 +171,7 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
         ]
         for number in range(count // 3):
             pushed = store.call(intake.push, Push(to=session, source="test", content=f"word-pushed-{number}"))
-            [item] = store.look(inbox.show, pushed.event)
+            [item] = store.query(inbox.show, pushed.event)
             spool.append(session, [entries.of(item.event)])
         assert [each.wait() for each in writers] == [0, 0]
         (folder / "over").touch()

@@ -25,7 +25,7 @@ from gatepost.core.agent import Config
 from gatepost.core.entity import Kind
 from gatepost.core.event import State, Type
 from gatepost.core.run import Status
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 from tests.faults.thinker import Case, household, told
 from tests.forking import ForkedProcess
@@ -100,7 +100,7 @@ async def taken_over(url: str, names: Sequence[str]) -> None:
     """Think for everybody until all is done: when the leases have lapsed, what was left lying is gone on with."""
 
     async with household(url) as (store, _):
-        await asyncio.to_thread(until, lambda: store.look(all_delivered, names), "all is done")
+        await asyncio.to_thread(until, lambda: store.query(all_delivered, names), "all is done")
 
 
 class Fighter:
@@ -140,43 +140,43 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         furnish(store, names)
         left = stack.enter_context(Fighter(url, stop_at=6))  # a cycle takes nine
         until(lambda: psutil.Process(left.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
-        assert store.look(journal.page, status=Status.RUNNING), "in the middle of many cycles"
+        assert store.query(journal.page, status=Status.RUNNING), "in the middle of many cycles"
         right = stack.enter_context(Fighter(url))
         right.ready()
-        until(lambda: not store.look(journal.page, status=Status.RUNNING), "the other has taken over")
+        until(lambda: not store.query(journal.page, status=Status.RUNNING), "the other has taken over")
         left.process.send_signal(signal.SIGCONT)
         for round_ in range(2):
             for name in names:
                 store.call(spaces.post, f"room-{name}", sender="husam", content=f"And now? {round_}")
-        until(lambda: store.look(all_delivered, names), "everything is done")
+        until(lambda: store.query(all_delivered, names), "everything is done")
         assert left.refusals() >= 1
         right.refusals()
         for name in names:
-            runs = [run for run in store.look(journal.page, agent=name) if run.status is Status.COMPLETED]
-            said = Counter(one.content for one in store.look(spaces.read, f"room-{name}") if one.sender == name)
+            runs = [run for run in store.query(journal.page, agent=name) if run.status is Status.COMPLETED]
+            said = Counter(one.content for one in store.query(spaces.read, f"room-{name}") if one.sender == name)
             assert said == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
-            assert len(store.look(plans.page, name)) == len(runs)
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+            assert len(store.query(plans.page, name)) == len(runs)
+        assert all(account.balanced for account in store.query(upkeep.accounts))
 
 
-def all_delivered(reader: Reader, names: Sequence[str]) -> bool:
-    return not journal.page(reader, status=Status.RUNNING) and all(
-        item.state is State.DELIVERED for name in names for item in inbox.page(reader, name)
+def all_delivered(tx: Reader, names: Sequence[str]) -> bool:
+    return not journal.page(tx, status=Status.RUNNING) and all(
+        item.state is State.DELIVERED for name in names for item in inbox.page(tx, name)
     )
 
 
 def state(store: Store, name: str) -> dict[str, Any]:
     """All that came of an agent's cycle, without what differs from run to run: ids, times and its name."""
-    runs = store.look(journal.page, agent=name)
-    clerk = [item.event for item in store.look(inbox.page, "clerk", type=Type.MAIL, limit=1_000)]
+    runs = store.query(journal.page, agent=name)
+    clerk = [item.event for item in store.query(inbox.page, "clerk", type=Type.MAIL, limit=1_000)]
     found = {
         "runs": [(run.status, run.cycle, run.events, run.steps, run.effects, run.summary) for run in runs],
-        "mind": [repr(turn) for turn in store.look(journal.mind, name).turns],
-        "said": [(one.sender, one.content) for one in store.look(spaces.read, f"room-{name}")],
+        "mind": [repr(turn) for turn in store.query(journal.mind, name).turns],
+        "said": [(one.sender, one.content) for one in store.query(spaces.read, f"room-{name}")],
         "mail": [(event.subject, event.content) for event in clerk if event.sender and event.sender.name == name],
-        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.look(plans.page, name)],
-        "inbox": [item.state for item in store.look(inbox.page, name)],
+        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.query(plans.page, name)],
+        "inbox": [item.state for item in store.query(inbox.page, name)],
     }
     text = re.sub(r"\b([a-z]+_)[0-9a-f]{32}", r"\1*", json.dumps(found, default=str))
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
@@ -213,5 +213,5 @@ def test_a_thinker_is_killed_or_stopped_at_every_point(url: str) -> None:
     assert len(expected["mail"]) == len(expected["plans"]) == 1
     for case in cases:
         assert state(store, case.agent) == expected, case
-    assert all(account.balanced for account in store.look(upkeep.accounts))
+    assert all(account.balanced for account in store.query(upkeep.accounts))
     store.close()

@@ -22,7 +22,7 @@ from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.adapters.transports.remote import RemoteTransport
 from gatepost.core.frame import Frame
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Condition
+from gatepost.ports import TransportStatus
 from gatepost.testing.transports import PATIENCE, Ears
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
@@ -43,16 +43,16 @@ class Weather:
     """How a transport is; it can be waited for."""
 
     def __init__(self) -> None:
-        self.conditions: list[Condition] = []
+        self.conditions: list[TransportStatus] = []
         self._changed = asyncio.Event()
 
-    def __call__(self, condition: Condition) -> None:
+    def __call__(self, condition: TransportStatus) -> None:
         self.conditions.append(condition)
         self._changed.set()
 
     async def until(self, *, degraded: bool) -> None:
         async with asyncio.timeout(PATIENCE):
-            while not self.conditions or self.conditions[-1].degraded != degraded:
+            while not self.conditions or self.conditions[-1].is_degraded != degraded:
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -107,7 +107,7 @@ class Scene:
 
     @asynccontextmanager
     async def playing(self) -> AsyncIterator["Scene"]:
-        async with self.listener.listening(self.ears), self.speaker.listening(Ears()), asyncio.TaskGroup() as group:
+        async with self.listener.listen(self.ears), self.speaker.listen(Ears()), asyncio.TaskGroup() as group:
             speaking = group.create_task(self._speak())
             try:
                 yield self
@@ -137,7 +137,7 @@ async def test_a_server_that_is_killed_and_restarted_is_found_again(place: Place
             await scene.flows()
             place.server.kill()
             await scene.weather(degraded=True)
-            assert all(one.condition.reason for one in (scene.speaker, scene.listener))
+            assert all(one.status.reason for one in (scene.speaker, scene.listener))
             await place.restart()
             await scene.weather(degraded=False)
         await scene.flows()
@@ -157,8 +157,8 @@ async def test_a_server_that_stops_is_noticed_and_taken_back(place: Place) -> No
 async def test_who_begins_before_the_server_is_there_hears_it_later(place: Place) -> None:
     place.server.kill()
     async with Scene(place).playing() as scene:
-        assert scene.speaker.condition.degraded
-        assert scene.listener.condition.degraded
+        assert scene.speaker.status.is_degraded
+        assert scene.listener.status.is_degraded
         await place.restart()
         await scene.weather(degraded=False)
         await scene.flows()
@@ -167,7 +167,7 @@ async def test_who_begins_before_the_server_is_there_hears_it_later(place: Place
 async def test_sending_never_waits_and_what_is_too_much_is_counted(place: Place) -> None:
     weather = Weather()
     speaker = place.make(changed=weather)
-    async with speaker.listening(Ears()):
+    async with speaker.listen(Ears()):
         place.server.stop()
         await weather.until(degraded=True)
         speaker.send([Frame("space:q4", "delta", "too late")])
@@ -178,7 +178,7 @@ async def test_sending_never_waits_and_what_is_too_much_is_counted(place: Place)
         assert speaker.lost >= 1 + 2 * MOST
         place.server.cont()
         await weather.until(degraded=False)
-        async with place.make().listening(ears := Ears()):
+        async with place.make().listen(ears := Ears()):
             speaker.send([Ring("now", "event")])
             await ears.hear("now")
 
@@ -200,7 +200,7 @@ def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_ca
     place.server.restart()
 
     async def scene() -> None:
-        async with place.make().listening(ears := Ears()):
+        async with place.make().listen(ears := Ears()):
             await asyncio.to_thread(speaker.send, [Ring("bob", "event")])
             await ears.hear("ann")
             await ears.hear("bob")

@@ -26,10 +26,9 @@ from gatepost.core.agent import ModelChoice
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Turn, Usage
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.errors import Lost
-from gatepost.ports.model import Ask, CallDelta, Heard, Model
-from gatepost.ports.store import Store
-from gatepost.ports.tools import Servers, Web
+from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
 from gatepost.runtime.cycle import Means, think
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, Household, living
@@ -58,7 +57,7 @@ class Scripted:
 
     name = "scripted"
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         step = sum(isinstance(turn, Reply) for turn in _this_cycle(ask.turns)) + 1
         space = next(line.split("(space ")[1].split(",")[0] for line in _inbox(ask.turns) if "(space " in line)
         match step:
@@ -112,8 +111,8 @@ class _Doomed:
         self.count += 1
         fated = self.count == self._case.verb
 
-        def within(work: Any, /, *args: Any, **kwargs: Any) -> Any:
-            done = verb(work, *args, **kwargs)
+        def within(tx: Any, /, *args: Any, **kwargs: Any) -> Any:
+            done = verb(tx, *args, **kwargs)
             self._meet("within")
             return done
 
@@ -145,12 +144,12 @@ def means(store: Store, model: Model | None = None, send: Callable[[Sequence[Fra
     return Means(store=store, model=opened, toolkit=toolbox.open, send=send, chance=lambda: 0.5)
 
 
-class _Nowhere(Web, Servers):
+class _Nowhere(HttpToolCaller, ToolServers):
     def call(self, *_: Any) -> Any:
         raise AssertionError("nothing outside is called")
 
     @asynccontextmanager
-    async def visit(self) -> AsyncIterator[Any]:
+    async def open_session(self) -> AsyncIterator[Any]:
         yield self
 
 

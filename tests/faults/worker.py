@@ -20,7 +20,7 @@ from typing import Any, NoReturn, cast
 from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.app import open_store, sqlite_path
 from gatepost.core.limits import Limits
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.faults import loads, rounds
 from tests.faults.clerk import Clerk
 from tests.faults.points import Doom, watch

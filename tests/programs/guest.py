@@ -14,7 +14,7 @@ from gatepost.actions import directory, intake
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.programs.model import ScriptedModel
 from tests.programs.programs import Ended, Program
 

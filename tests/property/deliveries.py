@@ -18,7 +18,7 @@ from gatepost.adapters.spool import FileSpool
 from gatepost.hooks import visit
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Occasion, Verdict
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import FakeClock
 from tests.visits import Guest, finished
 
@@ -107,8 +107,8 @@ class Session:
             session=guest.session,
             reach=lambda: Watched(self.store, countdown, "call", "look") if reached else None,
             spool=lambda: Watched(guest.spool, countdown, *_STEPS),
-            waiting=lambda: not guest.spool.empty(self.id),
-            unproved=lambda: guest.spool.unproved(self.id),
+            waiting=lambda: not guest.spool.is_empty(self.id),
+            unproved=lambda: guest.spool.read_unproved(self.id),
         )
         turn = f"{self.id}-{self.turn}" if self.names_turns and event != "SessionStart" else None
         occasion = Occasion(host="claude", event=event, session=self.id, cwd=str(self.home), turn=turn, **told)

@@ -192,7 +192,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         while True:
-            self.looked = self.store.look(endings.came, self.looked)
+            self.looked = self.store.query(endings.came, self.looked)
             if not self.store.call(endings.settle, last=self.looked):
                 break
         for one in self.known:
@@ -222,12 +222,12 @@ class GateMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_as_the_model_has_it(self) -> None:
-        assert all(account.balanced for account in self.store.look(upkeep.accounts))
+        assert all(account.balanced for account in self.store.query(upkeep.accounts))
         for one in self.known:
-            gate = self.store.look(gates.show, one.id)
+            gate = self.store.query(gates.show, one.id)
             assert gate.pending is (one.ended is None)
             if one.decision is not None:
-                decision = self.store.look(decisions.show, one.decision)
+                decision = self.store.query(decisions.show, one.decision)
                 status = one.ended or ("revising" if one.sent_back else "pending")
                 assert decision.status == {"defaulted": "answered"}.get(status, status)
                 assert len({answer.iteration for answer in decision.answers}) == len(decision.answers)
@@ -236,13 +236,13 @@ class GateMachine(RuleBasedStateMachine):
                 assert gate.resolution.ending == one.ended
             assert self._heard(one) == one.heard
         for name in AGENTS:
-            held = {gate.id for gate in self.store.look(gates.blocking, name)}
+            held = {gate.id for gate in self.store.query(gates.blocking, name)}
             assert held == {one.id for one in self.known if one.owner == name and self._holds(one)}
 
     def _asked_are_told(self, one: Known, id: str) -> None:
         """Those asked have one item a round, and none of them waits for an answer that is not waited for any more."""
         for name in one.needs - self.gone:
-            items = self.store.look(inbox.page, name, type=Type.DECISION, limit=1_000)
+            items = self.store.query(inbox.page, name, type=Type.DECISION, limit=1_000)
             mine = [item for item in items if item.event.key and item.event.key.startswith(f"decision:{id}:")]
             assert len(mine) == one.rounds
             waiting = [item.event.key for item in mine if item.state is State.PENDING]
@@ -265,7 +265,7 @@ class GateMachine(RuleBasedStateMachine):
     def _heard(self, one: Known) -> list[str]:
         """What its owner has been told of how it went."""
         kind = Type.DECISION if one.decision else Type.GATE
-        items = self.store.look(inbox.page, one.owner, type=kind, limit=1_000)
+        items = self.store.query(inbox.page, one.owner, type=kind, limit=1_000)
         told = [item.event.data for item in items]
         mine = [data for data in told if data["gateId"] == one.id and data["outcome"] not in ("opened", "asked")]
         return [str(data["outcome"]) for data in mine]

@@ -392,7 +392,7 @@ class InboxMachine(RuleBasedStateMachine):
                 item.seen_at,
                 item.receipt.kind if item.receipt else None,
             )
-            for item in self.store.look(inbox.page, limit=100_000)
+            for item in self.store.query(inbox.page, limit=100_000)
         ]
         assert sorted(found, key=str) == sorted(self.model.everything(self.now), key=str)
         states = {(recipient, event): state for recipient, event, state, *_ in found}
@@ -405,16 +405,16 @@ class InboxMachine(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_in_order(self) -> None:
         for name in self.model.members:
-            waiting = [item.event.id for item in self.store.look(inbox.peek, name, limit=1_000)]
+            waiting = [item.event.id for item in self.store.query(inbox.peek, name, limit=1_000)]
             assert waiting == [event.told.id for event in self.model.peek(name, self.now)]
 
     @invariant()
     def nothing_vanishes(self) -> None:
-        accounts = {account.name: account for account in self.store.look(upkeep.accounts)}
+        accounts = {account.name: account for account in self.store.query(upkeep.accounts)}
         assert list(accounts) == list(self.model.members)
         for name, member in self.model.members.items():
             assert accounts[name].balanced
             assert accounts[name].accepted == member.accepted
             assert {state: getattr(accounts[name], state) for state in State} == self.model.counts(name)
-        assert self.store.look(checks.stuck_items)[0] == 0
-        assert self.store.look(checks.lost_events)[0] == 0
+        assert self.store.query(checks.stuck_items)[0] == 0
+        assert self.store.query(checks.lost_events)[0] == 0

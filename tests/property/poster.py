@@ -6,7 +6,7 @@ import sys
 
 from gatepost.actions import spaces
 from gatepost.app import open_store
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 
 async def post(store: Store, space: str, senders: list[str], rounds: int) -> list[int]:

@@ -12,7 +12,7 @@ from gatepost.actions.directory import Newcomer
 from gatepost.actions.feed import Position
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 
 WRITERS = 4
@@ -23,9 +23,9 @@ def write(store: Store, writer: int) -> None:
     """Push several to one transaction, some of them to everybody, and now and then fail."""
     chance = random.Random(writer)
 
-    def verb(work: Work, texts: list[str]) -> None:
+    def verb(tx: Transaction, texts: list[str]) -> None:
         for text in texts:
-            intake.push(work, Push(to=chance.choice(("ann", "ann", "bob", "*")), source="test", content=text))
+            intake.push(tx, Push(to=chance.choice(("ann", "ann", "bob", "*")), source="test", content=text))
         if not texts:
             raise LookupError
 
@@ -52,7 +52,7 @@ def follow(store: Store, start: Position, busy: Callable[[], bool], chance: rand
     position = start
     while True:
         last = not busy()
-        page = store.look(feed.of_inbox, "ann", Position.parse(str(position)), chance.randrange(1, 20))
+        page = store.query(feed.of_inbox, "ann", Position.parse(str(position)), chance.randrange(1, 20))
         kept = page.entries[: chance.randrange(1, 20)]
         seen += [item.event.content for item, _ in kept]
         position = kept[-1][1] if len(kept) < len(page.entries) else page.position
@@ -64,7 +64,7 @@ def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
     store = kit.store
     for name in ("ann", "bob"):
         store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     threads = [threading.Thread(target=write, args=(store, writer)) for writer in range(WRITERS)]
     threads.append(threading.Thread(target=drain, args=(store,)))
     for thread in threads:
@@ -72,7 +72,7 @@ def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
 
     seen = follow(store, start, lambda: any(thread.is_alive() for thread in threads), random.Random(0))
 
-    stored = [item.event.content for item in store.look(inbox.page, "ann", limit=10_000)]
+    stored = [item.event.content for item in store.query(inbox.page, "ann", limit=10_000)]
     assert Counter(seen) == Counter(stored)
     assert len(stored) > ROUNDS
     for writer in range(WRITERS):

@@ -48,8 +48,8 @@ def expected_hops(history: list[tuple[str, int, int, bool]], now: int) -> int:
 @given(arrivals=ARRIVALS, last=st.sampled_from([0, 1, MINUTE, 5 * MINUTE - 1, 5 * MINUTE]))
 def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: list[Arrival], last: int) -> None:
     """Every example has an agent of its own, because the store stays."""
-    name = f"agent-{kit.store.call(lambda work: work.id('run')).removeprefix('run_')}"
-    everybody = {entity.name for entity in kit.store.look(directory.page)}
+    name = f"agent-{kit.store.call(lambda tx: tx.new_id('run')).removeprefix('run_')}"
+    everybody = {entity.name for entity in kit.store.query(directory.page)}
     for other, kind in (("other", Kind.AGENT), ("husam", Kind.HUMAN)):
         if other not in everybody:
             kit.store.call(directory.register, Newcomer(name=other, kind=kind))
@@ -63,11 +63,11 @@ def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: lis
             history = [(*item[:3], True) for item in history]
             continue
         pushed = kit.store.call(intake.push, Push(to=name, source="test", sender=senders[what], content="x", hops=hops))
-        [item] = kit.store.look(inbox.show, pushed.event)
+        [item] = kit.store.query(inbox.show, pushed.event)
         history.append((what, item.event.hops, kit.clock.now(), False))
     kit.clock.advance(last)
     sent = kit.store.call(intake.push, Push(to="husam", source="test", sender=name, content="x"))
-    [item] = kit.store.look(inbox.show, sent.event)
+    [item] = kit.store.query(inbox.show, sent.event)
     assert item.event.hops == expected_hops(history, kit.clock.now())
 
 

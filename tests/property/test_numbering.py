@@ -16,7 +16,7 @@ from gatepost.actions import directory, inbox, spaces, upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.errors import GatepostError, Refused
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 from tests.property.poster import post
 
@@ -42,14 +42,14 @@ def furnish(store: Store) -> None:
 def check(store: Store, seqs: list[int]) -> None:
     """The numbers that were answered are the numbers there are, and each agent has each message of the others once."""
     assert sorted(seqs) == list(range(1, len(seqs) + 1))
-    said = store.look(spaces.read, "q4", after_seq=0, limit=10_000)
+    said = store.query(spaces.read, "q4", after_seq=0, limit=10_000)
     assert [message.seq for message in said] == list(range(1, len(seqs) + 1))
     for agent in AGENTS:
-        items = store.look(inbox.page, agent, limit=10_000)
+        items = store.query(inbox.page, agent, limit=10_000)
         assert [item.event.data["seq"] for item in items] == [one.seq for one in said if one.sender != agent]
     for person in ("husam", "ana"):
-        assert store.look(inbox.page, person) == []
-    assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert store.query(inbox.page, person) == []
+    assert all(account.balanced for account in store.query(upkeep.accounts))
 
 
 async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
@@ -112,10 +112,10 @@ async def test_who_is_removed_midway_hears_and_reads_nothing_more(store: Store) 
     with pytest.raises(Refused):
         await store.read(spaces.read, "q4", as_="analyst")
     await posting
-    heard = [item.event.data["seq"] for item in store.look(inbox.page, "analyst", limit=1_000)]
+    heard = [item.event.data["seq"] for item in store.query(inbox.page, "analyst", limit=1_000)]
     assert heard == list(range(1, len(heard) + 1))
     assert len(heard) <= left_at
-    assert len(store.look(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
+    assert len(store.query(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
 
 
 STEPS = st.lists(
@@ -127,7 +127,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""
-    space = store.call(spaces.create, name=f"room {len(store.look(spaces.page, limit=10_000))}", members=AGENTS).id
+    space = store.call(spaces.create, name=f"room {len(store.query(spaces.page, limit=10_000))}", members=AGENTS).id
     members, last = set(AGENTS), 0
     heard: dict[str, list[int]] = {agent: [] for agent in AGENTS}
     read = dict.fromkeys(AGENTS, 0)
@@ -154,10 +154,10 @@ def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, 
                 for agent in members.intersection(AGENTS) - {who}:
                     heard[agent].append(last)
     for agent in AGENTS:
-        found = [item.event for item in store.look(inbox.page, agent, limit=10_000)]
+        found = [item.event for item in store.query(inbox.page, agent, limit=10_000)]
         assert [event.data["seq"] for event in found if event.source == space] == heard[agent]
     for who in members:
-        assert store.look(spaces.unread, who)[space] == last - read[who]
+        assert store.query(spaces.unread, who)[space] == last - read[who]
 
 
 def _do(store: Store, step: str, space: str, who: str, last: int) -> None:
@@ -174,35 +174,35 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
     store = kit.store
     names = [f"agent-{number}" for number in range(1_000)]
 
-    def populate(work: Work) -> None:
+    def populate(tx: Transaction) -> None:
         for name in names:
-            directory.register(work, Newcomer(name=name, kind=Kind.AGENT))
-        spaces.create(work, name="town", members=names)
+            directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
+        spaces.create(tx, name="town", members=names)
 
     store.call(populate)
     counted: Counter[str] = Counter()
 
-    def counting(work: Work) -> int:
-        watched = cast("Work", _Counting(work, counted))
+    def counting(tx: Transaction) -> int:
+        watched = cast("Transaction", _Counting(tx, counted))
         return spaces.post(watched, "town", sender="agent-7", content="hear, hear").seq
 
     assert store.call(counting) == 1
     assert counted.total() <= 12, counted
-    heard = [len(store.look(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
+    heard = [len(store.query(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
     assert heard == [1, 0, 1]
-    assert sum(account.accepted for account in store.look(upkeep.accounts)) == 999
+    assert sum(account.accepted for account in store.query(upkeep.accounts)) == 999
 
 
 class _Counting:
-    """A work that counts the statements it is asked for."""
+    """A transaction that counts the statements it is asked for."""
 
-    def __init__(self, work: Work, counted: Counter[str]) -> None:
-        self._work = work
+    def __init__(self, tx: Transaction, counted: Counter[str]) -> None:
+        self._tx = tx
         self._counted = counted
 
     def __getattr__(self, name: str) -> Any:
-        asked = getattr(self._work, name)
-        if name not in ("one", "all", "run", "many"):
+        asked = getattr(self._tx, name)
+        if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
             return asked
 
         def count(statement: str, /, *args: Any, **parameters: Any) -> Any:

@@ -72,7 +72,7 @@ class Deliveries(RuleBasedStateMachine):
                 continue
             pushed = self.store.call(intake.push, Push(to="ann", source="test", content=f"<{word}>"))
             if where == "both":
-                event = self.store.look(inbox.show, pushed.event)[0].event
+                event = self.store.query(inbox.show, pushed.event)[0].event
                 for each in self.sessions:
                     each.spool.append(each.id, [entries.of(event)])
 
@@ -191,7 +191,7 @@ class Deliveries(RuleBasedStateMachine):
     def nothing_is_delivered_unread(self) -> None:
         if not hasattr(self, "sessions"):
             return
-        for item in self.store.look(inbox.page, "ann", limit=1_000):
+        for item in self.store.query(inbox.page, "ann", limit=1_000):
             if item.state is State.DELIVERED:
                 assert words([item.event.content]).keys() <= self.read.keys(), (
                     f"{item.event.content} was read by nobody"
@@ -211,11 +211,11 @@ class Deliveries(RuleBasedStateMachine):
                     while self.sessions[index].is_requesting:
                         self.stop(index, None, True, False, [])
             assert self.read.keys() == self.owed
-            states = {item.state for item in self.store.look(inbox.page, "ann", limit=1_000)}
+            states = {item.state for item in self.store.query(inbox.page, "ann", limit=1_000)}
             assert states <= {State.DELIVERED}
-            assert not [batch for each in self.sessions for batch in each.spool.unproved(each.id)]
-            assert not [line for each in self.sessions for line in each.spool.waiting(each.id)]
-            [account] = self.store.look(upkeep.accounts, "ann")
+            assert not [batch for each in self.sessions for batch in each.spool.read_unproved(each.id)]
+            assert not [line for each in self.sessions for line in each.spool.peek(each.id)]
+            [account] = self.store.query(upkeep.accounts, "ann")
             assert account.balanced
 
 

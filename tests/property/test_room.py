@@ -61,7 +61,7 @@ def test_what_counts_as_shown_is_in_the_text_and_the_text_fits(
         verdict = finished(visit.receive(guest.desk(), occasion, (*chain.BUILT_IN, first, last)))
         answer = wire.render(occasion, verdict, wrap=wrap)
         verdict.printed()
-        left = {entry.content.split()[0] for entry in guest.spool.waiting(guest.id)}
+        left = {entry.content.split()[0] for entry in guest.spool.peek(guest.id)}
     texts = list(find_strings(json.loads(answer.stdout or "{}")))
     for text in texts:
         assert len(text.encode()) <= 10_000
@@ -93,4 +93,4 @@ def test_without_room_the_inbox_waits_and_stderr_says_so(tmp_path: Path) -> None
     guest.spooled("tea")
     assert "tea" not in (guest.hook("PostToolUse").context or "")
     assert "other handlers leave no room for the inbox, so it waits" in guest.notes
-    assert [entry.content for entry in guest.spool.waiting(guest.id)] == ["tea"]
+    assert [entry.content for entry in guest.spool.peek(guest.id)] == ["tea"]

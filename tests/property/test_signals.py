@@ -9,9 +9,8 @@ from hypothesis import strategies as some
 from gatepost.adapters.transports import codec
 from gatepost.core import wire
 from gatepost.core.event import Event, Type
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Signal
 from tests.property.texts import events, texts, values
 
 names = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
@@ -27,7 +26,7 @@ frames = some.builds(Frame, names, texts.map(as_json), values.map(as_json))
 
 
 @given(some.lists(rings | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
-def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[Signal], most: int) -> None:
+def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[TransportMessage], most: int) -> None:
     messages, lost = codec.messages(signals, most=most)
     assert all(len(message.encode()) <= most for message in messages)
     assert [signal for message in messages for signal in codec.read(message)] == signals
@@ -46,7 +45,7 @@ def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
 
 
 @given(some.lists(rings | frames, max_size=50), some.integers(min_value=2, max_value=300))
-def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[Signal], most: int) -> None:
+def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[TransportMessage], most: int) -> None:
     messages, lost = codec.messages(signals, most=most)
     assert all(len(message) <= most for message in messages)
     assert sum(len(codec.read(message)) for message in messages) + lost == len(signals)

@@ -26,7 +26,7 @@ from gatepost.core.event import Event, Priority, Push
 from gatepost.core.instants import HOUR, MINUTE, SECOND
 from gatepost.errors import Unavailable
 from gatepost.hooks.drain import Drained, drain
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.property.machines import run_on_postgres, run_on_sqlite
 
@@ -85,7 +85,7 @@ class Guest(RuleBasedStateMachine):
     def push(self, key: str | None, priority: Priority) -> Event:
         wish = Push(to="ann", source="test", content=f"<{self.word(key)}>", priority=priority, key=key)
         pushed = self.store.call(intake.push, wish)
-        return self.store.look(inbox.show, pushed.deliveries[0].event)[0].event
+        return self.store.query(inbox.show, pushed.deliveries[0].event)[0].event
 
     @rule(event=events)
     def carry(self, event: Event) -> None:
@@ -174,10 +174,10 @@ class Guest(RuleBasedStateMachine):
                 drained.ack()
                 self.note(drained)
             assert set(self.seen) == self.owed
-            assert not self.spool.waiting(SESSION)
-            [account] = self.store.look(upkeep.accounts, "ann")
+            assert not self.spool.peek(SESSION)
+            [account] = self.store.query(upkeep.accounts, "ann")
             assert account.balanced
-            assert not self.store.look(inbox.peek, "ann")
+            assert not self.store.query(inbox.peek, "ann")
 
 
 def test_a_guest_on_sqlite(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Stops(RuleBasedStateMachine):
             self.helpers[helper] = [*recent, now]
 
     @rule()
-    def work(self) -> None:
+    def tx(self) -> None:
         self.unproved = [(text, by_tool) for text, by_tool in self.unproved if by_tool]
         self._shown(self.guest.hook("PostToolUse").context, by_tool=True)
 
@@ -133,7 +133,7 @@ class Stops(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost(self) -> None:
-        assert [entry.content for entry in self.guest.spool.waiting(self.guest.id)] == self.waiting
+        assert [entry.content for entry in self.guest.spool.peek(self.guest.id)] == self.waiting
 
     def _shown(self, context: str | None, *, by_tool: bool = False) -> None:
         """All that waits is shown, each once and in order."""

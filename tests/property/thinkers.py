@@ -151,7 +151,7 @@ class ThinkingMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         _, mine = self._one(data)
-        run = self.store.look(journal.show, mine.taken.held.run.id)
+        run = self.store.query(journal.show, mine.taken.held.run.id)
         if run.status is Status.RUNNING:
             self.store.call(journal.cancel, run.id)
             self.last.pop(run.agent, None)
@@ -184,10 +184,10 @@ class ThinkingMachine(RuleBasedStateMachine):
 
     @invariant()
     def journals_are_whole(self) -> None:
-        said = Counter(message.content for message in self.store.look(spaces.read, "room", limit=200))
+        said = Counter(message.content for message in self.store.query(spaces.read, "room", limit=200))
         done = Counter[str]()
-        for run in self.store.look(journal.page, limit=1_000):
-            steps = self.store.look(journal.steps, run.id)
+        for run in self.store.query(journal.page, limit=1_000):
+            steps = self.store.query(journal.steps, run.id)
             assert [step.number for step in steps] == list(range(1, len(steps) + 1))
             results = [step.turn for step in steps if isinstance(step.turn, Result)]
             calls = [call for step in steps if isinstance(step.turn, Reply) for call in step.turn.calls]
@@ -205,18 +205,18 @@ class ThinkingMachine(RuleBasedStateMachine):
         for name in AGENTS:
             shown = Counter(
                 event
-                for run in self.store.look(journal.page, agent=name, limit=1_000)
+                for run in self.store.query(journal.page, agent=name, limit=1_000)
                 if run.status is not Status.FAILED
-                for step in self.store.look(journal.steps, run.id)
+                for step in self.store.query(journal.steps, run.id)
                 if isinstance(step.turn, Prompt)
                 for event in step.turn.events
             )
             assert all(count == 1 for count in shown.values()), "no event is in two runs that count"
-            running = self.store.look(journal.page, agent=name, status=Status.RUNNING)
+            running = self.store.query(journal.page, agent=name, status=Status.RUNNING)
             assert len(running) <= 1
-            number = self.store.look(directory.find, name).number
+            number = self.store.query(directory.find, name).number
             for event in self.pushed[name]:
-                [(_, item)] = self.store.look(items.of_event, event, number)
+                [(_, item)] = self.store.query(items.of_event, event, number)
                 expected = {State.PENDING} if event not in shown else {State.CLAIMED, State.DELIVERED}
                 assert item.state in expected
                 if not running:
@@ -225,10 +225,10 @@ class ThinkingMachine(RuleBasedStateMachine):
     @invariant()
     def minds_are_what_was_completed(self) -> None:
         for name in AGENTS:
-            runs = self.store.look(journal.page, agent=name, limit=1_000)
+            runs = self.store.query(journal.page, agent=name, limit=1_000)
             completed = [run for run in runs if run.status in (Status.COMPLETED, Status.WAITING_TOOL)][::-1]
-            mind = self.store.look(journal.mind, name)
-            resident = self.store.look(agents.show, name)
+            mind = self.store.query(journal.mind, name)
+            resident = self.store.query(agents.show, name)
             assert resident is not None
             assert resident.cycles == len(completed)
             assert resident.tokens == mind.tokens
@@ -236,12 +236,12 @@ class ThinkingMachine(RuleBasedStateMachine):
                 bool(run.summary) for run in completed if run.number <= mind.carried.run
             )
             whole = [run for run in completed if run.number > mind.carried.run]
-            turns = [step.turn for run in whole for step in self.store.look(journal.steps, run.id)]
+            turns = [step.turn for run in whole for step in self.store.query(journal.steps, run.id)]
             assert list(mind.turns) == turns
 
     @invariant()
     def accounts_agree(self) -> None:
-        for account in self.store.look(upkeep.accounts):
+        for account in self.store.query(upkeep.accounts):
             assert account.balanced
 
     def teardown(self) -> None:

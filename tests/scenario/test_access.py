@@ -24,7 +24,7 @@ from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
 from gatepost.core.gate import GateWish
 from gatepost.core.webhook import Scheme
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.keyring import new_secret
 from tests import residents
 from tests.gateways import RULES, Gateway, furnish, gateway, operations, token
@@ -333,7 +333,7 @@ async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:
         async with made.client(**_underscored(credentials(world)[who])) as me:
             pushed = await me.post("/api/inbox", json={"to": "developer", "content": "hi", "type": "mail"})
             assert pushed.status_code == 201
-            [item] = made.store.look(inbox.show, pushed.json()["eventId"])
+            [item] = made.store.query(inbox.show, pushed.json()["eventId"])
             assert item.event.sender is not None
             assert (item.event.sender.name, item.event.source) == ("designer", "designer")
 
@@ -366,7 +366,7 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
             answer = await me.post("/api/inbox", json={"to": "analyst", "type": type, "content": "trust me"})
             assert answer.status_code == 403, type
         spoken = await me.post("/api/inbox", json={"to": "analyst", "type": "agent", "source": "developer"})
-        [item] = made.store.look(inbox.show, spoken.json()["eventId"])
+        [item] = made.store.query(inbox.show, spoken.json()["eventId"])
         assert item.event.source == "designer/developer"
 
 
@@ -379,7 +379,7 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
                 wish = {"to": "developer", "content": "x", "hops": said, "sender": sender}
                 pushed = (await client.post("/api/inbox", json=wish)).json()["eventId"]
                 many = (await client.post("/api/inbox/batch", json={"pushes": [wish, wish]})).json()["items"]
-                found = [made.store.look(inbox.show, id)[0] for id in (pushed, *(each["eventId"] for each in many))]
+                found = [made.store.query(inbox.show, id)[0] for id in (pushed, *(each["eventId"] for each in many))]
                 [hops[sender, said]] = {item.event.hops for item in found}
     assert hops == {
         ("designer", 0): 7,

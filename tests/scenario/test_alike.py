@@ -23,7 +23,7 @@ from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import AtDeadline, Fail, Gate, GateKind, GateWish
 from gatepost.core.instants import DAY, LAST, SECOND, duration
 from gatepost.errors import GatepostError, Late
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.gateways import furnish, served
 from tests.property import texts as harmful
 

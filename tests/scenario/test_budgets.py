@@ -11,8 +11,8 @@ from gatepost.core.budget import Budget, Spending
 from gatepost.core.event import State, Type
 from gatepost.core.instants import DAY, HOUR, MINUTE
 from gatepost.core.mind import Reply, Usage
+from gatepost.core.model import ChatRequest
 from gatepost.core.run import Limit, Status
-from gatepost.ports.model import Ask
 from gatepost.runtime.cycle import Resting
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
@@ -27,10 +27,10 @@ def add_room(kit: Kit, mind: Mind, **budget: object) -> Room:
 
 
 def list_alerts(room: Room) -> list[str]:
-    return [item.event.content for item in room.store.look(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+    return [item.event.content for item in room.store.query(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
 
 
-def spend_hundred(ask: Ask, replies: int) -> Reply:
+def spend_hundred(ask: ChatRequest, replies: int) -> Reply:
     """Call a tool in the first step and end in the second, for 100 tokens each."""
     reply = done("Done.") if replies else Reply("Looking.", calls=(use("get_memories"),))
     return Reply(reply.text, reply.calls, Usage(90, 10), "played")
@@ -62,11 +62,11 @@ async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit)
     outcome = await room.cycle()
     assert len(room.model.asked) == 3
     assert outcome == Resting(40 * 60.0), "until the hour ends"
-    first, second = kit.store.look(journal.page, agent="ana")[::-1]
+    first, second = kit.store.query(journal.page, agent="ana")[::-1]
     assert (first.status, first.limit, first.summary) == (Status.COMPLETED, None, "Done.")
     assert (second.status, second.limit, second.steps) == (Status.COMPLETED, Limit.BUDGET, 1)
     assert second.summary.startswith("Looking. (This cycle ended at the budget of 250 tokens an hour")
-    resident = kit.store.look(agents.show, "ana")
+    resident = kit.store.query(agents.show, "ana")
     assert resident is not None
     assert (resident.paused_at, resident.rest_until) == (None, kit.clock.now() + 40 * MINUTE)
     assert list_alerts(room) == [
@@ -80,7 +80,7 @@ async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit
         room.push(f"question {number}")
         await room.cycle()
     assert room.runs() == [Status.COMPLETED] * 2
-    assert [item.state for item in kit.store.look(inbox.page, "ana")] == [State.DELIVERED] * 2 + [State.PENDING] * 2
+    assert [item.state for item in kit.store.query(inbox.page, "ana")] == [State.DELIVERED] * 2 + [State.PENDING] * 2
     assert len(list_alerts(room)) == 1, "once a period"
     kit.clock.advance(DAY)
     assert await room.cycles() == 1
@@ -95,7 +95,7 @@ async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Ki
     room = add_room(kit, spend_hundred, cycles=1, per="day")
     room.push("hello")
     await room.cycle()
-    [run] = kit.store.look(journal.page, agent="ana")
+    [run] = kit.store.query(journal.page, agent="ana")
     assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
 
 
@@ -124,14 +124,14 @@ async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) ->
     kit.clock.advance(MINUTE)
     assert isinstance(await room.cycle(), Resting)
     assert room.model.asked == []
-    [run] = kit.store.look(journal.page, agent="ana")
+    [run] = kit.store.query(journal.page, agent="ana")
     assert (run.limit, run.steps) == (Limit.BUDGET, 1)
     room.push("again")
     assert await room.cycle() is None, "it rests"
 
 
 async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         kit.clock.advance(6 * HOUR)
         return spend_hundred(ask, 0) if replies < 4 else done()
 
@@ -139,13 +139,13 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
     room.push("hello")
     await room.cycle()
-    [run] = kit.store.look(journal.page, agent="ana")
+    [run] = kit.store.query(journal.page, agent="ana")
     assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
-    number = kit.store.look(agents.show, "ana")
+    number = kit.store.query(agents.show, "ana")
     assert number is not None
     midnight = kit.clock.now() - kit.clock.now() % DAY
-    assert kit.store.look(budgets.count_spending, number.number, midnight) == Spending(3 * 100 + 12, 0)
-    assert kit.store.look(budgets.count_spending, number.number, midnight - DAY) == Spending(412, 1)
+    assert kit.store.query(budgets.count_spending, number.number, midnight) == Spending(3 * 100 + 12, 0)
+    assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(412, 1)
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["timer", "janitor"])
@@ -155,7 +155,7 @@ async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
     """By the timer of the supervisor, or (`lost`) by the janitor of a process that knows of no timer."""
     asked = asyncio.Event()
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         asked.set()
         return done()
 

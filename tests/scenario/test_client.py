@@ -23,7 +23,7 @@ from gatepost.core.plan import Status
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError
 from gatepost.gateway import requests
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from tests.gateways import Served, furnish, served, token
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ async def test_push_and_read(post: Client, store: Store) -> None:
         hops=2,
     )
     pushed = await post.push(wish)
-    [item] = store.look(inbox.show, pushed.event)
+    [item] = store.query(inbox.show, pushed.event)
     assert (item.event.content, item.event.data, item.event.hops) == (wish.content, wish.data, 2)
     assert (item.event.ref, item.event.route, item.event.key) == (wish.ref, wish.route, "mail:1")
     assert (item.event.expires_at or 0) - item.event.created_at == HOUR
@@ -90,7 +90,7 @@ async def test_push_and_read(post: Client, store: Store) -> None:
     assert await every(post.page("analyst", state=State.PENDING, type=Type.MAIL, sender="husam")) == [told(item)]
     assert await every(post.page("analyst", until=item.event.created_at)) == []
     assert [each.duplicate for each in (await post.push(wish)).deliveries] == [True]
-    assert await post.account("analyst") == store.look(upkeep.accounts, "analyst")[0]
+    assert await post.account("analyst") == store.query(upkeep.accounts, "analyst")[0]
 
 
 async def test_a_push_without_a_key_is_never_a_repeat(post: Client) -> None:
@@ -105,7 +105,7 @@ async def test_an_alert_without_a_key_is_known_by_what_it_says(post: Client, sto
     wish = Push(to="analyst", type=Type.ALERT, source="ci", content="main is red")
     [first], [second] = (pushed.deliveries for pushed in (await post.push(wish), await post.push(wish)))
     assert (first.duplicate, second.duplicate, second.event) == (False, True, first.event)
-    [item] = store.look(inbox.page, "analyst")
+    [item] = store.query(inbox.page, "analyst")
     assert item.event.key == dedup.name_alert(wish)
 
 
@@ -125,13 +125,13 @@ async def test_push_all(post: Client, store: Store) -> None:
     assert (bad.message, bad.hint) == ("nobody is called 'analist'", "did you mean 'analyst'?")
     assert [[each.duplicate for each in one.deliveries] for one in good] == [[False], [], [False], [True]]
     assert good[1].broadcast == 1
-    assert [item.event.content for item in store.look(inbox.page, "analyst")] == ["one", "three", "four"]
+    assert [item.event.content for item in store.query(inbox.page, "analyst")] == ["one", "three", "four"]
 
 
 async def test_all_inboxes_page_by_page(post: Client, store: Store) -> None:
     for number in range(3):
         await post.push(Push(to="*", source="tests", content=str(number)))
-    whole = [told(item) for item in store.look(inbox.page)]
+    whole = [told(item) for item in store.query(inbox.page)]
     assert len(whole) == 9
     assert await every(post.page()) == whole
     assert await every(post.page(limit=4)) == whole[:4]
@@ -145,7 +145,7 @@ async def test_claim_ack_release_drain(post: Client, store: Store) -> None:
     assert taken.text.startswith("INBOX (2 events, 2 more waiting, ")
     assert ([item.event.id for item in taken.items], taken.held) == (events[:2], 2)
     assert await post.release(taken.claim, failed=[events[0]]) == 2
-    assert [item.attempts for item in store.look(inbox.page, "analyst")] == [1, 0, 0, 0]
+    assert [item.attempts for item in store.query(inbox.page, "analyst")] == [1, 0, 0, 0]
 
     again = await post.claim("analyst", owner="s-1", limit=1)
     assert again.claim is not None
@@ -164,44 +164,44 @@ async def test_seen_replay_discard_done(post: Client, store: Store) -> None:
     event = (await post.push(Push(to="analyst", source="tests", content="hello"))).event
     assert await post.seen("analyst", [event]) == 1
     [gone] = await post.discard(event)
-    [stored] = store.look(inbox.show, event)
+    [stored] = store.query(inbox.show, event)
     assert (gone.state, gone.ended_at) == (State.DISCARDED, stored.ended_at)
     [back] = await post.replay(event, "analyst")
-    assert back == told(store.look(inbox.show, event)[0])
+    assert back == told(store.query(inbox.show, event)[0])
     mine = (await post.push(Push(to="husam", source="tests", content="sign"))).event
     done = await post.done(mine, "husam")
-    assert (done.state, done) == (State.DELIVERED, told(store.look(inbox.show, mine)[0]))
+    assert (done.state, done) == (State.DELIVERED, told(store.query(inbox.show, mine)[0]))
 
 
 async def test_people(post: Client, store: Store) -> None:
     made = await post.register(
         "quinn", Kind.AGENT, display="Quinn", team="web", role="lead", owner="husam", aliases=["bead-1"]
     )
-    assert made == unnumbered(store.look(directory.show, "quinn"))
+    assert made == unnumbered(store.query(directory.show, "quinn"))
     assert await post.entity("bead-1") == made
     changed = await post.change("quinn", display="Q", role=None)
     assert (changed.display, changed.team, changed.role) == ("Q", "web", None)
     assert await every(post.entities(team="web")) == [changed]
-    everybody = [unnumbered(one) for one in store.look(directory.page)]
+    everybody = [unnumbered(one) for one in store.query(directory.page)]
     assert await every(post.entities()) == everybody
     assert await every(post.entities(limit=2)) == everybody[:2]
     await post.wake("quinn")
-    assert await post.retire("quinn") == unnumbered(store.look(directory.show, "quinn"))
+    assert await post.retire("quinn") == unnumbered(store.query(directory.show, "quinn"))
     assert await every(post.entities(kind=Kind.AGENT, team="web")) == []
     assert len(await every(post.entities(team="web", retired=True))) == 1
 
 
 async def test_spaces(post: Client, store: Store) -> None:
     made = await post.create_space("Side talk", members=["husam", "designer"])
-    assert made == replace(store.look(spaces.show, "side-talk"), number=0)
+    assert made == replace(store.query(spaces.show, "side-talk"), number=0)
     assert [one.id for one in await every(post.spaces())] == ["q4-report", "side-talk"]
     assert [one.id for one in await every(post.spaces(member="designer"))] == ["side-talk"]
     assert await post.space("side-talk") == made
     joined = await post.join("side-talk", "developer")
-    assert await post.members("side-talk") == store.look(spaces.members, "side-talk")
+    assert await post.members("side-talk") == store.query(spaces.members, "side-talk")
     assert joined in await post.members("side-talk")
     said = [await post.post("side-talk", text, sender="husam", data={"n": 1}) for text in "abc"]
-    assert await post.read("side-talk") == said == store.look(spaces.read, "side-talk")
+    assert await post.read("side-talk") == said == store.query(spaces.read, "side-talk")
     assert await post.read("side-talk", after_seq=1, limit=1) == said[1:2]
     assert await post.read("side-talk", before_seq=2, member="designer") == said[:1]
     with pytest.raises(errors.Refused, match="not a member"):
@@ -220,7 +220,7 @@ async def test_plans(post: Client, store: Store) -> None:
     made = await post.set_plan(
         owner="analyst", name="Daily", instruction="Report", cron="0 9 * * 1-5", timeZone="Europe/Berlin", catchUp="all"
     )
-    assert made == replace(store.look(plans.show, made.id), number=0)
+    assert made == replace(store.query(plans.show, made.id), number=0)
     changed = await post.set_plan(id=made.id, runAfter="5 hours")
     assert (changed.name, changed.cron) == ("Daily", None)
     assert await post.plan(made.id) == changed
@@ -234,7 +234,7 @@ async def test_gates(post: Client, store: Store) -> None:
         name="Sign-off", owner="analyst", awaits="husam", waiters=("designer",), within=HOUR, fail=Fail.CLOSED
     )
     made = await post.add_gate(wish, by="admin")
-    assert made == replace(store.look(gates.show, made.id), number=0, hops_at=0)
+    assert made == replace(store.query(gates.show, made.id), number=0, hops_at=0)
     assert (made.deadline or 0) - made.created_at == HOUR
     until = GateWish(name="Later", kind=GateKind.TIMER, owner="analyst", deadline=made.deadline)
     other = await post.add_gate(until)
@@ -244,7 +244,7 @@ async def test_gates(post: Client, store: Store) -> None:
     waited = await post.add_waiter(made.id, "developer", by="analyst")
     assert waited.waiters == ("designer", "developer")
     ended = await post.resolve_gate(made.id, by="husam", reason="signed")
-    assert ended == await post.gate(made.id) == replace(store.look(gates.show, made.id), number=0, hops_at=0)
+    assert ended == await post.gate(made.id) == replace(store.query(gates.show, made.id), number=0, hops_at=0)
     with pytest.raises(errors.Late, match="was resolved already by 'husam': 'signed'") as late:
         await post.withdraw_gate(made.id)
     assert (late.value.winner["by"], late.value.winner["outcome"]) == ("husam", "resolved")
@@ -267,7 +267,7 @@ async def test_decisions(post: Client, store: Store) -> None:
         session="s-1",
     )
     made = await post.ask(question, by="analyst")
-    assert made == replace(store.look(decisions.show, made.id), number=0)
+    assert made == replace(store.query(decisions.show, made.id), number=0)
     back = await post.answer(made.id, Reply(text="When?", again=True, context_hash=made.context_hash), by="designer")
     assert (back.status, back.answers[0].by) == (DecisionStatus.REVISING, "designer")
     revised = await post.revise(made.id, replace(question, question="Ship it on Monday?"), by="analyst")
@@ -275,7 +275,7 @@ async def test_decisions(post: Client, store: Store) -> None:
     with pytest.raises(errors.Conflict, match="has changed since that was read"):
         await post.answer(made.id, Reply(option="ship", context_hash=made.context_hash), by="husam")
     answered = await post.answer(made.id, Reply(option="ship", text="go"), by="husam")
-    assert answered == await post.decision(made.id) == replace(store.look(decisions.show, made.id), number=0)
+    assert answered == await post.decision(made.id) == replace(store.query(decisions.show, made.id), number=0)
     with pytest.raises(errors.Late, match="was answered already by 'husam'") as late:
         await post.answer(made.id, Reply(option="wait"), by="designer")
     assert (late.value.winner["option"], late.value.winner["text"]) == ("ship", "go")
@@ -291,7 +291,7 @@ async def test_decisions(post: Client, store: Store) -> None:
 async def test_triggers_and_keys(gateway: Served, post: Client, store: Store) -> None:
     event = await post.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1")
     assert await post.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1") == event
-    [item] = store.look(inbox.show, event)
+    [item] = store.query(inbox.show, event)
     assert item.event.data["payload"] == {"issue": 1}
 
     hook = await post.add_trigger(
@@ -301,20 +301,20 @@ async def test_triggers_and_keys(gateway: Served, post: Client, store: Store) ->
         target="analyst",
         prompt="Look",
     )
-    assert wire.trigger(hook) == wire.trigger(store.look(triggers.show, "ci"))
+    assert wire.trigger(hook) == wire.trigger(store.query(triggers.show, "ci"))
     assert not (await post.activate_trigger("ci", False)).active
     assert await every(post.triggers()) == [await post.show_trigger("ci")]
     await post.delete_trigger("ci")
     assert await every(post.triggers()) == []
 
     made = await post.create_key(agent="analyst", name="laptop")
-    assert replace(store.look(keys.page)[-1], number=0) == made.key
+    assert replace(store.query(keys.page)[-1], number=0) == made.key
     assert made.secret not in repr(made)
     async with Client(gateway.base, key=made.secret) as me:
         assert [item.event.id for item in await me.peek("analyst")] == [event]
         with pytest.raises(errors.Refused):
             await me.peek("designer")
-    assert await every(post.keys()) == [replace(one, number=0) for one in store.look(keys.page)]
+    assert await every(post.keys()) == [replace(one, number=0) for one in store.query(keys.page)]
     assert (await post.revoke_key(made.secret)).revoked_at is not None
     async with Client(gateway.base, key=made.secret) as me:
         with pytest.raises(errors.Unauthorized):
@@ -418,9 +418,9 @@ async def test_it_goes_on_where_a_page_ends(post: Client, store: Store, monkeypa
     for module in (pages, requests):
         monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
 
-    def fill(work: Work) -> None:
+    def fill(tx: Transaction) -> None:
         for _ in range(20):
-            spaces.post(work, "q4-report", sender="husam", content="x" * 500)
+            spaces.post(tx, "q4-report", sender="husam", content="x" * 500)
 
     store.call(fill)
     assert [each.seq for each in await post.read("q4-report", limit=18)] == [*range(3, 21)]

@@ -20,7 +20,7 @@ from gatepost.client import Client
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, State
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.gateways import Served, furnish, served
 from tests.uplinks import Fate, Running, Wire, running
 
@@ -73,10 +73,10 @@ async def test_writes_are_done_once(post: Client, wire: Wire, store: Store, fate
     wire.fates.extend(fates)
     event = await post.trigger("designer", "jira", {"issue": 1})
     assert wire.requests == 5 * (len(fates) + 1)
-    contents = [item.event.content for item in store.look(inbox.page, "analyst")]
+    contents = [item.event.content for item in store.query(inbox.page, "analyst")]
     assert contents == ["precious", "precious", "said"]
-    assert store.look(spaces.read, "q4-report") == [message]
-    assert [item.event.id for item in store.look(inbox.page, "designer")] == [event]
+    assert store.query(spaces.read, "q4-report") == [message]
+    assert [item.event.id for item in store.query(inbox.page, "designer")] == [event]
 
 
 async def test_an_ack_is_done_once(post: Client, wire: Wire) -> None:
@@ -97,7 +97,7 @@ async def test_a_claim_is_not_repeated_once_it_was_sent(post: Client, wire: Wire
     with pytest.raises(Unavailable):
         await post.claim("analyst", owner="s-1")
     assert wire.requests == before + 1
-    [item] = store.look(inbox.page, "analyst")
+    [item] = store.query(inbox.page, "analyst")
     assert item.state is (State.CLAIMED if fate is Fate.UNANSWERED else State.PENDING)
 
 

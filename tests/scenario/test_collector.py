@@ -15,7 +15,7 @@ from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Priority, Trust, Type
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.collector import Collector
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.loops import running
@@ -87,9 +87,9 @@ async def leave(client: Client, agent: str, *entries: Any) -> None:
 
 
 def events(store: Store, name: str = "ann") -> list[Event]:
-    [account] = store.look(upkeep.accounts, name)
+    [account] = store.query(upkeep.accounts, name)
     assert account.balanced
-    return [item.event for item in store.look(inbox.page, name, limit=10_000)]
+    return [item.event for item in store.query(inbox.page, name, limit=10_000)]
 
 
 async def rejected(client: Client, agent: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from gatepost.actions import inbox, intake
 from gatepost.app import open_store
 from gatepost.core import entry
 from gatepost.core.event import Priority, Push, State, Type
-from gatepost.ports.nudge import Guest
+from gatepost.core.guest import Guest
 from tests.couriers import ROADS, Nothing, Road, Room, courier, road, server
 
 
@@ -26,7 +26,7 @@ async def room(place: Road, tmp_path: Path) -> Room:
 
 
 def states(place: Road) -> dict[str, State]:
-    return {item.event.id: item.state for item in place.store.look(inbox.page, place.ann)}
+    return {item.event.id: item.state for item in place.store.query(inbox.page, place.ann)}
 
 
 async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_delivered(place: Road, room: Room) -> None:

@@ -111,7 +111,7 @@ async def test_a_key_belongs_to_one_request_of_one_caller(office: Gateway) -> No
         assert [first.status_code, mine.status_code, elsewhere.status_code] == [201, 201, 201]
         again = await admin.post(path, json=hello, headers=key)
         assert again.json() == first.json()
-    assert [one.content for one in office.store.look(spaces.read, "q4-report")] == ["hello", "mine"]
+    assert [one.content for one in office.store.query(spaces.read, "q4-report")] == ["hello", "mine"]
 
 
 async def test_who_was_refused_may_try_again_with_the_same_key(office: Gateway) -> None:

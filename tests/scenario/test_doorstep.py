@@ -27,7 +27,7 @@ from gatepost.gateway.doorstep import Doorstep
 from gatepost.hooks.chain import Handler, Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Occasion, Verdict
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.settings import masked
 
 
@@ -84,7 +84,7 @@ class Step:
         return said
 
     def states(self) -> list[State]:
-        return [item.state for item in self.store.look(inbox.page, "ann")]
+        return [item.state for item in self.store.query(inbox.page, "ann")]
 
 
 @asynccontextmanager

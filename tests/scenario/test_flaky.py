@@ -25,9 +25,9 @@ from gatepost.actions.directory import Newcomer
 from gatepost.adapters.transports.memory import MemoryTransport, Room
 from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Type
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store
 from gatepost.testing.transports import FlakyTransport
 from tests.gateways import PATIENCE, Told
 from tests.neighbours import Neighbour, neighbour
@@ -68,7 +68,7 @@ class Agent:
         self._rested = rested
         self._woken = asyncio.Event()
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         if isinstance(signal, Ring) and signal.recipient in (self.name, "*"):
             self._woken.set()
 
@@ -186,10 +186,10 @@ class Day:
                     await self._stirred.wait()
         except TimeoutError:
             store = self._pair[0].office.store
-            raise AssertionError(f"something was left: {store.look(upkeep.accounts)}") from None
+            raise AssertionError(f"something was left: {store.query(upkeep.accounts)}") from None
 
     def _quiet(self) -> bool:
-        idle, last = self._pair[0].office.store.look(_at_rest)
+        idle, last = self._pair[0].office.store.query(_at_rest)
         return idle and all(len(watcher.seen[id]) == count for watcher in self._watchers for id, count in last.items())
 
     def _outcome(self) -> Outcome:
@@ -199,21 +199,21 @@ class Day:
             assert len({item.event.id for item in items}) == len(items), f"{name} was given something twice"
         said: dict[str, Counter[tuple[str, str]]] = {}
         for id in MEMBERS:
-            messages = store.look(spaces.read, id, after_seq=0, limit=1_000)
+            messages = store.query(spaces.read, id, after_seq=0, limit=1_000)
             said[id] = Counter((message.sender, message.content) for message in messages)
             for watcher in self._watchers:
                 assert watcher.seen[id] == [(message.seq, message.content) for message in messages]
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
-        for account in store.look(upkeep.accounts):
+        for account in store.query(upkeep.accounts):
             assert account.balanced
         return Outcome(said, {name: Counter(map(_told, items)) for name, items in given.items()})
 
 
-def _at_rest(reader: Reader) -> tuple[bool, dict[str, int]]:
+def _at_rest(tx: Reader) -> tuple[bool, dict[str, int]]:
     """Whether nothing waits for anybody, and how many messages each space has."""
-    waiting = any(account.pending or account.claimed for account in upkeep.accounts(reader) if account.name in HOMES)
-    idle = not waiting and not upkeep.behind(reader)[0] and plans.next_due(reader) is None
-    return idle, {id: spaces.show(reader, id).last_seq for id in MEMBERS}
+    waiting = any(account.pending or account.claimed for account in upkeep.accounts(tx) if account.name in HOMES)
+    idle = not waiting and not upkeep.behind(tx)[0] and plans.next_due(tx) is None
+    return idle, {id: spaces.show(tx, id).last_seq for id in MEMBERS}
 
 
 def _told(item: Item) -> tuple[str, str]:

@@ -59,7 +59,7 @@ async def test_a_function_goes_on_where_it_was(tmp_path: object, fail_at: int) -
         room = await post.space("room", members=["husam", "ana"])
         await room.say("go", by="husam")
         with closing(open_store(f"sqlite:///{tmp_path}/office.db")) as other:
-            await asyncio.to_thread(until, lambda: len(other.look(spaces.read, "room")) == 4, "it has gone on")
+            await asyncio.to_thread(until, lambda: len(other.query(spaces.read, "room")) == 4, "it has gone on")
         await post.until_idle()
         assert [one.content for one in await room.messages()][1:] == ["message 0", "message 1", "message 2"]
     assert calls == [1, 1]

@@ -12,21 +12,21 @@ import pytest
 from gatepost.actions import decisions, directory, gates, inbox, intake, journal
 from gatepost.actions.directory import Newcomer
 from gatepost.core.agent import Config, LoopRules
+from gatepost.core.command import CommandResult
 from gatepost.core.decision import Option, Question
 from gatepost.core.decision import Reply as Answered
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Type
+from gatepost.core.frame import TransportMessage
 from gatepost.core.gate import Ending, Gate, GateKind, GateWish
 from gatepost.core.instants import HOUR, MINUTE, SECOND
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Prompt, Reply, Result
+from gatepost.core.model import ChatRequest, ModelFailed, Trouble
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
 from gatepost.errors import Invalid
-from gatepost.ports.command import Ran
-from gatepost.ports.model import Ask, ModelFailed, Trouble
-from gatepost.ports.store import Store, Work
-from gatepost.ports.transport import Signal
+from gatepost.ports import Store, Transaction
 from gatepost.runtime import evaluator, keeper
 from gatepost.runtime.evaluator import Reach
 from gatepost.runtime.exchange import Exchange
@@ -42,7 +42,7 @@ from tests.rooms import Room, done, quiet, use
 YES_OR_NO = [{"id": "yes", "label": "Ship it"}, {"id": "no", "label": "Wait"}]
 
 
-def count_reminders(ask: Ask) -> int:
+def count_reminders(ask: ChatRequest) -> int:
     """Return how often a model was reminded of a gate, in all it was shown."""
     return sum(isinstance(turn, Prompt) and turn.text.startswith("Before you end this cycle:") for turn in ask.turns)
 
@@ -66,9 +66,9 @@ class TestCycles:
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 1
-        [run] = kit.store.look(journal.page, agent="ana")
+        [run] = kit.store.query(journal.page, agent="ana")
         assert (run.status, run.steps, run.summary) == (Status.COMPLETED, 1, "Done.")
-        assert [one.id for one in kit.store.look(gates.blocking, "ana")] == [gate.id]
+        assert [one.id for one in kit.store.query(gates.blocking, "ana")] == [gate.id]
         kit.store.call(gates.withdraw, gate.id, by="admin", reason="fine")
         assert await room.cycles() == 1
         woken = room.model.asked[-1].turns[-1]
@@ -76,7 +76,7 @@ class TestCycles:
         assert woken.text.splitlines()[1] == f'[Gate {gate.id}] withdrawn: "x: fine"'
 
     async def test_asking_a_decision_costs_no_model_calls_either(self, kit: Kit) -> None:
-        def mind(ask: Ask, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> Reply:
             question: dict[str, Any] = {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}
             return done("Asked.") if replies else Reply(calls=(use("ask_decision", **question),))
 
@@ -84,7 +84,7 @@ class TestCycles:
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 2
-        [run] = kit.store.look(journal.page, agent="ana")
+        [run] = kit.store.query(journal.page, agent="ana")
         assert (run.steps, run.summary) == (2, "Asked.")
 
     async def test_a_gate_that_the_agent_can_open_reminds_it_once(self, kit: Kit) -> None:
@@ -99,15 +99,15 @@ class TestCycles:
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 3, "once for the gate, not once for each cycle"
-        summaries = [run.summary for run in kit.store.look(journal.page, agent="ana")]
+        summaries = [run.summary for run in kit.store.query(journal.page, agent="ana")]
         assert summaries == ["Reminded 1 times.", "Reminded 1 times."]
 
     async def test_it_opens_the_gate_and_ends(self, kit: Kit) -> None:
-        def mind(ask: Ask, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> Reply:
             if not replies:
                 return Reply(calls=(use("set_gate", name="tests", awaits="ana"),))
             if isinstance(ask.turns[-1], Prompt) and count_reminders(ask) == 1:
-                [gate] = kit.store.look(gates.blocking, "ana")
+                [gate] = kit.store.query(gates.blocking, "ana")
                 return Reply(calls=(use("resolve_gate", gateId=gate.id, reason="they pass"),))
             return done()
 
@@ -115,8 +115,8 @@ class TestCycles:
         room.push("hello")
         assert await room.cycles() == 1
         assert [count_reminders(ask) for ask in room.model.asked] == [0, 0, 1, 1]
-        assert kit.store.look(gates.blocking, "ana") == []
-        assert kit.store.look(inbox.page, "ana", type=Type.GATE) == [], "it knows what it has done itself"
+        assert kit.store.query(gates.blocking, "ana") == []
+        assert kit.store.query(inbox.page, "ana", type=Type.GATE) == [], "it knows what it has done itself"
 
     async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
         room = Room(kit, quiet)
@@ -134,7 +134,7 @@ class TestCycles:
     async def test_a_reminder_that_was_lost_with_its_run_is_given_again(self, kit: Kit) -> None:
         fails = True
 
-        def mind(ask: Ask, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> Reply:
             if fails and count_reminders(ask):
                 raise ModelFailed(Trouble.OVERLOAD, "busy")
             return done()
@@ -154,7 +154,7 @@ class TestCycles:
         kit.store.call(gates.add, GateWish(name="review", owner="ana", awaits="ana"), by="ana")
         room.push("hello")
         await room.cycles()
-        [run] = kit.store.look(journal.page, agent="ana")
+        [run] = kit.store.query(journal.page, agent="ana")
         assert (run.summary, run.limit) == ("Done.", None)
 
     def test_a_person_cannot_wait_for_itself(self, kit: Kit) -> None:
@@ -183,7 +183,7 @@ class TestCycles:
             use("answer_decision", decisionId="dec_1", option="yes"),
         )
 
-        def mind(ask: Ask, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> Reply:
             if not replies:
                 return Reply(calls=tuple(replace(call, id=f"call-{place}") for place, call in enumerate(calls)))
             return done()
@@ -195,18 +195,18 @@ class TestCycles:
         assert [result.ok for result in results] == [False, True, False, True, False, False]
         made = json.loads(results[1].content)
         assert (made["asked"], made["status"], made["iteration"]) == (["husam"], "pending", 1)
-        decision = kit.store.look(decisions.show, made["decisionId"])
+        decision = kit.store.query(decisions.show, made["decisionId"])
         assert (decision.asker, decision.gate) == ("ana", made["gateId"])
-        assert [gate.kind for gate in kit.store.look(gates.blocking, "ana")] == [GateKind.DECISION, GateKind.TIMER]
+        assert [gate.kind for gate in kit.store.query(gates.blocking, "ana")] == [GateKind.DECISION, GateKind.TIMER]
         assert "gates.commands" in results[2].content
 
     async def test_one_agent_decides_for_another(self, kit: Kit) -> None:
         """Ana is asked by Ben, sends it back, and answers when it is asked anew."""
 
-        def mind(ask: Ask, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> Reply:
             if replies:
                 return done()
-            [decision] = kit.store.look(decisions.page, asked="ana", pending=True)
+            [decision] = kit.store.query(decisions.page, asked="ana", pending=True)
             if decision.iteration == 1:
                 arguments: dict[str, Any] = {"text": "which one?", "again": True}
             else:
@@ -221,9 +221,9 @@ class TestCycles:
         assert await room.cycles() == 1
         kit.store.call(decisions.revise, made.id, question, by="ben")
         assert await room.cycles() == 1
-        found = kit.store.look(decisions.show, made.id)
+        found = kit.store.query(decisions.show, made.id)
         assert [answer.outcome for answer in found.answers] == ["again", "answered"]
-        told_ = [item.event.data["outcome"] for item in kit.store.look(inbox.page, "ben", type=Type.DECISION)]
+        told_ = [item.event.data["outcome"] for item in kit.store.query(inbox.page, "ben", type=Type.DECISION)]
         assert told_ == ["again", "answered"]
 
 
@@ -231,10 +231,10 @@ class TestCycles:
 class Scripted:
     """Commands that all end as the test wants; what was run can be waited for."""
 
-    end: Ran
+    end: CommandResult
     ran: asyncio.Queue[tuple[str | Sequence[str], str]] = field(default_factory=asyncio.Queue)
 
-    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         self.ran.put_nowait((command, stdin))
         return self.end
 
@@ -251,35 +251,39 @@ class TestEvaluating:
     @pytest.mark.parametrize(
         ("awaits", "ran", "outcome"),
         [
-            ("make check", Ran(code=0, stdout="\nall green\n"), (Ending.RESOLVED, "all green")),
-            ("make check", Ran(code=1, stdout="not yet"), None),
-            ("make check", Ran(code=2, stderr="no rule"), "the command ended with 2: no rule"),
-            ("make check", Ran(code=-9), "the command ended with -9"),
-            ("make check", Ran(code=None), "the command took too long"),
-            ("make check", Ran(code=127, stderr="sh: make: not found"), (Ending.ORPHANED, "sh: make: not found")),
-            ("run:7@me/repo", Ran(code=0, stdout='{"status":"in_progress","conclusion":""}'), None),
+            ("make check", CommandResult(code=0, stdout="\nall green\n"), (Ending.RESOLVED, "all green")),
+            ("make check", CommandResult(code=1, stdout="not yet"), None),
+            ("make check", CommandResult(code=2, stderr="no rule"), "the command ended with 2: no rule"),
+            ("make check", CommandResult(code=-9), "the command ended with -9"),
+            ("make check", CommandResult(code=None), "the command took too long"),
+            (
+                "make check",
+                CommandResult(code=127, stderr="sh: make: not found"),
+                (Ending.ORPHANED, "sh: make: not found"),
+            ),
+            ("run:7@me/repo", CommandResult(code=0, stdout='{"status":"in_progress","conclusion":""}'), None),
             (
                 "run:7@me/repo",
-                Ran(code=0, stdout='{"status":"completed","conclusion":"success"}'),
+                CommandResult(code=0, stdout='{"status":"completed","conclusion":"success"}'),
                 (Ending.RESOLVED, "success"),
             ),
             (
                 "run:7@me/repo",
-                Ran(code=0, stdout='{"status":"completed","conclusion":"failure"}'),
+                CommandResult(code=0, stdout='{"status":"completed","conclusion":"failure"}'),
                 (Ending.ORPHANED, "failure"),
             ),
-            ("run:7@me/repo", Ran(code=1, stderr="HTTP 404: Not Found"), (Ending.ORPHANED, "404")),
-            ("run:7@me/repo", Ran(code=4, stderr="gh auth login"), "gh auth login"),
-            ("run:7@me/repo", Ran(code=127), "`gh` is not here, which says how things stand on GitHub"),
-            ("run:7@me/repo", Ran(code=0, stdout="<html>"), "`gh` answered what cannot be read: <html>"),
-            ("run:7@me/repo", Ran(code=0, stdout="[]"), "`gh` answered what cannot be read: []"),
-            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"OPEN"}'), None),
-            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"MERGED"}'), (Ending.RESOLVED, "merged")),
-            ("pr:3@me/repo", Ran(code=0, stdout='{"state":"CLOSED"}'), (Ending.ORPHANED, "closed")),
+            ("run:7@me/repo", CommandResult(code=1, stderr="HTTP 404: Not Found"), (Ending.ORPHANED, "404")),
+            ("run:7@me/repo", CommandResult(code=4, stderr="gh auth login"), "gh auth login"),
+            ("run:7@me/repo", CommandResult(code=127), "`gh` is not here, which says how things stand on GitHub"),
+            ("run:7@me/repo", CommandResult(code=0, stdout="<html>"), "`gh` answered what cannot be read: <html>"),
+            ("run:7@me/repo", CommandResult(code=0, stdout="[]"), "`gh` answered what cannot be read: []"),
+            ("pr:3@me/repo", CommandResult(code=0, stdout='{"state":"OPEN"}'), None),
+            ("pr:3@me/repo", CommandResult(code=0, stdout='{"state":"MERGED"}'), (Ending.RESOLVED, "merged")),
+            ("pr:3@me/repo", CommandResult(code=0, stdout='{"state":"CLOSED"}'), (Ending.ORPHANED, "closed")),
         ],
     )
     async def test_what_is_seen_outside(
-        self, kit: Kit, awaits: str, ran: Ran, outcome: tuple[Ending, str] | str | None
+        self, kit: Kit, awaits: str, ran: CommandResult, outcome: tuple[Ending, str] | str | None
     ) -> None:
         store = office(kit)
         kind = GateKind.COMMAND if awaits == "make check" else GateKind.CI
@@ -287,7 +291,7 @@ class TestEvaluating:
         gate = store.call(gates.add, wish, by="admin")
         commands = Scripted(ran)
         wait = await evaluator.look(store, Reach(commands=commands, allowed=True, repositories=["me/repo"]))
-        found = store.look(gates.show, gate.id)
+        found = store.query(gates.show, gate.id)
         if isinstance(outcome, tuple):
             assert found.resolution is not None
             assert (found.resolution.ending, outcome[1] in found.resolution.reason) == (outcome[0], True)
@@ -304,23 +308,23 @@ class TestEvaluating:
         made = [store.call(gates.add, wish, by="admin") for wish in wishes]
 
         class Broken(Scripted):
-            async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+            async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
                 if not self.ran.qsize():
                     self.ran.put_nowait((command, stdin))
                     raise RuntimeError("a fault of ours")
-                return await super().run(command, stdin=stdin, limit=limit)
+                return await super().run(command, stdin=stdin, time_limit=time_limit)
 
-        await evaluator.look(store, Reach(commands=Broken(Ran(code=0, stdout="a\x00b")), allowed=True))
-        found = [store.look(gates.show, gate.id) for gate in made]
+        await evaluator.look(store, Reach(commands=Broken(CommandResult(code=0, stdout="a\x00b")), allowed=True))
+        found = [store.query(gates.show, gate.id) for gate in made]
         assert [gate.trouble for gate in found if gate.pending] == ["it could not be looked at: RuntimeError"]
         assert [gate.resolution.reason for gate in found if gate.resolution] == ["ab", "ab"]
 
     async def test_commands_are_run_only_where_they_are_allowed(self, kit: Kit) -> None:
         store = office(kit)
         gate = store.call(gates.add, GateWish(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
-        commands = Scripted(Ran(code=0))
+        commands = Scripted(CommandResult(code=0))
         await evaluator.look(store, Reach(commands=commands))
-        assert (commands.ran.qsize(), store.look(gates.show, gate.id).pending) == (0, True)
+        assert (commands.ran.qsize(), store.query(gates.show, gate.id).pending) == (0, True)
 
 
 class TestKeeping:
@@ -361,15 +365,15 @@ class TestKeeping:
         made = [store.call(gates.add, wish, by="ana") for wish in wishes]
         ends = gates.end
 
-        def end(work: Work, gate: Gate, *args: Any, **more: Any) -> Gate:
+        def end(tx: Transaction, gate: Gate, *args: Any, **more: Any) -> Gate:
             if gate.name == "bad":
                 raise Invalid("it cannot be told")
-            return ends(work, gate, *args, **more)
+            return ends(tx, gate, *args, **more)
 
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
         assert await Keeper(store).look() == keeper.LONGEST, "not again and again"
-        assert [store.look(gates.show, gate.id).pending for gate in made] == [False, True, False]
+        assert [store.query(gates.show, gate.id).pending for gate in made] == [False, True, False]
 
     async def test_a_household_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
@@ -379,17 +383,17 @@ class TestKeeping:
         office(kit)
         exchange = Exchange()
         store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]), bell=exchange.bell)
-        commands = Scripted(Ran(code=0, stdout="ok"))
+        commands = Scripted(CommandResult(code=0, stdout="ok"))
         reach = Reach(commands=commands, allowed=True, on_answer="tell-somebody")
         ended: asyncio.Queue[str] = asyncio.Queue()
 
-        def heard(signal: Signal) -> None:
+        def heard(signal: TransportMessage) -> None:
             if isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "resolved":
                 ended.put_nowait(signal.recipient.removeprefix("gate:"))
 
         async def over(gate: Gate) -> Gate:
             assert await ended.get() == gate.id
-            return store.look(gates.show, gate.id)
+            return store.query(gates.show, gate.id)
 
         habits = Habits(interval=3_600.0, reach=reach)
         async with exchange.open(), asyncio.timeout(30), living(means(store), exchange, habits):

@@ -13,9 +13,9 @@ import structlog
 
 from gatepost.adapters.transports.memory import MemoryTransport
 from gatepost.app import open_store
+from gatepost.core.frame import TransportMessage
 from gatepost.gateway import health
 from gatepost.gateway.app import create
-from gatepost.ports.transport import Signal
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.hub import Hub
 from gatepost.testing import FakeClock
@@ -120,11 +120,11 @@ async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
 
 async def test_a_bell_that_fails_is_counted(file: Path) -> None:
     class Broken(MemoryTransport):
-        def send(self, signals: Sequence[Signal]) -> None:
+        def send(self, signals: Sequence[TransportMessage]) -> None:
             raise RuntimeError(f"{len(signals)} signals are lost")
 
     async with gateway(f"sqlite:///{file}", transport=Broken()) as server, connected(server) as client:
-        before = server.store.bell_failures
+        before = server.store.signal_failures
         assert await push(client) == 201
-        assert server.store.bell_failures == before + 1
+        assert server.store.signal_failures == before + 1
         assert f"gatepost_ring_failures {before + 1:.1f}" in (await client.get("/metrics")).text

@@ -82,13 +82,13 @@ def test_a_guest_reads_its_inbox_once_wherever_its_host_shows_it(house: House) -
     assert "before the start" in host.start().context
     house.push("before a prompt")
 
-    def work(seen: str) -> None:
+    def tx(seen: str) -> None:
         if "before a prompt" in seen:
             house.push("while a tool runs")
             assert "while a tool runs" in host.use().context
             house.push("before the end")
 
-    host.model = work
+    host.model = tx
     assert host.say("Do it") == 1, "what came before the end makes it go on, once"
     house.push("before compaction")
     assert "before compaction" in host.compact().context
@@ -106,14 +106,14 @@ def test_a_decision_keeps_it_until_it_is_answered_and_the_answer_is_told(house: 
     host = house.host
     asked: list[str] = []
 
-    def work(seen: str) -> None:
+    def tx(seen: str) -> None:
         if not asked:
             asked.append(house.ask())
         elif "not answered yet" in seen:
             house.answer(asked[0], "continue")
 
     host.start()
-    host.model = work
+    host.model = tx
     assert host.say("Do it") == 2, host.feedback
     assert len(host.feedback) == 1
     assert "Go on?" in host.feedback[0]
@@ -128,14 +128,14 @@ def test_where_it_has_to_ask_before_it_stops_it_waits_for_the_answer(house: Hous
     answers = ["continue", "stop"]
     people: list[threading.Thread] = []
 
-    def work(seen: str) -> None:
+    def tx(seen: str) -> None:
         if "ask for a decision" in seen:
             words = ("decision", "answer", house.ask(f"What {len(answers)}?"), answers.pop(0), "--as", "husam")
             people.append(threading.Thread(target=house.office.process, args=words))
             people[-1].start()
 
     host.start()
-    host.model = work
+    host.model = tx
     continuations = host.say("Do it")
     for person in people:
         person.join()
@@ -171,11 +171,11 @@ def test_gates_of_the_session_hold_until_they_are_marked(house: House) -> None:
     done("gate", "mark", "careful", "--session", SESSION)
     assert not host.use().blocked
 
-    def work(seen: str) -> None:
+    def tx(seen: str) -> None:
         if "run the tests" in seen:
             done("gate", "mark", "tested", "--session", SESSION)
 
-    host.model = work
+    host.model = tx
     assert host.say("Do it") == 1
     assert len(host.feedback) == 2
     assert host.say("And that") == 0, "a mark stays"
@@ -204,13 +204,13 @@ def test_an_inbox_that_is_never_empty_makes_it_go_on_five_times_at_most(house: H
     host = house.host
     count = 0
 
-    def work(_: str) -> None:
+    def tx(_: str) -> None:
         nonlocal count
         count += 1
         house.push(f"number {count}.")
 
     host.start()
-    host.model = work
+    host.model = tx
     assert host.say("Do it") == 5 < CAP
     assert count == 6
     assert [shown(host, f"number {n}.") for n in range(1, 7)] == [1] * 5 + [0]

@@ -19,7 +19,7 @@ from gatepost.actions.triggers import NewTrigger
 from gatepost.core import dedup, foreign
 from gatepost.core.event import Push, Type
 from gatepost.core.webhook import Scheme
-from gatepost.ports.letterbox import Entry
+from gatepost.ports import QueuedEntry
 from gatepost.runtime.collector import Collector
 from tests.gateways import Gateway, furnish, gateway, token
 from tests.senders import SENDERS
@@ -29,12 +29,12 @@ SECRET: Final = SENDERS[Scheme.GITHUB].secret
 
 
 class Letters:
-    """A letterbox with what a program has left for one agent."""
+    """An intake queue with what a program has left for one agent."""
 
-    def __init__(self, road: str, ids: Iterable[str], content: str) -> None:
-        self.road = road
+    def __init__(self, source: str, ids: Iterable[str], content: str) -> None:
+        self.source = source
         self._entries = [
-            Entry(TO, json.dumps({"eventId": id, "type": "event", "content": content}).encode()) for id in ids
+            QueuedEntry(TO, json.dumps({"eventId": id, "type": "event", "content": content}).encode()) for id in ids
         ]
 
     async def open(self) -> None:
@@ -43,11 +43,11 @@ class Letters:
     async def agents(self) -> list[str]:
         return [TO]
 
-    async def take(self, agents: Sequence[str]) -> list[Entry]:
+    async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
         taken, self._entries = self._entries[:50], self._entries[50:]
         return taken
 
-    async def settle(self, entries: Sequence[tuple[Entry, str | None]]) -> None:
+    async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
         pass
 
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class Office:
 
     def contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
-        shown = self.store.look(inbox.peek, TO, limit=1_000)
+        shown = self.store.query(inbox.peek, TO, limit=1_000)
         return {item.event.key: item.event.content or json.dumps(item.event.data) for item in shown}
 
 

@@ -10,30 +10,30 @@ from gatepost.core.agent import Config, LoopRules, Phase
 from gatepost.core.entity import Kind
 from gatepost.core.event import Priority, Type
 from gatepost.core.mind import Prompt, Reply, Result, Usage, tokens, weigh
+from gatepost.core.model import ChatRequest
 from gatepost.core.run import Limit, Run, Status
-from gatepost.ports.model import Ask
 from gatepost.testing import Kit
 from tests.rooms import Room, done, quiet, use
 
 
-def count_tokens(ask: Ask, reply: Reply) -> Reply:
+def count_tokens(ask: ChatRequest, reply: Reply) -> Reply:
     """Return the reply with the usage that a provider would report: the whole prompt counts every time."""
     return replace(reply, usage=Usage(sum(map(weigh, ask.turns)), weigh(reply)))
 
 
 def list_runs(room: Room) -> list[Run]:
     """Return the runs of the agent, oldest first."""
-    return room.store.look(journal.page, agent="ana", limit=1_000)[::-1]
+    return room.store.query(journal.page, agent="ana", limit=1_000)[::-1]
 
 
 def list_alerts(room: Room) -> list[str]:
-    return [item.event.content for item in room.store.look(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+    return [item.event.content for item in room.store.query(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
 
 
 async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
     count = 70 if kit.url.startswith("sqlite") else 40
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if replies:
             return count_tokens(ask, done(f"Summary of cycle {len(list_runs(room))}."))
         calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Answer {len(list_runs(room))}"))
@@ -43,7 +43,7 @@ async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
     for number in range(1, count + 1):
         room.push(f"Question {number}: " + "words of a long question. " * 160)
         await room.cycle()
-    said = [one.content for one in kit.store.look(spaces.read, "room", limit=200)]
+    said = [one.content for one in kit.store.query(spaces.read, "room", limit=200)]
     assert said == [f"Answer {number}" for number in range(1, count + 1)]
     assert [run.summary for run in list_runs(room)] == [f"Summary of cycle {n}." for n in range(1, count + 1)]
     assert {run.limit for run in list_runs(room)} == {None}
@@ -53,7 +53,7 @@ async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
 async def test_what_a_cycle_adds_counts_once(kit: Kit) -> None:
     """Two results of 250 tokens each, and a batch of 200, reach a limit of 600 after the second step."""
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply("Looking.", calls=(use("get_memories"),), usage=Usage(90_000, 90_000))
 
     room = Room(kit, mind, Config(loop=LoopRules(max_tokens=600)))
@@ -62,12 +62,12 @@ async def test_what_a_cycle_adds_counts_once(kit: Kit) -> None:
     assert await room.cycles() == 1
     [run] = list_runs(room)
     assert (run.status, run.steps, run.limit) == (Status.COMPLETED, 2, Limit.TOKENS)
-    steps = kit.store.look(journal.steps, run.id)
+    steps = kit.store.query(journal.steps, run.id)
     assert sum(weigh(step.turn) for step in steps[:-2]) < 600 <= sum(weigh(step.turn) for step in steps[:-1])
 
 
 async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return done("Read it.")
 
     room = Room(kit, mind, Config(loop=LoopRules(max_tokens=100)))
@@ -78,7 +78,7 @@ async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(
 
 @pytest.mark.parametrize("letter", ["x", "\N{HIRAGANA LETTER A}"])
 async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit, letter: str) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return done()
 
     room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
@@ -94,7 +94,7 @@ async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit, letter: str) 
 async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit) -> None:
     """The model is asked again after a pull, however much waited, and what did not fit comes in the next cycle."""
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             for _ in range(10):
                 room.push("\N{HIRAGANA LETTER A}" * 2_000)
@@ -106,7 +106,7 @@ async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit)
     await room.cycle()
     assert len(room.model.asked) == 2
     [run] = list_runs(room)
-    steps = [step.turn for step in kit.store.look(journal.steps, run.id)]
+    steps = [step.turn for step in kit.store.query(journal.steps, run.id)]
     assert sum(map(weigh, steps)) <= 4_000
     assert isinstance(steps[2], Result)
     assert weigh(steps[2]) > 1_000
@@ -115,7 +115,7 @@ async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit)
 
 
 async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             if len(room.model.asked) == 1:
                 for _ in range(8):
@@ -127,7 +127,7 @@ async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
     room.push("hello")
     await room.cycle()
     [run] = list_runs(room)
-    steps = [step.turn for step in kit.store.look(journal.steps, run.id)]
+    steps = [step.turn for step in kit.store.query(journal.steps, run.id)]
     taken = [turn for turn in steps if isinstance(turn, Prompt)][1]
     assert 1_500 < weigh(taken) <= 2_000, "half of what is left, so that the other half is for what comes of it"
     assert sum(map(weigh, steps)) <= 4_000
@@ -135,7 +135,7 @@ async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
 
 
 async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply(f"Step {replies + 1}: I look it up.", calls=(use("get_memories"),))
 
     room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
@@ -144,13 +144,13 @@ async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
     [run] = list_runs(room)
     assert (run.limit, run.steps) == (Limit.STEPS, 3)
     assert run.summary.startswith("Step 3: I look it up. (This cycle ended at its limit of 3 steps.")
-    last = kit.store.look(journal.mind, "ana").turns[-1]
+    last = kit.store.query(journal.mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert last.text.startswith("(This cycle ended at its limit of 3 steps.")
 
 
 async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return done("All done.") if replies == 2 else Reply(calls=(use("get_memories"),))
 
     room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
@@ -162,7 +162,7 @@ async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
 async def test_a_reply_holds_at_most_so_many_calls(kit: Kit) -> None:
     """The first 32 of 2,000 are done, in order; then the cycle ends, and its note says how many were not."""
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         calls = [use("send_message", text=f"Message {number}") for number in range(1_999)]
         return Reply("Here they come.", calls=(use("enter_space", spaceId="room"), *calls))
 
@@ -174,11 +174,11 @@ async def test_a_reply_holds_at_most_so_many_calls(kit: Kit) -> None:
     assert (run.limit, run.steps, run.effects) == (Limit.CALLS, 1, 31)
     assert "1968 calls were not done" in run.summary
     assert run.summary.startswith("Here they come.")
-    assert len(kit.store.look(journal.steps, run.id)) == 1 + 1 + 32 + 1
+    assert len(kit.store.query(journal.steps, run.id)) == 1 + 1 + 32 + 1
 
 
 async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply(calls=tuple(use("get_memories") for _ in range(5)))
 
     room = Room(kit, mind, Config(loop=LoopRules(max_calls=3)))
@@ -197,7 +197,7 @@ async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Ki
 async def test_the_owner_is_told_the_third_time_in_a_row(kit: Kit) -> None:
     endless = True
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply(calls=(use("get_memories"),)) if endless else done()
 
     room = Room(kit, mind, Config(loop=LoopRules(max_steps=1)))
@@ -223,7 +223,7 @@ async def test_settings_of_limits_are_read_and_shown(kit: Kit) -> None:
 
 
 async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if replies == 2:
             return done()
         calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Step {replies + 1}"))
@@ -235,7 +235,7 @@ async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> Non
     await room.cycles()
     assert room.said() == ["Step 2"]
     [run] = list_runs(room)
-    results = [step.turn for step in kit.store.look(journal.steps, run.id) if isinstance(step.turn, Result)]
+    results = [step.turn for step in kit.store.query(journal.steps, run.id) if isinstance(step.turn, Result)]
     assert [result.ok for result in results] == [True, False, True, True]
     assert "'send_message' cannot be used in step 1 of a cycle" in results[1].content
 
@@ -243,7 +243,7 @@ async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> Non
 async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) -> None:
     long = "Department of Very Long Names and Other Matters"
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if replies:
             return done()
         for number in range(7):
@@ -264,13 +264,13 @@ async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) 
         ' long is quite lon"...'
         for number in range(5)
     ]
-    steps = kit.store.look(journal.steps, list_runs(room)[0].id)
+    steps = kit.store.query(journal.steps, list_runs(room)[0].id)
     assert "INBOX PREVIEW" not in str(steps), "a preview is never journalled"
 
 
 @pytest.mark.parametrize("usage", [Usage(0, 0), Usage(0, 5), Usage(5, 0)])
 async def test_usage_that_cannot_be_true_is_estimated(kit: Kit, usage: Usage) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply("Some words that weigh something.", usage=usage)
 
     room = Room(kit, mind)

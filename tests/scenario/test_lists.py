@@ -145,5 +145,5 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office
         office.store.call(intake.push, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL))
         rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
         seen = [each["eventId"] for each in (*first["items"], *rest["items"])]
-        assert len(set(seen)) == len(seen) == len(office.store.look(inbox.page, "analyst", limit=1000))
-        assert office.store.look(keys.page)
+        assert len(set(seen)) == len(seen) == len(office.store.query(inbox.page, "analyst", limit=1000))
+        assert office.store.query(keys.page)

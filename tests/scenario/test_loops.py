@@ -16,8 +16,8 @@ from gatepost.core.event import Event, Item, Push, Type
 from gatepost.core.instants import HOUR
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply
-from gatepost.ports.model import Ask
-from gatepost.ports.store import Store
+from gatepost.core.model import ChatRequest
+from gatepost.ports import Store
 from gatepost.runtime.cycle import think
 from gatepost.testing import Kit
 from tests.faults.thinker import means
@@ -33,7 +33,7 @@ MANY_ROUNDS = 3 * LIMIT
 def furnish(store: Store) -> None:
     """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
     for name in ("admin", "husam"):
-        if not any(entity.name == name for entity in store.look(directory.page)):
+        if not any(entity.name == name for entity in store.query(directory.page)):
             store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
     for name in ("res", "prog"):
         store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, owner="admin"))
@@ -48,13 +48,13 @@ class Resident:
         self.store = store
         self.rounds = 0
 
-        def answer(ask: Ask, replies: int) -> Reply:
+        def answer(ask: ChatRequest, replies: int) -> Reply:
             return done() if replies else Reply(calls=(use("send_mail", to="prog", text="And you?"),))
 
         self.means = means(store, Played(answer))
 
     def is_awake(self) -> bool:
-        return self.store.look(cycle.looked_at, "res")[1]
+        return self.store.query(cycle.looked_at, "res")[1]
 
     async def think(self) -> bool:
         """Think if something wakes it; return False if nothing does."""
@@ -68,7 +68,7 @@ class Resident:
 
 
 def alerts(store: Store) -> list[Event]:
-    return [item.event for item in store.look(inbox.page, "admin", limit=1_000) if item.event.type is Type.ALERT]
+    return [item.event for item in store.query(inbox.page, "admin", limit=1_000) if item.event.type is Type.ALERT]
 
 
 def assert_told_once(store: Store) -> None:
@@ -88,7 +88,7 @@ async def test_a_program_with_an_agents_key_and_a_resident_stop(kit: Kit) -> Non
             async def send() -> bool:
                 body = {"to": "res", "type": "mail", "content": "And you?", "hops": 1}
                 pushed = await program.post("/api/inbox", json=body)
-                [item] = made.store.look(inbox.show, pushed.json()["eventId"])
+                [item] = made.store.query(inbox.show, pushed.json()["eventId"])
                 return item.event.wakes
 
             rounds = 0
@@ -171,13 +171,13 @@ def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
 
 
 def newest(store: Store, name: str) -> Item:
-    return max(store.look(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
+    return max(store.query(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
 
 
 def send(store: Store, sender: str, to: str, **fields: object) -> Event:
     """Push as an agent, and return the event."""
     pushed = store.call(intake.push, Push(to=to, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
-    [item] = store.look(inbox.show, pushed.event)
+    [item] = store.query(inbox.show, pushed.event)
     return item.event
 
 

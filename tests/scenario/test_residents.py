@@ -13,9 +13,9 @@ from gatepost.core.agent import Config, Execution, LoopRules, MindRules, Tool
 from gatepost.core.event import Priority, Push, State
 from gatepost.core.frame import Frame
 from gatepost.core.mind import Prompt, Reply, Result, Usage, fitted, recalled, weigh
+from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
 from gatepost.core.ring import Ring
 from gatepost.core.run import Status
-from gatepost.ports.model import Ask, CallDelta, Heard, ModelFailed, Trouble
 from gatepost.runtime.cycle import Resting, Slept
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.household import Habits, living
@@ -28,20 +28,20 @@ NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 
 
 async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return Reply(calls=(use("get_memories"),), usage=Usage(900, 100))
 
     room = Room(kit, mind, Config(loop=LoopRules(max_steps=4, max_tokens=50_000)))
     room.push("hello")
     assert await room.cycles() == 1
     assert len(room.model.asked) == 4
-    last = kit.store.look(journal.mind, "ana").turns[-1]
+    last = kit.store.query(journal.mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert "limit of 4 steps" in last.text
 
 
 async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if "do it" not in str(ask.turns):
             return Reply(calls=(use("get_memories"), use("skip")))
         match replies:
@@ -54,11 +54,11 @@ async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit)
     room.push("hello")
     await room.cycles()
     assert room.runs() == [Status.SKIPPED]
-    assert kit.store.look(journal.mind, "ana").turns == ()
+    assert kit.store.query(journal.mind, "ana").turns == ()
     room.push("do it")
     await room.cycles()
     assert room.runs() == [Status.SKIPPED, Status.COMPLETED]
-    results = [turn for turn in kit.store.look(journal.mind, "ana").turns if isinstance(turn, Result)]
+    results = [turn for turn in kit.store.query(journal.mind, "ana").turns if isinstance(turn, Result)]
     assert [result.ok for result in results] == [True, False]
 
 
@@ -66,38 +66,38 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
     count = 1_000 if NIGHTLY else 150 if kit.url.startswith("sqlite") else 30
     rules = MindRules(max_tokens=3_000, recent=5)
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             text = "x" * (40_000 if len(room.model.asked) % 50 == 0 else 300)
             return Reply(
                 calls=(use("set_memories", memories=[{"key": "k", "value": text[:16_000]}]), use("get_memories"))
             )
-        return done(f"Summary of cycle {len(room.store.look(journal.page, agent='ana', limit=10_000))}.")
+        return done(f"Summary of cycle {len(room.store.query(journal.page, agent='ana', limit=10_000))}.")
 
     room = Room(kit, mind, Config(mind=rules))
     for number in range(count):
         room.push(f"event {number} " + "y" * (number % 7) * 50)
         await room.cycle()
-        after = kit.store.look(journal.mind, "ana")
+        after = kit.store.query(journal.mind, "ana")
         shown = fitted([*([carried] if (carried := recalled(after.carried)) else ()), *after.turns], rules.max_tokens)
         assert sum(map(weigh, shown)) <= rules.max_tokens
-    found = kit.store.look(journal.mind, "ana")
+    found = kit.store.query(journal.mind, "ana")
     numbers = [int(summary.split()[-1].rstrip(".")) for summary in found.carried.summaries]
     assert numbers == list(range(found.carried.dropped + 1, numbers[-1] + 1)), "every summary, in order, or counted"
     assert len(numbers) > min(20, count // 8)
     assert room.runs() == [Status.COMPLETED] * count
-    for run in kit.store.look(journal.page, agent="ana", limit=5):
-        assert len(kit.store.look(journal.steps, run.id)) == 5, "the audit keeps everything"
+    for run in kit.store.query(journal.page, agent="ana", limit=5):
+        assert len(kit.store.query(journal.steps, run.id)) == 5, "the audit keeps everything"
 
 
 async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="hello there")))
         assert json.loads(ask.turns[-1].content)["success"] is True  # type: ignore[union-attr]
         return done("Greeted.")
 
-    def other(ask: Ask, replies: int) -> Reply:
+    def other(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="something else")))
         assert json.loads(ask.turns[-1].content)["success"] is False  # type: ignore[union-attr]
@@ -108,19 +108,19 @@ async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
     await room.cycles()
     room.push("hi")
     await room.cycles()
-    [run, _] = kit.store.look(journal.page, agent="ana")
-    before = kit.store.look(journal.mind, "ana"), room.said(), room.runs()
+    [run, _] = kit.store.query(journal.page, agent="ana")
+    before = kit.store.query(journal.mind, "ana"), room.said(), room.runs()
     same = await replay(kit.store, run.id, room.model)
     assert same.same
     assert [type(turn) for turn in same.replayed] == [Prompt, Reply, Result, Result, Reply]
     different = await replay(kit.store, run.id, Played(other))
     assert not different.same
-    assert (kit.store.look(journal.mind, "ana"), room.said(), room.runs()) == before
+    assert (kit.store.query(journal.mind, "ana"), room.said(), room.runs()) == before
     assert room.model.asked[-1].turns[: len(room.model.asked[2].turns)] == room.model.asked[2].turns, "as it was then"
 
 
 async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="word by word")))
         if replies == 1:
@@ -137,7 +137,7 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     assert "".join(frame.data.get("delta", "") for frame in streamed if frame.data.get("phase") == "delta").startswith(
         "word by word"
     )
-    [stored] = [one for one in kit.store.look(spaces.read, "room") if one.content == "word by word"]
+    [stored] = [one for one in kit.store.query(spaces.read, "room") if one.content == "word by word"]
     [finished] = [frame for frame in streamed if frame.data["phase"] == "done"]
     assert finished.data["messageId"] == stored.id
     assert finished.data["streamId"] == stored.data["streamId"]
@@ -147,7 +147,7 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
 
 
 async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_sight(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         calls = (use("enter_space", spaceId="room"), use("shown", env="live"), use("hidden", env="secret"))
         return done() if replies else Reply(calls=calls)
 
@@ -162,7 +162,7 @@ async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_si
 
 async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
     class Breaking(Played):
-        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
             yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
             yield CallDelta("b", "send_message", '{"text": "half of')
             raise ModelFailed(Trouble.OVERLOAD, "the stream was cut")
@@ -186,7 +186,7 @@ async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
     shown = asyncio.Event()
 
     class Hanging(Played):
-        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
             yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
             yield CallDelta("b", "send_message", '{"text": "half of')
             await asyncio.Event().wait()
@@ -265,7 +265,7 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
     class Slow(Played):
-        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
             self.asked.append(ask)
             begun.set()
             await go.wait()
@@ -282,7 +282,7 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
         assert slow.asked == []
         kit_store.call(agents.resume, "ana")
         await begun.wait()
-        [run] = kit_store.look(journal.page, agent="ana")
+        [run] = kit_store.query(journal.page, agent="ana")
         kit_store.call(journal.cancel, run.id)
         await household.supervisor.idle()
         assert room.runs() == [Status.CANCELLED]
@@ -297,7 +297,7 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
     begun = asyncio.Event()
 
     class Stuck(Played):
-        async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
             if replies_of(ask):
                 begun.set()
                 await asyncio.Event().wait()
@@ -319,7 +319,7 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
 
 
 async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             for _ in range(8):
                 room.push("fire " + "x" * 50_000, Priority.CRITICAL)
@@ -336,7 +336,7 @@ async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) ->
 
 
 async def test_while_poison_is_looked_for_nothing_is_taken_in_beside_it(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if "poison" in str(ask.turns[-1]):
             raise ModelFailed(Trouble.CONTENT, "the request was rejected")
         return done() if replies else Reply(calls=(use("peek_inbox", count=5),))
@@ -351,7 +351,7 @@ async def test_while_poison_is_looked_for_nothing_is_taken_in_beside_it(kit: Kit
 async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None:
     tool = {"name": "later", "executionType": "external"}
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         return done() if replies else Reply(calls=(use("later"),))
 
     room = Room(kit, mind)
@@ -359,7 +359,7 @@ async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None
     room.push("hello")
     for hops in range(3):
         await room.cycle()
-        [run, *_] = kit.store.look(journal.page, agent="ana")
+        [run, *_] = kit.store.query(journal.page, agent="ana")
         assert run.hops == hops
-        [call] = kit.store.look(journal.waited_for, run.id)
+        [call] = kit.store.query(journal.waited_for, run.id)
         kit.store.call(journal.answer, run.id, call.id, {"ok": True})

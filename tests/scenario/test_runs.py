@@ -16,7 +16,7 @@ from gatepost.core.frame import Frame
 from gatepost.core.mind import Reply
 from gatepost.core.run import CallStatus, Run, Status
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests import residents
 from tests.gateways import PATIENCE, Gateway, Listener, Told, gateway, served
 from tests.residents import CONFIG
@@ -67,7 +67,7 @@ async def test_a_change_is_whole_or_not_at_all(admin: httpx2.AsyncClient, office
     back = await admin.patch("/api/agents/thinker", json={"displayName": "T", **before["config"], "instructions": "Hi"})
     assert (back.json()["displayName"], back.json()["version"]) == ("T", 2)
     assert back.json()["config"] == before["config"] | {"instructions": "Hi"}
-    stored = office.store.look(agents.show, "thinker")
+    stored = office.store.query(agents.show, "thinker")
     assert stored is not None
     assert stored.config == replace(config.parse(CONFIG), instructions="Hi")
 
@@ -144,10 +144,10 @@ async def test_a_tool_result_from_outside(
     assert await answer(thinker, thinking.run, "call_" + "0" * 32) == 404
     assert await answer(thinker, thinking.run, others.call) == 403
     assert await answer(thinker, others.run, others.call) == 404
-    assert office.store.look(inbox.peek, "thinker", limit=9) == []
+    assert office.store.query(inbox.peek, "thinker", limit=9) == []
     assert await answer(thinker, thinking.run, thinking.call) == 200
     assert await answer(admin, thinking.run, thinking.call, shipped=False) == 409
-    [told] = office.store.look(inbox.peek, "thinker", limit=9)
+    [told] = office.store.query(inbox.peek, "thinker", limit=9)
     assert told.event.data["result"] == {"shipped": True}
     run = (await thinker.get(f"/api/runs/{thinking.run}")).json()
     assert (run["status"], run["calls"][0]["status"]) == ("completed", "resolved")
@@ -163,10 +163,10 @@ async def test_a_run_is_cancelled_once(admin: httpx2.AsyncClient, thinker: httpx
 async def test_a_replay_does_nothing(admin: httpx2.AsyncClient, office: Gateway) -> None:
     thinking = residents.begun(office.store)
     residents.ended(office.store, thinking)
-    before = office.store.look(journal.steps, thinking.run)
+    before = office.store.query(journal.steps, thinking.run)
     told = (await admin.post(f"/api/runs/{thinking.run}/replay", json={"model": "demo"})).json()
     assert (told["run"], told["same"], len(told["original"])) == (thinking.run, False, 4)
-    assert office.store.look(journal.steps, thinking.run) == before
+    assert office.store.query(journal.steps, thinking.run) == before
     wrong = await admin.post(f"/api/runs/{thinking.run}/replay", json={"model": "gpt-5"})
     assert wrong.status_code == 422
 
@@ -210,10 +210,10 @@ async def test_every_verb_of_the_client_about_configurations(url: str) -> None:
         store = server.gateway.store
         async with Client(server.base, key=server.gateway.admin) as post:
             made = await post.settle("cleo", CONFIG, display="Cleo")
-            assert made == masked(store.look(agents.show, "cleo"))
+            assert made == masked(store.query(agents.show, "cleo"))
             assert (await post.settle("plain", {})).config == Config()
             _, changed = await post.change_agent("cleo", {"instructions": "Be kind", "team": "web"})
-            assert changed == masked(store.look(agents.show, "cleo"))
+            assert changed == masked(store.query(agents.show, "cleo"))
             entity, resident = await post.agent("cleo")
             assert (entity.team, resident) == ("web", changed)
             assert (await post.pause("cleo")).paused_at is not None
@@ -227,18 +227,18 @@ async def test_every_verb_of_the_client_about_runs(url: str) -> None:
         thinking = residents.begun(store)
         residents.ended(store, thinking)
         async with Client(server.base, key=server.gateway.admin) as post:
-            run = told(store.look(journal.show, thinking.run))
+            run = told(store.query(journal.show, thinking.run))
             assert await post.run(thinking.run) == run
             assert [each async for each in post.runs(agent="thinker", status=Status.WAITING_TOOL)] == [run]
-            assert await post.memories("thinker") == store.look(memories.page, "thinker")
-            known = [replace(goal, number=0) for goal in store.look(goals.page, "thinker")]
+            assert await post.memories("thinker") == store.query(memories.page, "thinker")
+            known = [replace(goal, number=0) for goal in store.query(goals.page, "thinker")]
             assert await post.goals("thinker") == known
-            shown = [replace(step, turn=_bare(step.turn)) for step in store.look(journal.steps, thinking.run)]
+            shown = [replace(step, turn=_bare(step.turn)) for step in store.query(journal.steps, thinking.run)]
             assert await post.steps(thinking.run) == shown
             mind = await post.mind("thinker")
             assert mind.turns == tuple(step.turn for step in shown)
-            assert mind.tokens == store.look(journal.mind, "thinker").tokens
-            assert await post.calls(thinking.run) == store.look(journal.waited_for, thinking.run)
+            assert mind.tokens == store.query(journal.mind, "thinker").tokens
+            assert await post.calls(thinking.run) == store.query(journal.waited_for, thinking.run)
             assert (await post.replay_run(thinking.run, "demo")).original == shown
 
             answered = await post.answer_call(thinking.run, thinking.call, {"shipped": True})

@@ -19,7 +19,7 @@ from gatepost.core.gate import GateWish
 from gatepost.core.mind import Reply
 from gatepost.core.plan import read
 from gatepost.gateway import requests
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.tables import steps
 from tests.gateways import Gateway, furnish, gateway
 
@@ -37,9 +37,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Gateway]:
 def hire(store: Store, team: str, count: int) -> None:
     """Register so many agents of a team, in one commit."""
 
-    def register(work: Work) -> None:
+    def register(tx: Transaction) -> None:
         for number in range(count):
-            directory.register(work, Newcomer(name=f"{team}-{number}", kind=Kind.AGENT, team=team))
+            directory.register(tx, Newcomer(name=f"{team}-{number}", kind=Kind.AGENT, team=team))
 
     store.call(register)
 
@@ -55,7 +55,7 @@ class TestBatches:
             assert (answer.status_code, answer.json()["type"]) == (413, "urn:gatepost:problem:too-large")
             assert answer.json()["detail"] == "the batch would make 10989 items, over the limit of 10000"
             assert answer.json()["hint"] == "send smaller batches"
-        assert office.store.look(inbox.page, "web-0") == []
+        assert office.store.query(inbox.page, "web-0") == []
 
     async def test_what_is_for_one_agent_each_is_no_such_batch(self, office: Gateway) -> None:
         async with office.client() as admin:
@@ -70,7 +70,7 @@ class TestBatches:
             two = await admin.post("/api/inbox/batch", json=self.batch(2))
             own = await admin.post("/api/inbox/batch", json={"pushes": [{"to": "analyst"}, {"to": "team:empty"}]})
         assert (alone.status_code, two.status_code, own.status_code) == (200, 413, 200)
-        assert len(office.store.look(inbox.page, "web-3")) == 1
+        assert len(office.store.query(inbox.page, "web-3")) == 1
 
     async def test_cloud_events_of_one_request_are_a_batch_too(
         self, office: Gateway, monkeypatch: pytest.MonkeyPatch
@@ -84,7 +84,7 @@ class TestBatches:
             headers = {"authorization": "Bearer " + "s" * 32, "content-type": "application/cloudevents-batch+json"}
             answer = await admin.post("/hooks/ce", content=json.dumps(events), headers=headers)
         assert answer.status_code == 413
-        assert office.store.look(inbox.page, "web-0") == []
+        assert office.store.query(inbox.page, "web-0") == []
 
 
 async def follow(
@@ -135,9 +135,9 @@ class TestPages:
             assert [row["content"][0] for row in await follow(admin, "/api/inbox/analyst")] == [*"0123"]
 
     async def test_messages_forwards_and_backwards(self, office: Gateway) -> None:
-        def post(work: Work) -> None:
+        def post(tx: Transaction) -> None:
             for _ in range(20):
-                spaces.post(work, "q4-report", sender="husam", content=LARGE)
+                spaces.post(tx, "q4-report", sender="husam", content=LARGE)
 
         office.store.call(post)
         path, every = "/api/spaces/q4-report/messages", [*range(1, 21)]
@@ -146,13 +146,13 @@ class TestPages:
             assert [row["seq"] for row in await follow(admin, path, "beforeSeq")] == every[::-1]
 
     async def test_lists_of_what_agents_wait_for(self, office: Gateway, small: None) -> None:
-        def fill(work: Work) -> None:
+        def fill(tx: Transaction) -> None:
             for number in range(9):
-                plans.set(work, "analyst", read({"name": "p", "instruction": "y" * 900, "runAfter": "1h"}))
-                gates.add(work, GateWish(name="g", owner="analyst", awaits="husam", instruction="y" * 900), by="admin")
+                plans.set(tx, "analyst", read({"name": "p", "instruction": "y" * 900, "runAfter": "1h"}))
+                gates.add(tx, GateWish(name="g", owner="analyst", awaits="husam", instruction="y" * 900), by="admin")
                 question = Question(question="y" * 900, free_text=True, of=("husam",))
-                decisions.withdraw(work, decisions.ask(work, question, by="designer").id, by="designer")
-                directory.register(work, Newcomer(name=f"a-{number}", kind=Kind.SERVICE, display="y" * 200))
+                decisions.withdraw(tx, decisions.ask(tx, question, by="designer").id, by="designer")
+                directory.register(tx, Newcomer(name=f"a-{number}", kind=Kind.SERVICE, display="y" * 200))
 
         office.store.call(fill)
         async with office.client() as admin:
@@ -166,19 +166,19 @@ class TestPages:
                 assert len(set(rows)) == len(rows) == count
 
     async def test_what_a_resident_did_and_remembers(self, office: Gateway, small: None) -> None:
-        def think(work: Work) -> None:
-            agents.settle(work, Newcomer(name="ana", kind=Kind.AGENT), Config())
-            memories.set(work, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
-            intake.push(work, Push(to="ana", source="test", content="hello"))
+        def think(tx: Transaction) -> None:
+            agents.settle(tx, Newcomer(name="ana", kind=Kind.AGENT), Config())
+            memories.set(tx, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
+            intake.push(tx, Push(to="ana", source="test", content="hello"))
 
         office.store.call(think)
         taken = office.store.call(cycle.take, "ana", "here")
         assert taken is not None
         run = taken.held.run
 
-        def journalise(work: Work) -> None:
+        def journalise(tx: Transaction) -> None:
             for number in range(2, 22):
-                steps.insert(work, run.number, number, Reply("x" * 500))
+                steps.insert(tx, run.number, number, Reply("x" * 500))
 
         office.store.call(journalise)
         async with office.client() as admin:
@@ -198,16 +198,16 @@ class TestPages:
         assert found == list(many)
 
     def test_rows_past_the_end_of_a_page_are_not_read(self, office: Gateway, many: Sequence[str]) -> None:
-        rows = office.store.look(limit_page(inbox.page), "analyst", limit=1_000)
+        rows = office.store.query(limit_page(inbox.page), "analyst", limit=1_000)
         assert rows.is_cut
         assert len(rows.value) == 16
-        assert len(office.store.look(inbox.page, "analyst", limit=1_000)) == 20
+        assert len(office.store.query(inbox.page, "analyst", limit=1_000)) == 20
 
     async def test_an_event_of_many_recipients_is_read_once(self, office: Gateway) -> None:
         hire(office.store, "web", 30)
         [pushed] = office.store.call(intake.push_all, [Push(to="team:web", source="t", content=LARGE, data=[LARGE])])
         assert isinstance(pushed, Pushed)
-        items = office.store.look(inbox.show, pushed.event)
+        items = office.store.query(inbox.show, pushed.event)
         assert {(item.event.content, item.event.data[0]) for item in items} == {(LARGE, LARGE)}
         assert len({id(item.event.content) for item in items}) == 1
         assert len(items) == 30

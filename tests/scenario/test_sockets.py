@@ -20,7 +20,7 @@ from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.app import sqlite_path
 from gatepost.core.event import Push, State
-from gatepost.ports.transport import Transport
+from gatepost.ports import Transport
 from tests.gateways import PATIENCE, Served, Told, furnish, parse, served
 from tests.servers import until
 
@@ -176,7 +176,7 @@ def lite(tmp_path: Path) -> Iterator[tuple[str, Served]]:
 
 
 def states(server: Served) -> list[State]:
-    return [item.state for item in server.gateway.store.look(inbox.page, "analyst")]
+    return [item.state for item in server.gateway.store.query(inbox.page, "analyst")]
 
 
 def test_what_was_drained_for_one_who_hung_up_comes_again(lite: tuple[str, Served]) -> None:
@@ -306,9 +306,9 @@ async def test_fifty_who_post_at_once_are_numbered_without_a_gap(gate: Served) -
         numbers = await asyncio.gather(*(post(number) for number in range(50)))
     assert all(mine == sorted(mine) for mine in numbers)
     assert sorted(one for mine in numbers for one in mine) == list(range(1, 50 * each + 1))
-    items = gate.gateway.store.look(inbox.page, "analyst", limit=1_000)
+    items = gate.gateway.store.query(inbox.page, "analyst", limit=1_000)
     assert len(items) == 50 * each
-    assert gate.gateway.store.look(inbox.page, "designer") == []
+    assert gate.gateway.store.query(inbox.page, "designer") == []
 
 
 async def test_a_reader_that_comes_and_goes_between_two_gateways_over_sockets(url: str, tmp_path: Path) -> None:

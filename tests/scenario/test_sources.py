@@ -151,18 +151,18 @@ async def by_nats(house: House, document: dict[str, Any]) -> Event:
 async def stored(house: House) -> Event:
     """The one event of the inbox, which reads the same through every door that shows it."""
     store = house.gateway.store
-    [item] = store.look(inbox.peek, "analyst")
+    [item] = store.query(inbox.peek, "analyst")
     expected = wire.event(item.event)
     async with house.gateway.client() as client:
         peeked = (await client.get("/api/inbox/analyst/peek")).json()["items"][0]
         shown = (await client.get(f"/api/events/{item.event.id}")).json()
         listed = (await client.get("/api/inbox/analyst")).json()["items"][-1]
-        streamed = store.look(feed.of_inbox, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
+        streamed = store.query(feed.of_inbox, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
         drained = (await client.post("/api/inbox/analyst/drain")).json()
     for seen in (peeked, shown, listed, wire.item(streamed), drained["items"][0]):
         assert {name: seen[name] for name in expected if name != "state"} == expected
     assert drained["text"].endswith(line.line(item.event))
-    exported = store.look(lambda reader: list(transfer.records(reader)))
+    exported = store.query(lambda tx: list(transfer.records(tx)))
     kept = [each for each in exported if isinstance(each, EventRecord)][-1]
     again = record.read(record.write(kept).encode())
     assert again == kept

@@ -20,8 +20,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Push, Trust
 from gatepost.errors import Unavailable
 from gatepost.gateway import serve
-from gatepost.ports.letterbox import Entry
-from gatepost.ports.store import Store
+from gatepost.ports import QueuedEntry, Store
 from gatepost.runtime.collector import Collector
 from gatepost.runtime.exchange import Exchange
 from gatepost.settings import load
@@ -60,9 +59,9 @@ def furnish(store: Store) -> None:
 
 
 def events(store: Store, name: str = "ann.smith") -> list[Event]:
-    [account] = store.look(upkeep.accounts, name)
+    [account] = store.query(upkeep.accounts, name)
     assert account.balanced
-    return [item.event for item in store.look(inbox.page, name, limit=1_000)]
+    return [item.event for item in store.query(inbox.page, name, limit=1_000)]
 
 
 async def publish(connection: Client, subject: str, *said: Any) -> None:
@@ -175,7 +174,9 @@ async def test_while_the_store_is_away_nothing_is_acked(
     closed.close()
     with pytest.raises(Unavailable):
         await Collector(letterbox, closed).sweep()
-    assert await letterbox.take([]) == [Entry("bob", json.dumps(SAID).encode(), (await letterbox.take([]))[0].place)]
+    assert await letterbox.take([]) == [
+        QueuedEntry("bob", json.dumps(SAID).encode(), (await letterbox.take([]))[0].position)
+    ]
     await Collector(letterbox, kit.store).sweep()
     assert len(events(kit.store, "bob")) == 1
     assert await count_unacked(connection) == 0
@@ -219,11 +220,11 @@ async def test_what_cannot_be_used_is_told_with_the_reason(
 async def test_what_is_past_its_time_when_it_is_taken_in_is_expired(
     kit: Kit, connection: Client, letterbox: JetStreamLetterbox
 ) -> None:
-    minute_ago = kit.store.look(lambda reader: reader.now) // 1_000 - 60_000
+    minute_ago = kit.store.query(lambda tx: tx.now) // 1_000 - 60_000
     line = {"id": "1", "content": "too late", "timestamp": minute_ago, "ttl_seconds": 59}
     await publish(connection, "inbox.targeted.bob", line, line | {"id": "2", "content": "in time", "ttl_seconds": 61})
     await Collector(letterbox, kit.store).sweep()
-    assert [item.event.content for item in kit.store.look(inbox.peek, "bob")] == ["in time"]
+    assert [item.event.content for item in kit.store.query(inbox.peek, "bob")] == ["in time"]
     assert len(events(kit.store, "bob")) == 2
 
 

@@ -18,7 +18,7 @@ import pytest
 from gatepost.actions import inbox, keys, spaces
 from gatepost.adapters.transports.memory import MemoryTransport, Room
 from gatepost.core.frame import Frame
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.gateways import Gateway, Listener, Told, furnish, gateway
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
@@ -166,11 +166,11 @@ def written(store: Store, kind: str) -> dict[str, list[Any]]:
     """What there is to be seen of each part."""
     store.call(inbox.claim, "analyst", owner="test", budget=4_000_000, cap=1_000)  # broadcasts are items now
     found: dict[str, list[Any]] = {
-        f"space:{one.id}": list(range(1, one.last_seq + 1)) for one in store.look(spaces.page)
+        f"space:{one.id}": list(range(1, one.last_seq + 1)) for one in store.query(spaces.page)
     }
     items = []
     after = 0
-    while page := store.look(inbox.page, "analyst", after=after, limit=1_000):
+    while page := store.query(inbox.page, "analyst", after=after, limit=1_000):
         items += page
         after = page[-1].event.arrival
     found["inbox"] = [(item.event.id, item.event.content) for item in items]
@@ -279,7 +279,7 @@ async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_other
 async def test_the_administrator_watches_all_spaces(lone: Gateway) -> None:
     async with await lone.listen("/api/stream") as stream:
         [connected] = await until(stream, "connected")
-        assert set(connected.data["parts"]) == {f"space:{one.id}" for one in lone.store.look(spaces.page)}
+        assert set(connected.data["parts"]) == {f"space:{one.id}" for one in lone.store.query(spaces.page)}
         await post(lone, "seen")
         [told] = await until(stream, "space.message")
         assert told.data["content"] == "seen"
@@ -387,4 +387,4 @@ async def test_one_who_is_let_in_while_a_page_is_read_stays(lone: Gateway) -> No
                 await post(lone, str(number))
                 assert (await until(stream, "space.message"))[-1].data["content"] == str(number)
             lone.store.call(spaces.leave, "q4-report", "designer")
-        assert lone.store.look(keys.page)
+        assert lone.store.query(keys.page)

@@ -21,12 +21,12 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Kind
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Duration, Instant, instant, rfc3339
 from gatepost.core.plan import GRACE, MOST, CatchUp, Plan, PlanWish, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import NotFound
-from gatepost.ports.store import Store, Work
-from gatepost.ports.transport import Signal
+from gatepost.ports import Store, Transaction
 from gatepost.runtime import ticker
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.loops import Duty, running
@@ -80,7 +80,7 @@ class Office:
     async def tick(self) -> None:
         """Let all tick side by side until nothing is due."""
         while min(await asyncio.gather(*(ticker.tick(app) for app in self.apps))) < ticker.LONGEST:
-            due = self.kit.store.look(plans.next_due)
+            due = self.kit.store.query(plans.next_due)
             if due is None or due > self.kit.clock.now():
                 return
 
@@ -94,7 +94,7 @@ class Office:
         """By plan, the slots for which there is an event, in order; each by its key and by what it says."""
         slots: defaultdict[str, list[Instant]] = defaultdict(list)
         after = 0
-        while page := self.kit.store.look(inbox.page, after=after, limit=1_000):
+        while page := self.kit.store.query(inbox.page, after=after, limit=1_000):
             for event in (item.event for item in page):
                 plan, due = event.data["planId"], event.data["dueAt"]
                 assert event.key == f"plan:{plan}:{rfc3339(due)}"
@@ -135,17 +135,17 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
     assert 120 * days < sum(len(one.fired) for _, one in expected.values()) <= 240 * days
     for plan, one in expected.values():
         assert fired[plan.id] == one.fired, plan
-        after = kit.store.look(plans.show, plan.id)
+        after = kit.store.query(plans.show, plan.id)
         assert after.fired == len(one.fired)
         assert after.next_at == one.cron.next(kit.clock.now())
         if one.catch_up is CatchUp.ALL:
             assert one.fired == one.cron.between(start, kit.clock.now())
-    assert all(account.balanced for account in kit.store.look(upkeep.accounts))
+    assert all(account.balanced for account in kit.store.query(upkeep.accounts))
 
 
 def next_look(clock: FakeClock, store: Store, chance: random.Random) -> Duration:
     """How long until somebody looks: sometimes a slot is met to the second, sometimes everybody was away for hours."""
-    due = store.look(plans.next_due)
+    due = store.query(plans.next_due)
     assert due is not None
     wait = max(0, due - clock.now())
     return chance.choice(
@@ -167,7 +167,7 @@ async def test_one_that_fires_once_does_so_once_however_late_and_however_many_lo
     fired = office.all_fired()
     for plan in several:
         assert fired[plan.id] == [plan.next_at]
-        assert kit.store.look(plans.show, plan.id).status is Status.COMPLETED
+        assert kit.store.query(plans.show, plan.id).status is Status.COMPLETED
 
 
 async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
@@ -200,11 +200,11 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         random.Random(turn).shuffle(verbs)
         await asyncio.gather(*verbs)
         assert office.fired(changed) in ([], [due])
-        assert kit.store.look(plans.show, changed.id).next_at == due + 30 * MINUTE
+        assert kit.store.query(plans.show, changed.id).next_at == due + 30 * MINUTE
         already = office.fired(deleted)
         assert already in ([], [due])
         with pytest.raises(NotFound):
-            kit.store.look(plans.show, deleted.id)
+            kit.store.query(plans.show, deleted.id)
         kit.clock.advance("30 minutes")
         await office.tick()
         assert office.fired(changed)[-1:] == [due + 30 * MINUTE]
@@ -218,8 +218,8 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
     on_postgres.clock.advance("1 minute")
     fired, waited = Event(), Event()
 
-    def fire_slowly(work: Work) -> None:
-        plans.fire(work)
+    def fire_slowly(tx: Transaction) -> None:
+        plans.fire(tx)
         fired.set()
         assert waited.wait(30)
 
@@ -231,7 +231,7 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
         waited.set()
         firing.result(30)
         assert change.result(30).status is Status.COMPLETED
-    assert on_postgres.store.look(plans.next_due) is None
+    assert on_postgres.store.query(plans.next_due) is None
     assert office.fired(plan) == [plan.next_at]
 
 
@@ -265,7 +265,7 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
 
     duty = Duty("ticker", round, interval=3_600.0)
 
-    def heard(signal: Signal) -> None:
+    def heard(signal: TransportMessage) -> None:
         if ticker.wakes(signal):
             duty.wake()
         elif isinstance(signal, Ring) and signal.cause == "plan":

@@ -7,15 +7,16 @@ from gatepost.core.agent import Config, ModelChoice
 from gatepost.core.event import State, Type
 from gatepost.core.instants import HOUR, SECOND
 from gatepost.core.mind import Reply, weigh
+from gatepost.core.model import ChatRequest, ModelFailed, Trouble
 from gatepost.core.run import Status
-from gatepost.ports.model import Ask, Model, ModelFailed, Trouble
+from gatepost.ports import Model
 from gatepost.runtime.cycle import Resting
 from gatepost.testing import Kit
 from tests.rooms import Played, Room, done, quiet, use
 
 
 async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if "poison" in str(ask.turns[-1]):
             raise ModelFailed(Trouble.CONTENT, "the request was rejected")
         return done()
@@ -26,20 +27,20 @@ async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
     await room.cycles()
     assert {content for content, state in room.states().items() if state is State.DEAD} == {"poison"}
     assert list(room.states().values()).count(State.DELIVERED) == 29
-    [dead] = [item for item in kit.store.look(inbox.page, "ana", limit=1_000) if item.state is State.DEAD]
+    [dead] = [item for item in kit.store.query(inbox.page, "ana", limit=1_000) if item.state is State.DEAD]
     assert dead.attempts == 5
-    failed = kit.store.look(journal.page, agent="ana", status=Status.FAILED, limit=1_000)
+    failed = kit.store.query(journal.page, agent="ana", status=Status.FAILED, limit=1_000)
     assert [run.events for run in failed].count(1) == 5, "alone it failed as often as it may"
-    [alert] = kit.store.look(inbox.page, "admin")
+    [alert] = kit.store.query(inbox.page, "admin")
     assert alert.event.type is Type.ALERT
-    assert all(account.balanced for account in kit.store.look(upkeep.accounts))
+    assert all(account.balanced for account in kit.store.query(upkeep.accounts))
 
 
 async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
     end = kit.clock.now() + HOUR
     troubles = [Trouble.RATE_LIMIT, Trouble.OVERLOAD, Trouble.OVERLOAD, Trouble.OTHER]
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if kit.clock.now() < end:
             raise ModelFailed(troubles[len(room.model.asked) % 4], "away", retry_after=7)
         return done()
@@ -51,15 +52,15 @@ async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
     assert room.runs()[-1] is Status.COMPLETED
     assert set(room.runs()[:-1]) == {Status.FAILED}
     assert 5 < len(room.model.asked) < 60, "waits grow"
-    [item] = kit.store.look(inbox.page, "ana")
+    [item] = kit.store.query(inbox.page, "ana")
     assert item.attempts == 0
-    assert kit.store.look(inbox.page, "admin") == []
+    assert kit.store.query(inbox.page, "admin") == []
 
 
 async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
     failures = iter([Trouble.OVERLOAD, Trouble.RATE_LIMIT, Trouble.CONTENT, Trouble.AUTH])
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             return Reply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
         for trouble in failures:
@@ -75,7 +76,7 @@ async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
 
 
 async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if replies:
             raise ModelFailed(Trouble.CONTENT, "the request was rejected")
         return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
@@ -85,14 +86,14 @@ async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> N
     await room.cycles()
     assert room.runs() == [Status.FAILED]
     assert room.states() == {"hello": State.DELIVERED}
-    [alert] = kit.store.look(inbox.page, "admin")
+    [alert] = kit.store.query(inbox.page, "admin")
     assert "could not be ended" in alert.event.content
 
 
 async def test_outages_do_not_count_towards_giving_up(kit: Kit) -> None:
     troubles = iter([*[Trouble.OVERLOAD] * 9, *[Trouble.CONTENT] * 4, Trouble.RATE_LIMIT])
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if not replies:
             return Reply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]),))
         for trouble in troubles:
@@ -106,7 +107,7 @@ async def test_outages_do_not_count_towards_giving_up(kit: Kit) -> None:
 
 
 async def test_the_fallback_is_asked_when_the_model_fails_again_and_again(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         raise ModelFailed(Trouble.OVERLOAD, "away")
 
     room = Room(kit, mind, Config(model=ModelChoice(name="openai:first", fallback="openai:second")))
@@ -125,13 +126,13 @@ async def test_a_model_that_cannot_read_so_much_is_shown_less_and_no_event_is_bl
     """Its window is far smaller than the limit of the mind says."""
     window = 2_000
 
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if sum(map(weigh, ask.turns)) > window:
             raise ModelFailed(Trouble.LENGTH, "it was shown more than it can read")
         shown.append(ask)
         return done(f"Summary {len(shown)}.")
 
-    shown: list[Ask] = []
+    shown: list[ChatRequest] = []
     room = Room(kit, mind)
     for number in range(60):
         room.push(f"event {number} " + "y" * 600)
@@ -141,11 +142,11 @@ async def test_a_model_that_cannot_read_so_much_is_shown_less_and_no_event_is_bl
     refused = len(room.model.asked) - len(shown)
     assert 0 < refused < 30, "what was found out is remembered: the mind is compacted to it"
     assert "- Summary 40." in str(shown[-1].turns), "the past is still there, in the agent's own words"
-    assert kit.store.look(inbox.page, "admin") == []
+    assert kit.store.query(inbox.page, "admin") == []
 
 
 async def test_an_event_that_alone_is_more_than_the_model_can_read_dies(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if "too long" in str(ask.turns):
             raise ModelFailed(Trouble.LENGTH, "it was shown more than it can read")
         return done()
@@ -158,7 +159,7 @@ async def test_an_event_that_alone_is_more_than_the_model_can_read_dies(kit: Kit
 
 
 async def test_what_nobody_foresaw_is_tried_again_with_growing_waits(kit: Kit) -> None:
-    def mind(ask: Ask, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> Reply:
         if len(room.model.asked) < 8:
             raise ZeroDivisionError("a fault of ours")
         return done()
@@ -172,5 +173,5 @@ async def test_what_nobody_foresaw_is_tried_again_with_growing_waits(kit: Kit) -
     assert waits[0] < 10
     assert waits[-1] > 60
     assert room.states() == {"hello": State.DELIVERED}
-    [error] = {run.error for run in kit.store.look(journal.page, agent="ana", status=Status.FAILED)}
+    [error] = {run.error for run in kit.store.query(journal.page, agent="ana", status=Status.FAILED)}
     assert error == "something went wrong inside: ZeroDivisionError"

@@ -79,7 +79,7 @@ async def test_of_many_answers_one_counts_and_the_others_are_told_which(pair: li
             assert won["answer"]["by"] in problem["detail"]
         assert (await good(await second.get(f"/api/decisions/{asked['id']}")))["answers"] == [won["answer"]]
         assert (await good(await second.get(f"/api/gates/{asked['gate']}")))["status"] == "resolved"
-    told = [item for item in pair[0].store.look(inbox.page, "analyst") if item.event.type is Type.DECISION]
+    told = [item for item in pair[0].store.query(inbox.page, "analyst") if item.event.type is Type.DECISION]
     assert [item.event.key for item in told] == [f"decision:{asked['id']}:1"]
 
 
@@ -100,7 +100,7 @@ async def test_a_gate_ends_once(one: Gateway) -> None:
                 ended["at"],
             )
     for name in ("analyst", "developer"):
-        keys = [item.event.key for item in one.store.look(inbox.page, name)]
+        keys = [item.event.key for item in one.store.query(inbox.page, name)]
         assert keys == [f"gate:{made['id']}"]
 
 

@@ -10,7 +10,7 @@ from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import Kind
 from gatepost.core.event import Item, Push, Pushed
 from gatepost.core.limits import Limits
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import FakeClock, Kit, RecordingBell
 
 
@@ -61,17 +61,17 @@ class House:
         return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed=failed)
 
     def show(self, event: str, name: str = "ann") -> Item:
-        [item] = [item for item in self.store.look(inbox.show, event) if item.recipient == name]
+        [item] = [item for item in self.store.query(inbox.show, event) if item.recipient == name]
         return item
 
     def waiting(self, name: str = "ann") -> list[str]:
-        return [item.event.content for item in self.store.look(inbox.peek, name, limit=1_000)]
+        return [item.event.content for item in self.store.query(inbox.peek, name, limit=1_000)]
 
     def listed(self, name: str | None = "ann", **filters: Any) -> list[str]:
-        return [item.event.content for item in self.store.look(inbox.page, name, **filters)]
+        return [item.event.content for item in self.store.query(inbox.page, name, **filters)]
 
     def balanced(self) -> bool:
-        return all(account.balanced for account in self.store.look(upkeep.accounts))
+        return all(account.balanced for account in self.store.query(upkeep.accounts))
 
 
 def contents(batch: Batch) -> list[str]:

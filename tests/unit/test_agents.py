@@ -11,7 +11,7 @@ from gatepost.core.agent import Config, ModelChoice
 from gatepost.core.entity import Kind
 from gatepost.core.mind import Call
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from tests.residents import resident
 from tests.unit.conftest import House
 
@@ -28,14 +28,14 @@ def test_an_agent_is_registered_and_settles_in_one_go(house: House) -> None:
     assert (resident.name, resident.display, resident.version) == ("cleo", "Cleo", 1)
     assert (resident.cycles, resident.paused_at, resident.failures) == (0, None, 0)
     assert resident.config == Config(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
-    assert house.store.look(agents.show, "cleo") == resident
+    assert house.store.query(agents.show, "cleo") == resident
     assert [ring.recipient for ring in house.bell.rings] == ["cleo"]
     with pytest.raises(Conflict, match="taken"):
         settle(house, newcomer)
 
 
 def test_a_guest_settles_later_and_only_once(house: House) -> None:
-    assert house.store.look(agents.show, "ann") is None
+    assert house.store.query(agents.show, "ann") is None
     assert settle(house, "ann").config == Config()
     with pytest.raises(Conflict, match="resident already"):
         settle(house, "ann")
@@ -50,7 +50,7 @@ def test_a_change_is_of_what_is_given_and_counts(house: House) -> None:
     assert changed.config.tools[0].name == "crm"
     assert [(ring.recipient, ring.wakes) for ring in house.bell.rings] == [("ann", True)]
     assert house.store.call(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
-    assert house.store.look(agents.show, "ann") == changed
+    assert house.store.query(agents.show, "ann") == changed
 
 
 def test_a_secret_survives_being_shown_and_sent_back(house: House) -> None:
@@ -90,7 +90,7 @@ def test_what_is_refused_changes_nothing(house: House) -> None:
     for changes in ({"model": "nonsense"}, {"instructions": "Be kind", "tools": [TOOL, TOOL]}, {"nonsense": 1}):
         with pytest.raises(Invalid):
             house.store.call(agents.configure, "ann", changes)
-    assert house.store.look(agents.show, "ann") == before
+    assert house.store.query(agents.show, "ann") == before
     assert not house.bell.rings
 
 
@@ -112,24 +112,24 @@ def test_a_page_of_them_costs_the_same_however_many_there_are(house: House) -> N
     class Asked:
         """A reader that notes what is asked of it."""
 
-        def __init__(self, reader: Reader) -> None:
-            self._reader = reader
+        def __init__(self, tx: Reader) -> None:
+            self._reader = tx
 
         def __getattr__(self, name: str) -> Any:
             asked.append(name)
             return getattr(self._reader, name)
 
-    def page(reader: Reader) -> list[tuple[str, int]]:
+    def page(tx: Reader) -> list[tuple[str, int]]:
         asked.clear()
-        found = agents.page(cast(Reader, Asked(reader)))
+        found = agents.page(cast(Reader, Asked(tx)))
         return [(agent.name, resident.version if resident else 0) for agent, resident in found]
 
     settle(house, "bob")
-    assert house.store.look(page) == [("ann", 0), ("bob", 1)]
+    assert house.store.query(page) == [("ann", 0), ("bob", 1)]
     before = len(asked)
     for number in range(20):
         settle(house, Newcomer(name=f"agent-{number:02}", kind=Kind.AGENT))
-    assert house.store.look(page) == [("ann", 0), ("bob", 1), *((f"agent-{number:02}", 1) for number in range(20))]
+    assert house.store.query(page) == [("ann", 0), ("bob", 1), *((f"agent-{number:02}", 1) for number in range(20))]
     assert len(asked) == before
 
 
@@ -147,12 +147,12 @@ def test_only_live_residents(house: House) -> None:
     ):
         with pytest.raises(Refused, match="retired"):
             call()
-    assert house.store.look(agents.show, "ann") is not None
+    assert house.store.query(agents.show, "ann") is not None
     for nobody in ("husam", "nobody"):
         with pytest.raises(UnknownAddress):
             house.store.call(agents.configure, nobody, {"model": "demo"})
         with pytest.raises(UnknownAddress):
-            house.store.look(agents.show, nobody)
+            house.store.query(agents.show, nobody)
 
 
 def test_nothing_is_taken_for_one_who_is_retired(house: House) -> None:
@@ -170,6 +170,6 @@ def test_in_mid_cycle_one_speaks_under_the_name_that_one_has_by_then(house: Hous
     assert taken is not None
     house.store.call(directory.update, "thinker", display="After")
     house.store.call(cycle.act, taken.held, 2, Call("c", "send_message", ""), "1.0", {"text": "Hello"}, "tea")
-    [item] = house.store.look(inbox.peek, "ann")
+    [item] = house.store.query(inbox.peek, "ann")
     assert item.event.sender is not None
     assert cast("dict[str, Any]", item.event.data)["senderName"] == item.event.sender.display == "After"

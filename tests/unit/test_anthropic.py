@@ -12,7 +12,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from gatepost.adapters.models.provider import PydanticModel
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
-from gatepost.ports.model import Ask, ModelFailed, ToolSpec, Trouble
+from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec, Trouble
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -55,7 +55,7 @@ async def respond(handler: Handler, *turns: Turn) -> Reply:
     )
     model = AnthropicModel("claude-haiku-5-5", provider=AnthropicProvider(anthropic_client=client))
     tools = [ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {"reason": {"type": "string"}}})]
-    ask = Ask(system="Ada", turns=turns, tools=tools)
+    ask = ChatRequest(system="Ada", turns=turns, tools=tools)
     try:
         *_, said = [one async for one in PydanticModel(model, "anthropic:claude", finishes=True).respond(ask)]
     finally:

@@ -68,9 +68,9 @@ def test_once_expired_it_is_never_delivered(house: House) -> None:
     assert drain(house, "ann") == ["short"]
     house.clock.advance(HOUR)
     assert (house.waiting("bob"), drain(house, "bob")) == ([], [])
-    [account] = house.store.look(upkeep.accounts, "bob")
+    [account] = house.store.query(upkeep.accounts, "bob")
     assert account.accepted == 0
-    assert {item.state for item in house.store.look(inbox.show, event)} <= {State.DELIVERED, State.EXPIRED}
+    assert {item.state for item in house.store.query(inbox.show, event)} <= {State.DELIVERED, State.EXPIRED}
 
 
 def test_what_was_taken_in_time_expires_like_anything_else(house: House) -> None:
@@ -128,7 +128,7 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(house: House) -> 
     while house.store.call(upkeep.reap):
         pass
     with pytest.raises(NotFound):
-        house.store.look(inbox.show, event)
+        house.store.query(inbox.show, event)
     assert house.balanced()
 
 
@@ -145,12 +145,12 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(house: House) ->
 
 def test_it_can_be_shown_before_and_after_it_is_taken(house: House) -> None:
     event = house.tell("to all", to="*")
-    assert [(item.recipient, item.state) for item in house.store.look(inbox.show, event)] == [
+    assert [(item.recipient, item.state) for item in house.store.query(inbox.show, event)] == [
         ("ann", State.PENDING),
         ("bob", State.PENDING),
     ]
     drain(house, "bob")
-    assert {item.recipient: item.state for item in house.store.look(inbox.show, event)} == {
+    assert {item.recipient: item.state for item in house.store.query(inbox.show, event)} == {
         "ann": State.PENDING,
         "bob": State.DELIVERED,
     }
@@ -179,7 +179,7 @@ def test_nobody_can_be_spared_for_all_what_nobody_has_taken(house: House) -> Non
 def test_past_the_hop_limit_the_administrator_is_told_once(house: House) -> None:
     for _ in range(2):
         house.tell("too far", to="*", hops=Limits().hops + 1)
-    [alert] = house.store.look(inbox.peek, "admin")
+    [alert] = house.store.query(inbox.peek, "admin")
     assert alert.event.content.startswith("a chain of 17 events reached every agent")
     house.tell("far", to="*", hops=Limits().hops)
     assert len(house.waiting("admin")) == 1

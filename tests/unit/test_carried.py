@@ -49,7 +49,7 @@ class Guest:
         return [event.content for event in drained.events]
 
     def left(self) -> list[str]:
-        return [entry.content for entry in self.spool.waiting("s")]
+        return [entry.content for entry in self.spool.peek("s")]
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ class TestBothRoads:
         assert guest.read() == ["tea"]
 
     def test_a_broadcast_is_known_though_nobody_has_taken_it(self, house: House, guest: Guest) -> None:
-        event = house.store.look(inbox.show, house.tell("to all", to="*"))[0].event
+        event = house.store.query(inbox.show, house.tell("to all", to="*"))[0].event
         guest.spool.append("s", [entries.of(event)])
         assert guest.read() == ["to all"]
         assert guest.read(reconcile=True) == []
@@ -233,11 +233,11 @@ class TestFiles:
         assert guest.read() == ["first", "third"]
 
     def test_of_very_many_keys_the_newest_are_known(self, guest: Guest) -> None:
-        guest.spool.remember("s", ["00000 untold"], known=False, at=1)
+        guest.spool.record_shown_keys("s", ["00000 untold"], is_known=False, at=1)
         for start in range(1, 6_000, 100):
             keys = [f"{number:05} " + "k" * 40 for number in range(start, start + 100)]
-            guest.spool.remember("s", keys, known=True, at=1)
-        assert 1_000 <= len(shown := list(guest.spool.shown("s"))) < 6_000
+            guest.spool.record_shown_keys("s", keys, is_known=True, at=1)
+        assert 1_000 <= len(shown := list(guest.spool.read_shown_keys("s"))) < 6_000
         assert shown == sorted(shown)
         assert (shown[0], shown[-1][:5]) == ("00000 untold", "06000")
 

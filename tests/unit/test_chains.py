@@ -28,9 +28,9 @@ from gatepost.core.gate import Gate, GateKind, GateWish, Met, Troubled
 from gatepost.core.instants import MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
+from gatepost.core.model import ChatRequest
 from gatepost.core.plan import Plan
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.ports.model import Ask
 from gatepost.runtime.cycle import think
 from tests.faults.thinker import means
 from tests.rooms import Played, done, use
@@ -48,7 +48,7 @@ def fired(house: House, owner: str = "ann") -> list[Item]:
     """What is in an inbox of plans, once all that is due has fired."""
     while house.store.call(plans.fire):
         pass
-    return [item for item in house.store.look(inbox.page, owner) if item.event.type is Type.PLAN]
+    return [item for item in house.store.query(inbox.page, owner) if item.event.type is Type.PLAN]
 
 
 def hops(house: House, owner: str = "ann") -> list[int]:
@@ -63,7 +63,7 @@ def reach(house: House, hops: int, agent: str = "ann") -> None:
 async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner_is_told(house: House) -> None:
     """Each puts off its answer by a plan, and answers when that is due."""
 
-    def mind(ask: Ask, replies: int) -> Said:
+    def mind(ask: ChatRequest, replies: int) -> Said:
         if replies:
             return done()
         if "[Plan: answer]" in str(ask.turns[-1]):
@@ -76,7 +76,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
     house.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
     house.store.call(spaces.post, "tea", sender="ann", content="How are you?")
     thought = 0
-    while awake := [name for name in ("ann", "bob") if house.store.look(cycle.looked_at, name)[1]]:
+    while awake := [name for name in ("ann", "bob") if house.store.query(cycle.looked_at, name)[1]]:
         taken = house.store.call(cycle.take, awake[0], "here")
         assert taken is not None
         await think(able, taken)
@@ -85,14 +85,14 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
         house.clock.advance("1 minute")
         house.store.call(plans.fire)
     assert thought == LIMIT + 1
-    told = [item.event for item in house.store.look(inbox.page, "admin") if item.event.type is Type.ALERT]
+    told = [item.event for item in house.store.query(inbox.page, "admin") if item.event.type is Type.ALERT]
     assert [alert.content.partition(" reached ")[0] for alert in told] == [f"a chain of {LIMIT + 1} events"]
 
 
 class TestPlans:
     def test_one_goes_on_with_the_chain_in_which_it_was_set(self, house: House) -> None:
         plan = planned(house, hops=4, runAfter="1 minute")
-        assert (plan.hops, house.store.look(plans.show, plan.id).hops) == (4, 4)
+        assert (plan.hops, house.store.query(plans.show, plan.id).hops) == (4, 4)
         house.clock.advance("1 minute")
         assert hops(house) == [4]
 
@@ -101,7 +101,7 @@ class TestPlans:
         planned(house, hops=LIMIT + 1, runAfter="2 minutes")
         house.clock.advance("2 minutes")
         assert [item.event.wakes for item in fired(house)] == [True, False]
-        [alert] = house.store.look(inbox.peek, "admin")
+        [alert] = house.store.query(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
 
     def test_one_that_recurs_begins_anew(self, house: House) -> None:
@@ -132,7 +132,7 @@ class TestPlans:
             assert isinstance(plan, Plan)
             house.store.call(plans.delete, plan.id)
             assert house.store.call(resettle.take_plan, plan)
-            assert house.store.look(plans.show, plan.id).hops == expected
+            assert house.store.query(plans.show, plan.id).hops == expected
 
     def test_one_that_could_not_fire_is_not_imported(self, house: House) -> None:
         plan = planned(house, runAfter="1 minute")
@@ -167,7 +167,7 @@ class TestResidents:
         assert taken is not None
         house.tell("mail", "bob", sender="ann")
         house.store.call(spaces.post, "tea", sender="ann", content="hello")
-        assert [item.event.hops for item in house.store.look(inbox.peek, "bob")] == [7, 7]
+        assert [item.event.hops for item in house.store.query(inbox.peek, "bob")] == [7, 7]
         assert planned(house, by="ann", runAfter="1 minute").hops == 7
         house.clock.advance("5 minutes")
         assert house.show(house.tell("slow", "bob", sender="ann"), "bob").event.hops == 7
@@ -201,7 +201,7 @@ class TestGates:
         """The chains that ann is told of by what has ended."""
         while house.store.call(endings.settle):
             pass
-        return [item.event.hops for item in house.store.look(inbox.page, "ann") if item.event.type is type]
+        return [item.event.hops for item in house.store.query(inbox.page, "ann") if item.event.type is type]
 
     @pytest.mark.parametrize(("plan", "resolved", "expected"), [(2, 5, 5), (5, 2, 5), (3, 0, 3)])
     def test_the_longer_chain_counts(self, house: House, plan: int, resolved: int, expected: int) -> None:
@@ -229,7 +229,7 @@ class TestGates:
         planned(house, onGate=gate.id)
         house.clock.advance(MINUTE)
         assert (self.told(house), hops(house)) == ([LIMIT + 1], [LIMIT + 1])
-        [alert] = house.store.look(inbox.peek, "admin")
+        [alert] = house.store.query(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
 
     def test_what_ends_much_later_begins_anew(self, house: House) -> None:
@@ -276,7 +276,7 @@ class TestAlerts:
     """What the house warns of is part of the chain, too."""
 
     def alerts(self, house: House, of: str = "ann") -> list[Item]:
-        return [item for item in house.store.look(inbox.page, of) if item.event.type is Type.ALERT]
+        return [item for item in house.store.query(inbox.page, of) if item.event.type is Type.ALERT]
 
     def test_a_plan_whose_gate_was_withdrawn(self, house: House) -> None:
         gate = house.store.call(gates.add, GateWish(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann")
@@ -319,5 +319,5 @@ def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(ho
     house.clock.advance("1 minute")
     while house.store.call(endings.settle):
         pass
-    told = [item.event for item in house.store.look(inbox.page, "ann") if item.event.type is Type.DECISION]
+    told = [item.event for item in house.store.query(inbox.page, "ann") if item.event.type is Type.DECISION]
     assert [event.hops for event in told] == [9]

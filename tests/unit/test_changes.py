@@ -8,7 +8,7 @@ from gatepost.actions import directory
 from gatepost.actions.directory import Changes, Newcomer
 from gatepost.core.entity import Kind
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 
 
@@ -27,12 +27,12 @@ def store(kit: Kit) -> Store:
 
 
 def test_what_is_not_given_stays(store: Store) -> None:
-    before = store.look(directory.show, "ann")
+    before = store.query(directory.show, "ann")
     assert store.call(directory.update, "ann") == before
     after = store.call(directory.update, "b-1", display="Anna")
     assert (after.display, after.team, after.role, after.owner) == ("Anna", "core", "lead", "husam")
     assert after.aliases == ("b-1", "b-2")
-    assert store.look(directory.show, "ann") == after
+    assert store.query(directory.show, "ann") == after
 
 
 def test_none_takes_it_away(store: Store) -> None:
@@ -43,14 +43,14 @@ def test_none_takes_it_away(store: Store) -> None:
 def test_aliases_are_exchanged(store: Store) -> None:
     after = store.call(directory.update, "ann", aliases=["b-2", "b-3", "b-3"])
     assert after.aliases == ("b-2", "b-3")
-    assert store.look(directory.find, "b-3").name == "ann"
+    assert store.query(directory.find, "b-3").name == "ann"
     with pytest.raises(UnknownAddress):
-        store.look(directory.find, "b-1")
+        store.query(directory.find, "b-1")
     assert store.call(directory.update, "bob", aliases=["b-1"]).aliases == ("b-1",)
 
 
 def test_what_is_wrong_changes_nothing(store: Store) -> None:
-    before = store.look(directory.show, "ann")
+    before = store.query(directory.show, "ann")
     wrong: list[tuple[Changes, type[GatepostError]]] = [
         ({"display": "\n"}, Invalid),
         ({"team": "No Team"}, Invalid),
@@ -65,7 +65,7 @@ def test_what_is_wrong_changes_nothing(store: Store) -> None:
     for changes, refusal in wrong:
         with pytest.raises(refusal):
             store.call(directory.update, "ann", **changes)
-    assert store.look(directory.show, "ann") == before
+    assert store.query(directory.show, "ann") == before
 
 
 def test_who_is_retired_stays_as_they_are(store: Store) -> None:
@@ -89,5 +89,5 @@ def test_two_changes_at_once_do_not_undo_each_other(store: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    after = store.look(directory.show, "ann")
+    after = store.query(directory.show, "ann")
     assert (after.display, after.team, after.role, after.owner) == ("Anna", "ops", "lead", "bob")

@@ -12,7 +12,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Push
 from gatepost.core.instants import HOUR, MINUTE, SECOND, SET_BACK, Duration, Instant
 from gatepost.core.plan import PlanWish
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime import janitor
 from gatepost.testing import Kit
 
@@ -121,7 +121,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
     store.call(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
     assert store.call(upkeep.lapse) == 1
-    assert store.look(inbox.peek, "analyst")
+    assert store.query(inbox.peek, "analyst")
 
 
 async def follow(kit: Kit) -> None:
@@ -137,7 +137,7 @@ async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Stor
     assert store.call(plans.fire) == 1
     kit.clock.set_back("2 hours")
     await follow(kit)
-    assert store.look(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
+    assert store.query(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
 
 
 async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit, store: Store) -> None:
@@ -151,10 +151,10 @@ async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit,
     await follow(kit)
     kit.clock.advance("20 minutes")
     store.call(plans.fire)
-    assert len(store.look(inbox.peek, "analyst")) == 1
+    assert len(store.query(inbox.peek, "analyst")) == 1
     kit.clock.advance("1 hour")
     store.call(plans.fire)
-    assert len(store.look(inbox.peek, "analyst")) == 2
+    assert len(store.query(inbox.peek, "analyst")) == 2
 
 
 async def test_what_only_waits_for_its_next_try_is_tried(kit: Kit, store: Store) -> None:
@@ -182,8 +182,8 @@ async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: St
 
 async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:
     await follow(kit)
-    assert not store.look(clock.was_set_back)
+    assert not store.query(clock.was_set_back)
     kit.clock.set_back("2 hours")
-    assert store.look(clock.was_set_back)
+    assert store.query(clock.was_set_back)
     await follow(kit)
-    assert not store.look(clock.was_set_back)
+    assert not store.query(clock.was_set_back)

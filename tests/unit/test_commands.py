@@ -8,44 +8,46 @@ import pytest
 import uvloop
 
 from gatepost.adapters.command import ShellCommands
-from gatepost.ports.command import NOT_FOUND, Ran
+from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 
 
-async def run(command: str | list[str], *, stdin: str = "", limit: float = 30.0, folder: Path | None = None) -> Ran:
-    return await ShellCommands(folder).run(command, stdin=stdin, limit=limit)
+async def run(
+    command: str | list[str], *, stdin: str = "", limit: float = 30.0, folder: Path | None = None
+) -> CommandResult:
+    return await ShellCommands(folder).run(command, stdin=stdin, time_limit=limit)
 
 
 @pytest.mark.parametrize(
     ("command", "ran"),
     [
-        ("cat; echo told >&2; exit 3", Ran(code=3, stdout="given\n", stderr="told\n")),
-        (["printf", "%s", "$HOME; rm -rf x"], Ran(code=0, stdout="$HOME; rm -rf x")),
-        ("kill -TERM $$", Ran(code=-15)),
-        ("exec 0<&-; head -c 100000 /dev/zero | tr '\\0' x | wc -c", Ran(code=0, stdout="100000\n")),
+        ("cat; echo told >&2; exit 3", CommandResult(code=3, stdout="given\n", stderr="told\n")),
+        (["printf", "%s", "$HOME; rm -rf x"], CommandResult(code=0, stdout="$HOME; rm -rf x")),
+        ("kill -TERM $$", CommandResult(code=-15)),
+        ("exec 0<&-; head -c 100000 /dev/zero | tr '\\0' x | wc -c", CommandResult(code=0, stdout="100000\n")),
     ],
 )
-async def test_how_a_command_ends(command: str | list[str], ran: Ran) -> None:
+async def test_how_a_command_ends(command: str | list[str], ran: CommandResult) -> None:
     assert await run(command, stdin="given\n") == ran
 
 
 def test_one_that_reads_nothing_ends_well_on_the_loop_of_a_gateway() -> None:
     """A gateway runs on uvloop, which says in its own way that nobody reads any more."""
 
-    async def many() -> list[Ran]:
+    async def many() -> list[CommandResult]:
         return await asyncio.gather(*(run("exit 0", stdin="x" * 100_000) for _ in range(30)))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        assert runner.run(many()) == [Ran(code=0)] * 30
+        assert runner.run(many()) == [CommandResult(code=0)] * 30
 
 
 def test_what_it_says_to_people_can_be_printed() -> None:
-    assert Ran(code=0, stdout="\x00\n a\x00\x1bb \nc").said == "ab"
+    assert CommandResult(code=0, stdout="\x00\n a\x00\x1bb \nc").first_line == "ab"
 
 
 @pytest.mark.parametrize("command", ["no-such-command-here", ["no-such-command-here"]])
 async def test_one_that_is_not_there_says_so(command: str | list[str]) -> None:
     ran = await run(command)
-    assert (ran.code, bool(ran.said)) == (NOT_FOUND, True)
+    assert (ran.code, bool(ran.first_line)) == (COMMAND_NOT_FOUND, True)
 
 
 async def test_one_that_cannot_be_run(tmp_path: Path) -> None:
@@ -60,7 +62,7 @@ async def test_too_much_is_read_and_forgotten_whatever_it_does_not_read() -> Non
 
 
 async def test_one_that_takes_too_long_is_cut_short() -> None:
-    assert await run("sleep 600", limit=0.1) == Ran(code=None)
+    assert await run("sleep 600", limit=0.1) == CommandResult(code=None)
 
 
 async def test_one_that_nobody_waits_for_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
@@ -80,16 +82,16 @@ async def test_what_it_leaves_in_the_background_is_not_waited_for_nor_left(tmp_p
     os.mkfifo(pipe)
     reading = asyncio.to_thread(pipe.read_text)
     ran, _ = await asyncio.gather(run(f"exec 3> '{pipe}'; sleep 600 >/dev/null 2>&1 & echo done", limit=30.0), reading)
-    assert (ran.code, ran.said) == (0, "done")
+    assert (ran.code, ran.first_line) == (0, "done")
 
 
 @pytest.mark.parametrize(
     ("ran", "said"),
     [
-        (Ran(code=0, stdout="\n  \n first \nsecond"), "first"),
-        (Ran(code=0, stderr="only\nthis"), "only"),
-        (Ran(code=0), ""),
+        (CommandResult(code=0, stdout="\n  \n first \nsecond"), "first"),
+        (CommandResult(code=0, stderr="only\nthis"), "only"),
+        (CommandResult(code=0), ""),
     ],
 )
-def test_what_a_command_said_is_its_first_line(ran: Ran, said: str) -> None:
-    assert ran.said == said
+def test_what_a_command_said_is_its_first_line(ran: CommandResult, said: str) -> None:
+    assert ran.first_line == said

@@ -33,11 +33,11 @@ def answered(house: House, decision: Decision, by: str | None = "husam", **reply
 
 
 def shown(house: House, decision: Decision) -> Decision:
-    return house.store.look(decisions.show, decision.id)
+    return house.store.query(decisions.show, decision.id)
 
 
 def heard(house: House, name: str) -> list[Item]:
-    return house.store.look(inbox.page, name, type=Type.DECISION, limit=1_000)
+    return house.store.query(inbox.page, name, type=Type.DECISION, limit=1_000)
 
 
 def settle(house: House) -> None:
@@ -79,7 +79,7 @@ class TestAsking:
         )
         assert (made.asker, made.asked, made.status, made.iteration) == ("ann", ("husam", "bob"), "pending", 1)
         assert shown(house, made) == made
-        [gate] = house.store.look(gates.blocking, "ann")
+        [gate] = house.store.query(gates.blocking, "ann")
         assert (gate.id, gate.awaits, gate.deadline) == (made.gate, made.id, made.deadline)
         [item] = heard(house, "husam")
         assert item.event.key == f"decision:{made.id}:1"
@@ -132,7 +132,7 @@ class TestAsking:
     ) -> None:
         with pytest.raises(error):
             asked(house, by, **fields)
-        assert (house.store.look(decisions.page), house.store.look(gates.page)) == ([], [])
+        assert (house.store.query(decisions.page), house.store.query(gates.page)) == ([], [])
         assert house.bell.rings == []
 
     def test_a_list_has_what_is_asked_for(self, house: House) -> None:
@@ -142,7 +142,7 @@ class TestAsking:
         answered(house, one, option="yes")
 
         def ids(**wanted: Any) -> list[str]:
-            return [made.id for made in house.store.look(decisions.page, **wanted)]
+            return [made.id for made in house.store.query(decisions.page, **wanted)]
 
         assert ids() == ids(asked="husam") == ids(concerning="husam") == [one.id, two.id]
         assert ids(asker="ann") == ids(session="s-1") == ids(pending=False) == ids(concerning="ann") == [one.id]
@@ -151,8 +151,8 @@ class TestAsking:
         house.clock.advance(1)
         assert ids(since=house.clock.now()) == []
         with pytest.raises(NotFound):
-            house.store.look(decisions.show, two.id, as_="ann")
-        assert house.store.look(decisions.show, two.id, as_="admin").id == two.id
+            house.store.query(decisions.show, two.id, as_="ann")
+        assert house.store.query(decisions.show, two.id, as_="admin").id == two.id
 
 
 class TestAnswering:
@@ -163,15 +163,15 @@ class TestAnswering:
         assert (over.status, over.open) == (DecisionStatus.ANSWERED, False)
         [answer] = over.answers
         assert (answer.outcome, answer.option, answer.text, answer.by) == (Outcome.ANSWERED, "yes", "go", "husam")
-        assert house.store.look(gates.blocking, "ann") == []
-        resolution = house.store.look(gates.show, made.gate).resolution
+        assert house.store.query(gates.blocking, "ann") == []
+        resolution = house.store.query(gates.show, made.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
         assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = heard(house, "ann")
         assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
         assert line(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
-        assert house.store.look(inbox.page, "ann", type=Type.GATE) == []
+        assert house.store.query(inbox.page, "ann", type=Type.GATE) == []
         assert house.balanced()
 
     @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ class TestEnding:
                 settle(house)
         over = shown(house, made)
         assert (over.status.value, over.open) == (outcome.value, False)
-        resolution = house.store.look(gates.show, made.gate).resolution
+        resolution = house.store.query(gates.show, made.gate).resolution
         assert resolution is not None
         assert resolution.ending is ending
         item = heard(house, "ann")[-1]
@@ -427,7 +427,7 @@ class TestRevising:
         made = asked(house, free_text=True)
         back = answered(house, made, text="what does it cost?", again=True)
         assert (back.status, back.open) == (DecisionStatus.REVISING, True)
-        assert [gate.id for gate in house.store.look(gates.blocking, "ann")] == [made.gate]
+        assert [gate.id for gate in house.store.query(gates.blocking, "ann")] == [made.gate]
         [item] = heard(house, "ann")
         assert line(item.event) == f'[Decision {made.id}] again by husam: "what does it cost?"'
         with pytest.raises(Late, match="was sent back by 'husam'"):

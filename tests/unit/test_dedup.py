@@ -95,7 +95,7 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(quick: House) -> None:
     again = quick.store.call(intake.push, alert(ttl=1_000_000, hops=2))
     assert is_duplicate(again)
     assert again.event == first.event
-    [item] = quick.store.look(inbox.page, "ann")
+    [item] = quick.store.query(inbox.page, "ann")
     assert item.event.key == dedup.name_alert(alert())
     assert item.event.key.startswith("alert:ci:")
 

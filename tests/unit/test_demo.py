@@ -10,8 +10,8 @@ from gatepost.core import line, prompt
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Sender, Type
 from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
 from gatepost.core.prompt import Companion, Facts, Place
-from gatepost.ports.model import Ask, CallDelta, Heard, TextDelta, ToolSpec
 
 NOW = 1_771_427_220_000_000
 HUSAM = Sender("husam", "Husam", Kind.HUMAN)
@@ -50,9 +50,9 @@ def inbox(*events: Event) -> Prompt:
     return Prompt("\n".join([line.header(len(events), 0, NOW), *(line.line(one) for one in events)]))
 
 
-async def heard(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYSTEM) -> list[Heard]:
+async def heard(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYSTEM) -> list[ModelOutput]:
     specs = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in tools]
-    ask = Ask(system=system, turns=turns, tools=specs)
+    ask = ChatRequest(system=system, turns=turns, tools=specs)
     first = [one async for one in DemoModel().respond(ask)]
     assert first == [one async for one in DemoModel().respond(ask)]
     return first

@@ -9,7 +9,7 @@ from gatepost.core.address import Address, Everyone, Named, Team
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Push
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 
 
@@ -30,7 +30,7 @@ class TestRegistering:
         assert made.live
         assert (made.display, made.team, made.role, made.owner) == ("Ann Ö.", "red", "lead", "admin")
         assert made.aliases == ("0.0.7", "bead:1")
-        assert store.look(directory.show, "ann") == store.look(directory.show, "bead:1") == made
+        assert store.query(directory.show, "ann") == store.query(directory.show, "bead:1") == made
 
     def test_what_is_not_said_has_a_default(self, store: Store) -> None:
         made = register(store, "ann")
@@ -47,7 +47,7 @@ class TestRegistering:
         name, aliases = ("bob", ["free", taken]) if as_alias else (taken, ["free"])
         with pytest.raises(Conflict, match=f"the name '{taken}' is taken"):
             register(store, name, Kind.HUMAN, aliases=aliases)
-        assert [one.name for one in store.look(directory.page, retired=True)] == ["ann"]
+        assert [one.name for one in store.query(directory.page, retired=True)] == ["ann"]
         assert register(store, "free").name == "free"
 
     def test_the_error_says_whose_alias_it_is(self, store: Store) -> None:
@@ -85,7 +85,7 @@ class TestRegistering:
     def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, wrong: dict[str, object]) -> None:
         with pytest.raises(Invalid):
             store.call(directory.register, Newcomer(kind=Kind.AGENT, **wrong))  # type: ignore[arg-type]
-        assert store.look(directory.page, retired=True) == []
+        assert store.query(directory.page, retired=True) == []
 
     def test_an_owner_must_be_there_to_be_told(self, store: Store) -> None:
         register(store, "husam", Kind.HUMAN)
@@ -107,7 +107,7 @@ class TestFinding:
         for name in ("analyst", "designer", "developer"):
             register(store, name)
         with pytest.raises(UnknownAddress, match="nobody is called 'analist'") as error:
-            store.look(directory.find, "analist")
+            store.query(directory.find, "analist")
         assert error.value.hint == "did you mean 'analyst'?"
 
     def test_aliases_are_near_too_and_the_retired_are_not(self, store: Store) -> None:
@@ -115,19 +115,19 @@ class TestFinding:
         register(store, "bookkeeping")
         store.call(directory.retire, "bookkeeping")
         with pytest.raises(UnknownAddress) as error:
-            store.look(directory.find, "bookeeper")
+            store.query(directory.find, "bookeeper")
         assert error.value.hint == "did you mean 'bookkeeper'?"
 
     def test_with_nobody_near_the_hint_says_where_to_look(self, store: Store) -> None:
         register(store, "ann")
         with pytest.raises(UnknownAddress) as error:
-            store.look(directory.find, "xyzzy")
+            store.query(directory.find, "xyzzy")
         assert "agent list" in str(error.value.hint)
 
     @pytest.mark.parametrize("address", ["*", "ALL", "team:red", "", "a b", "a\x00b", "\ud800", "é"])
     def test_only_one_entity_can_be_found(self, store: Store, address: str) -> None:
         with pytest.raises(Invalid):
-            store.look(directory.find, address)
+            store.query(directory.find, address)
 
     def test_entities_are_listed_in_order_of_registration(self, store: Store) -> None:
         for name, kind, team in (("z", Kind.AGENT, "red"), ("y", Kind.HUMAN, "red"), ("x", Kind.AGENT, None)):
@@ -135,13 +135,13 @@ class TestFinding:
         store.call(directory.retire, "z")
 
         def names(**filters: object) -> list[str]:
-            return [one.name for one in store.look(directory.page, **filters)]  # type: ignore[arg-type]
+            return [one.name for one in store.query(directory.page, **filters)]  # type: ignore[arg-type]
 
         assert names() == ["y", "x"]
         assert names(retired=True) == ["z", "y", "x"]
         assert names(kind=Kind.AGENT, retired=True) == ["z", "x"]
         assert names(team="red") == ["y"]
-        first, *_ = store.look(directory.page, retired=True, limit=1)
+        first, *_ = store.query(directory.page, retired=True, limit=1)
         assert names(after=first.number, limit=1) == ["y"]
         assert first.aliases == ("z-1",)
 
@@ -158,11 +158,11 @@ class TestFinding:
             Everyone(),
         ]
 
-        def names(reader: Reader) -> dict[str, list[str]]:
-            found = directory.resolve(reader, wanted)
+        def names(tx: Reader) -> dict[str, list[str]]:
+            found = directory.resolve(tx, wanted)
             return {str(one): [entity.name for entity in everybody] for one, everybody in found.items()}
 
-        assert store.look(names) == {
+        assert store.query(names) == {
             "annie": ["ann"],
             "team:red": ["ann", "bob", "cem"],
             "team:red/lead": ["ann", "cem"],
@@ -175,13 +175,13 @@ class TestRetiring:
         register(store, "ann", aliases=["annie"])
         store.call(intake.push, Push(to="ann", source="test", content="before"))
         assert store.call(directory.retire, "annie").retired_at == kit.clock.now()
-        assert not store.look(directory.find, "ann").live
+        assert not store.query(directory.find, "ann").live
         for attempt in ("ann", "annie"):
             with pytest.raises(Refused, match="'ann' is retired"):
                 store.call(intake.push, Push(to=attempt, source="test"))
         with pytest.raises(Refused):
             store.call(inbox.claim, "ann", owner="me")
-        assert [item.event.content for item in store.look(inbox.peek, "ann")] == ["before"]
+        assert [item.event.content for item in store.query(inbox.peek, "ann")] == ["before"]
 
     def test_nobody_retires_twice(self, store: Store) -> None:
         register(store, "ann")

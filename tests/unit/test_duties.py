@@ -10,11 +10,11 @@ from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.errand import TRIES, Errand, pause
 from gatepost.core.event import Priority, Push
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import DAY, MINUTE, SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports.store import Reader, Store, Work
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store, Transaction
 from gatepost.runtime import errands as runner
 from gatepost.runtime import janitor
 from gatepost.runtime.exchange import Exchange
@@ -71,8 +71,8 @@ class TestLeases:
 
 class TestErrands:
     def test_an_errand_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
-        def fails(work: Work) -> None:
-            errands.add(work, "send", {"to": "x"})
+        def fails(tx: Transaction) -> None:
+            errands.add(tx, "send", {"to": "x"})
             raise Conflict("no")
 
         with pytest.raises(Conflict):
@@ -105,7 +105,7 @@ class TestErrands:
             assert store.call(errands.take, ["send"], "me") == []
             kit.clock.advance(pause(attempt))
         assert store.call(errands.take, ["send"], "me") == []
-        [alert] = store.look(inbox.peek, "admin")
+        [alert] = store.query(inbox.peek, "admin")
         assert "gave up on send" in alert.event.content
         assert "no route" in alert.event.content
 
@@ -133,7 +133,7 @@ class TestErrands:
 
 class TestJanitor:
     async def rung(self, store: Store) -> list[str]:
-        heard: list[Signal] = []
+        heard: list[TransportMessage] = []
         exchange = Exchange()
         async with exchange.open():
             with exchange.subscribed(heard.append):
@@ -176,13 +176,13 @@ class TestJanitor:
         store.call(inbox.claim, "analyst", owner="me", hold=SECOND, cap=1)
         kit.clock.advance("2m")
         await self.rung(store)
-        [_, account, _] = store.look(upkeep.accounts)
+        [_, account, _] = store.query(upkeep.accounts)
         assert account.balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.rung(store)
-        assert len(store.look(inbox.page)) == 1, "what had expired is forgotten"
-        assert store.look(upkeep.accounts)[1].balanced
+        assert len(store.query(inbox.page)) == 1, "what had expired is forgotten"
+        assert store.query(upkeep.accounts)[1].balanced
 
 
 class Rounds:
@@ -271,8 +271,8 @@ class TestDuty:
                 await second.wait(1)
 
     async def test_a_reader_cannot_write(self, store: Store) -> None:
-        def sly(reader: Reader) -> None:
-            errands.add(reader, "send", None)  # type: ignore[arg-type]
+        def sly(tx: Reader) -> None:
+            errands.add(tx, "send", None)  # type: ignore[arg-type]
 
         with pytest.raises(Exception, match=r"(?i)read-only|readonly|cannot execute"):
             await store.read(sly)

@@ -11,7 +11,7 @@ from gatepost.actions.feed import Page, Position
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, State
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 
 PATIENCE = 20.0
@@ -41,7 +41,7 @@ def push(store: Store, text: str, to: str = "ann", sender: str | None = None) ->
 
 
 def look(store: Store, after: Position, name: str = "ann", limit: int = 100) -> Page:
-    return store.look(feed.of_inbox, name, after, limit)
+    return store.query(feed.of_inbox, name, after, limit)
 
 
 def texts(page: Page) -> list[str]:
@@ -50,19 +50,19 @@ def texts(page: Page) -> list[str]:
 
 def test_everything_after_a_position_in_order(store: Store) -> None:
     push(store, "before")
-    here = store.look(feed.here)
+    here = store.query(feed.here)
     for number in range(5):
         push(store, str(number))
         push(store, "for another", to="bob")
     page = look(store, here)
     assert texts(page) == ["0", "1", "2", "3", "4"]
     assert not page.held
-    assert page.position == store.look(feed.here) > page.entries[-1][1]
+    assert page.position == store.query(feed.here) > page.entries[-1][1]
     assert look(store, page.position) == Page([], page.position, held=False)
 
 
 def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     for number in range(6):
         push(store, str(number), to="*" if number % 2 else "ann")
     positions = [position for _, position in look(store, start).entries]
@@ -74,7 +74,7 @@ def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
 
 
 def test_pages_fit_together(store: Store) -> None:
-    position = store.look(feed.here)
+    position = store.query(feed.here)
     for number in range(10):
         push(store, str(number), to="*" if number % 3 == 1 else "ann")
     seen: list[str] = []
@@ -85,7 +85,7 @@ def test_pages_fit_together(store: Store) -> None:
 
 
 def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(store: Store) -> None:
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     push(store, "to all", to="*")
     push(store, "after it")
     untaken = look(store, start)
@@ -99,7 +99,7 @@ def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(sto
 
 
 def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     push(store, "mine", to="*", sender="ann")
     store.call(directory.register, Newcomer(name="late", kind=Kind.AGENT))
     assert {name: texts(look(store, start, name)) for name in ("ann", "bob", "late", "husam")} == {
@@ -111,7 +111,7 @@ def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
 
 
 def test_what_has_run_out_of_time_is_shown_as_such_or_never_was(kit: Kit, store: Store) -> None:
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     for to in ("ann", "*"):
         store.call(intake.push, Push(to=to, source="test", content=to, ttl=60_000_000))
     kit.clock.advance("2 minutes")
@@ -119,7 +119,7 @@ def test_what_has_run_out_of_time_is_shown_as_such_or_never_was(kit: Kit, store:
 
 
 def test_a_person_has_a_feed_too(store: Store) -> None:
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     push(store, "please", to="husam")
     [(item, _)] = look(store, start, "husam").entries
     assert (item.recipient, item.event.content) == ("husam", "please")
@@ -128,11 +128,11 @@ def test_a_person_has_a_feed_too(store: Store) -> None:
 def test_only_what_was_stored_moves_the_position(store: Store) -> None:
     """The number of a transaction that stored nothing may be given again after a crash."""
     push(store, "stored")
-    here = store.look(feed.here)
+    here = store.query(feed.here)
     for _ in range(3):
         with pytest.raises(UnknownAddress):
             push(store, "refused", to="nobody")
-    assert store.look(feed.here) == here
+    assert store.query(feed.here) == here
 
 
 @pytest.mark.parametrize(
@@ -169,20 +169,20 @@ class Slow:
         self.go.set()
         self._thread.join(PATIENCE)
 
-    def _verb(self, work: Work) -> None:
+    def _verb(self, tx: Transaction) -> None:
         if self._first:
-            intake.push(work, Push(to="ann", source="test", content="slow"))
+            intake.push(tx, Push(to="ann", source="test", content="slow"))
         self.began.set()
         assert self.go.wait(PATIENCE)
         if not self._first:
-            intake.push(work, Push(to="ann", source="test", content="slow"))
+            intake.push(tx, Push(to="ann", source="test", content="slow"))
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_an_early_number_that_is_committed_late_is_neither_missed_nor_repeated(postgres_kit: Kit, first: bool) -> None:
     """It takes its arrival first and commits last; or it only began first."""
     store = postgres_kit.store
-    start = store.look(feed.here)
+    start = store.query(feed.here)
     push(store, "settled")
     with Slow(store, first=first):
         push(store, "quick")
@@ -190,7 +190,7 @@ def test_an_early_number_that_is_committed_late_is_neither_missed_nor_repeated(p
         page = look(store, start)
         assert texts(page) == ["settled"]
         assert page.held
-        assert store.look(feed.here) == page.position
+        assert store.query(feed.here) == page.position
         assert texts(look(store, page.position)) == []
     rest = look(store, page.position)
     assert texts(rest) == ["slow", "quick", "to all"]

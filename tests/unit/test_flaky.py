@@ -9,7 +9,7 @@ from gatepost.testing.transports import Ears, FlakyTransport
 
 async def heard(seed: int, count: int = 1_000) -> list[int]:
     room = Room()
-    async with MemoryTransport(room).listening(ears := Ears()):
+    async with MemoryTransport(room).listen(ears := Ears()):
         flaky = FlakyTransport(MemoryTransport(room), seed)
         for number in range(count):
             flaky.send([Ring(str(number), "event")])
@@ -36,4 +36,4 @@ async def test_it_loses_repeats_and_reorders_and_passes_the_rest_on() -> None:
 async def test_it_is_as_good_as_what_it_wraps_when_told_to() -> None:
     transport = MemoryTransport()
     flaky = FlakyTransport(transport, 0, lose=0, repeat=0, hold=0)
-    assert (flaky.name, flaky.condition) == (transport.name, transport.condition)
+    assert (flaky.name, flaky.status) == (transport.name, transport.status)

@@ -16,7 +16,7 @@ from gatepost.core.limits import Limits
 from gatepost.core.plan import Plan, Status
 from gatepost.core.word import Word
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.unit.conftest import House
 
@@ -26,11 +26,11 @@ def made(house: House, by: str | None = "ann", **fields: Any) -> Gate:
 
 
 def shown(house: House, gate: Gate) -> Gate:
-    return house.store.look(gates.show, gate.id)
+    return house.store.query(gates.show, gate.id)
 
 
 def blocking(house: House, name: str = "ann") -> list[str]:
-    return [gate.name for gate in house.store.look(gates.blocking, name)]
+    return [gate.name for gate in house.store.query(gates.blocking, name)]
 
 
 def settle(store: Store) -> None:
@@ -40,13 +40,13 @@ def settle(store: Store) -> None:
 
 def told(house: House, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
-    items = house.store.look(inbox.page, name, type=Type.GATE, limit=1_000)
+    items = house.store.query(inbox.page, name, type=Type.GATE, limit=1_000)
     events = [body(item.event) for item in items]
     return [(event.outcome, event.text) for event in events if isinstance(event, EndedEvent)]
 
 
 def alerts(house: House, name: str) -> list[Item]:
-    return house.store.look(inbox.page, name, type=Type.ALERT)
+    return house.store.query(inbox.page, name, type=Type.ALERT)
 
 
 class TestMaking:
@@ -101,7 +101,7 @@ class TestMaking:
     ) -> None:
         with pytest.raises(error):
             made(house, by, **fields)
-        assert house.store.look(gates.page) == []
+        assert house.store.query(gates.page) == []
         assert house.bell.rings == []
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
@@ -118,7 +118,7 @@ class TestMaking:
         house.store.call(gates.resolve, one.id, by="admin")
 
         def names(**wanted: Any) -> list[str]:
-            return [gate.name for gate in house.store.look(gates.page, **wanted)]
+            return [gate.name for gate in house.store.query(gates.page, **wanted)]
 
         assert names() == ["review", "rest"]
         assert names(owner="ann") == names(waiter="bob") == names(kind=GateKind.HUMAN) == names(pending=False)
@@ -128,10 +128,10 @@ class TestMaking:
         assert names(limit=1) == ["review"]
         house.store.call(directory.update, "bob", owner="husam")
         assert names(concerning="husam") == ["rest"]
-        assert house.store.look(gates.show, two.id, as_="husam").name == "rest"
-        assert house.store.look(gates.show, two.id, as_="bob").name == "rest"
+        assert house.store.query(gates.show, two.id, as_="husam").name == "rest"
+        assert house.store.query(gates.show, two.id, as_="bob").name == "rest"
         with pytest.raises(NotFound):
-            house.store.look(gates.show, two.id, as_="ann")
+            house.store.query(gates.show, two.id, as_="ann")
 
 
 class TestEnding:
@@ -148,7 +148,7 @@ class TestEnding:
         assert ended.resolution.at == house.clock.now()
         assert blocking(house) == []
         assert told(house, "ann") == told(house, "bob") == [("resolved", "review: CI green")]
-        [notice] = house.store.look(inbox.page, "husam", type=Type.GATE)
+        [notice] = house.store.query(inbox.page, "husam", type=Type.GATE)
         assert (notice.state, notice.receipt and notice.receipt.owner) == (State.DELIVERED, "husam")
         assert house.balanced()
 
@@ -228,13 +228,13 @@ class TestDeadlines:
         assert (blocking(house), gate.overdue(house.clock.now())) == (["review"], False)
         house.clock.advance(1)
         assert (blocking(house), shown(house, gate).overdue(house.clock.now())) == ([], True)
-        assert house.store.look(endings.next_due) == gate.deadline
+        assert house.store.query(endings.next_due) == gate.deadline
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
         assert (found.resolution.ending, found.resolution.by, found.overdue(house.clock.now())) == (ending, None, False)
         assert [outcome for outcome, _ in told(house, "ann") + told(house, "bob")] == [ending, ending]
-        assert house.store.look(endings.next_due) is None
+        assert house.store.query(endings.next_due) is None
 
     def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, house: House) -> None:
         house.store.call(directory.update, "ann", owner="husam")
@@ -262,15 +262,15 @@ class TestWatching:
             house.tell(**push)
         settle(house.store)
         assert blocking(house) == ["review"]
-        assert house.store.look(endings.watching) == {("ann", "service")}
+        assert house.store.query(endings.watching) == {("ann", "service")}
         event = house.tell("at last", type=Type.SERVICE, source="jira")
         house.ack(house.take())
-        assert [id for id, *_ in house.store.look(endings.came).met] == [gate.id]
+        assert [id for id, *_ in house.store.query(endings.came).met] == [gate.id]
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
         assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
-        assert (house.store.look(endings.came).met, house.store.look(endings.watching)) == ((), frozenset())
+        assert (house.store.query(endings.came).met, house.store.query(endings.watching)) == ((), frozenset())
 
     def test_a_broadcast_counts_before_its_owner_has_taken_it(self, house: House) -> None:
         gate = made(house, kind=GateKind.EVENT, awaits="alert")
@@ -318,7 +318,7 @@ class TestLooking:
         assert house.store.call(gates.take, hold=MINUTE, limit=10) == []
         house.clock.advance(MINUTE)
         assert self.looked(house, NotYet()).pending
-        assert house.store.look(gates.next_look) == house.clock.now() + 30 * SECOND
+        assert house.store.query(gates.next_look) == house.clock.now() + 30 * SECOND
 
     @pytest.mark.parametrize("fail", Fail)
     def test_trouble_is_said_once_and_decides_as_it_was_told(self, house: House, fail: Fail) -> None:
@@ -384,11 +384,11 @@ class TestPlans:
         plan = self.plan(house, gate)
         assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, Status.PENDING)
         house.clock.advance(DAY)
-        assert (self.fired(house), house.store.look(plans.next_due)) == ([], None)
+        assert (self.fired(house), house.store.query(plans.next_due)) == ([], None)
         house.store.call(gates.resolve, gate.id, by="admin")
-        assert house.store.look(plans.next_due) == house.clock.now()
+        assert house.store.query(plans.next_due) == house.clock.now()
         assert self.fired(house) == self.fired(house) == ["deploy"]
-        found = house.store.look(plans.show, plan.id)
+        found = house.store.query(plans.show, plan.id)
         assert (found.status, found.fired, found.gate) == (Status.COMPLETED, 1, gate.id)
 
     def test_one_that_is_resolved_already_fires_at_once(self, house: House) -> None:
@@ -401,7 +401,7 @@ class TestPlans:
         gate = made(house)
         plan = self.plan(house, gate)
         house.store.call(gates.withdraw, gate.id, by="admin")
-        assert house.store.look(plans.show, plan.id).status is Status.CANCELLED
+        assert house.store.query(plans.show, plan.id).status is Status.CANCELLED
         assert (self.fired(house), len(alerts(house, "ann"))) == ([], 1)
         with pytest.raises(Conflict, match="withdrawn already"):
             self.plan(house, gate)
@@ -434,14 +434,14 @@ def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(house: 
     house.clock.advance(DAY)
     while house.store.call(upkeep.reap):
         pass
-    assert (house.store.look(gates.page), house.store.look(plans.page)) == ([], [])
+    assert (house.store.query(gates.page), house.store.query(plans.page)) == ([], [])
     assert house.balanced()
 
 
 def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: House) -> None:
     made(house, name="review", instruction="ask\nHusam <now>", within=HOUR)
     made(house, name='"odd"')
-    found = house.store.look(gates.blocking, "ann")
+    found = house.store.query(gates.blocking, "ann")
     lines = core.instruction(found).splitlines()
     assert lines[0] == "You cannot stop yet: 2 gates are still closed."
     assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({found[0].id}, until 2026-02-18T10:00:00Z)'
@@ -451,7 +451,7 @@ def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: H
 def test_of_very_many_gates_some_are_named(house: House) -> None:
     for number in range(25):
         made(house, name=f"gate {number}")
-    lines = core.instruction(house.store.look(gates.blocking, "ann")).splitlines()
+    lines = core.instruction(house.store.query(gates.blocking, "ann")).splitlines()
     assert (len(lines), lines[0], lines[-1]) == (
         22,
         "You cannot stop yet: 25 gates are still closed.",

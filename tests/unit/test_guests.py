@@ -28,7 +28,7 @@ def noted(home: Path, id: str, agent: str | None = "ann", state: str = WORKING, 
 
 def live(home: Path, *names: str) -> dict[str, bool]:
     """The live sessions of an agent, and whether each is idle."""
-    return {guest.session: guest.idle for guest in guests.guests(home, names or ("ann",), now=NOW)}
+    return {guest.session: guest.is_idle for guest in guests.guests(home, names or ("ann",), now=NOW)}
 
 
 def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_hook_that_notes_something_is_seen(tmp_path: Path) -> None:
     after = guests.find(tmp_path, "s1")
     assert before is not None
     assert after is not None
-    assert before.noted != after.noted
+    assert before.revision != after.revision
 
 
 @given(st.text(min_size=1, max_size=80))

@@ -304,7 +304,7 @@ class TestExpiry:
         with pytest.raises(NotFound):
             house.show(gone)
         assert house.show(kept).state is State.PENDING
-        [account] = house.store.look(upkeep.accounts, "ann")
+        [account] = house.store.query(upkeep.accounts, "ann")
         assert (account.accepted, account.delivered, account.pending) == (2, 1, 1)
         assert account.balanced
 

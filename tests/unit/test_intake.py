@@ -14,7 +14,7 @@ from gatepost.core.instants import HOUR
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 
 
@@ -33,7 +33,7 @@ def wish(content: str = "tea", to: str = "ann", **more: Any) -> Push:
 
 
 def waiting(store: Store, name: str = "ann") -> list[Item]:
-    return store.look(inbox.peek, name, limit=1_000)
+    return store.query(inbox.peek, name, limit=1_000)
 
 
 def texts(store: Store, name: str = "ann") -> list[str]:
@@ -41,7 +41,7 @@ def texts(store: Store, name: str = "ann") -> list[str]:
 
 
 def empty(store: Store) -> bool:
-    return all(account.accepted == account.found == 0 for account in store.look(upkeep.accounts))
+    return all(account.accepted == account.found == 0 for account in store.query(upkeep.accounts))
 
 
 class TestAccepting:

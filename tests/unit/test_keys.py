@@ -11,7 +11,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.key import Key
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 
 
@@ -34,7 +34,7 @@ def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
         store.call(keys.create, kind="trigger", secret=webhook, trigger="jira", entity="analyst"),
         store.call(keys.create, kind="public", secret=public),
     ]
-    found = [store.look(keys.find, text) for text in (mine, other, webhook, public)]
+    found = [store.query(keys.find, text) for text in (mine, other, webhook, public)]
     assert [key and key.id for key in found] == [key.id for key in made]
     assert [key and (key.kind, key.entity, key.trigger) for key in found] == [
         ("admin", None, None),
@@ -53,7 +53,7 @@ def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
         "\ud800",
         "\x00",
     ):
-        assert store.look(keys.find, wrong) is None
+        assert store.query(keys.find, wrong) is None
 
 
 def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
@@ -61,10 +61,10 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     key = store.call(keys.create, kind="admin", secret=mine)
     assert key.prefix == mine[:11]
 
-    def rows(reader: Reader) -> str:
-        return repr(reader.all("keys/by_hash", hash=rules.digest(mine)))
+    def rows(tx: Reader) -> str:
+        return repr(tx.fetch_all("keys/by_hash", hash=rules.digest(mine)))
 
-    assert mine[11:] not in store.look(rows)
+    assert mine[11:] not in store.query(rows)
     with pytest.raises(Conflict) as twice:
         store.call(keys.create, kind="admin", secret=mine)
     assert mine not in str(twice.value)
@@ -78,13 +78,13 @@ def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
     kit.clock.advance("1 minute")
     assert store.call(keys.revoke, key.prefix).revoked_at == kit.clock.now()
     assert kit.bell.clear() == [Ring(keys.TOPIC, "key")]
-    assert store.look(keys.find, mine) is None
-    assert store.look(keys.find, other) is not None
-    assert [(key.name, key.revoked_at) for key in store.look(keys.page)] == [("", kit.clock.now()), ("ci", None)]
+    assert store.query(keys.find, mine) is None
+    assert store.query(keys.find, other) is not None
+    assert [(key.name, key.revoked_at) for key in store.query(keys.page)] == [("", kit.clock.now()), ("ci", None)]
     with pytest.raises(Conflict):
         store.call(keys.revoke, key.id)
     store.call(keys.revoke, kept.id)
-    assert store.look(keys.find, other) is None
+    assert store.query(keys.find, other) is None
 
 
 def test_a_whole_secret_names_its_key_and_is_not_repeated(store: Store) -> None:
@@ -106,8 +106,8 @@ def test_one_of_two_with_the_same_prefix_is_named_by_its_id(store: Store) -> Non
     with pytest.raises(Conflict):
         store.call(keys.revoke, first.prefix)
     store.call(keys.revoke, first.id)
-    assert store.look(keys.find, mine) is None
-    assert store.look(keys.find, twin) is not None
+    assert store.query(keys.find, mine) is None
+    assert store.query(keys.find, twin) is not None
 
 
 def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
@@ -116,7 +116,7 @@ def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
     kit.bell.clear()
     store.call(directory.retire, "analyst")
     assert kit.bell.clear() == [Ring(keys.TOPIC, "retire")]
-    assert store.look(keys.find, mine) is None
+    assert store.query(keys.find, mine) is None
     with pytest.raises(Refused):
         store.call(keys.create, kind="agent", secret=secret(), entity="analyst")
 
@@ -135,7 +135,7 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
     for kind, scope, refusal in wrong:
         with pytest.raises(refusal):
             store.call(keys.create, kind=kind, secret=secret(), **scope)
-    assert store.look(keys.page) == []
+    assert store.query(keys.page) == []
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_a_secret_has_one_form(kind: rules.Kind, text: str) -> None:
 def test_pages_go_on_after_a_number(store: Store) -> None:
     for number in range(3):
         store.call(keys.create, kind="admin", secret=secret(), name=str(number))
-    first: list[Key] = store.look(keys.page, limit=2)
-    rest = store.look(keys.page, after=first[-1].number, limit=2)
+    first: list[Key] = store.query(keys.page, limit=2)
+    rest = store.query(keys.page, after=first[-1].number, limit=2)
     assert [key.name for key in (*first, *rest)] == ["0", "1", "2"]

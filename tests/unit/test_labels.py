@@ -38,7 +38,7 @@ def question(*labels: str) -> Question:
 def test_two_labels_that_look_alike_are_refused_and_nothing_is_stored(house: House, one: str, other: str) -> None:
     with pytest.raises(Invalid, match="the options 'option-1' and 'option-2' have the same label"):
         house.store.call(decisions.ask, question("something else", one, other), by="ann")
-    assert (house.store.look(decisions.page), house.store.look(gates.page)) == ([], [])
+    assert (house.store.query(decisions.page), house.store.query(gates.page)) == ([], [])
 
 
 def test_three_that_are_the_same_are_refused_like_two(house: House) -> None:

@@ -2,17 +2,17 @@
 
 import asyncio
 
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.testing import Kit
 from gatepost.testing.conformance.office import Hold, handed_over
 
 
 async def test_lanes_in_order_and_calls_of_a_lane_in_theirs(kit: Kit) -> None:
-    kit.store.look(lambda _: None)
+    kit.store.query(lambda _: None)
     store = kit.open(writers=1)
     ran: list[str] = []
 
-    def note(work: Work, text: str) -> None:
+    def note(tx: Transaction, text: str) -> None:
         ran.append(text)
 
     hold = Hold()

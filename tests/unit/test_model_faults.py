@@ -12,7 +12,8 @@ import pytest
 from gatepost.adapters.models.choose import open_model
 from gatepost.core.agent import ModelChoice
 from gatepost.core.mind import Prompt, Reply
-from gatepost.ports.model import Ask, Heard, Model, ModelFailed, TextDelta, ToolSpec, Trouble
+from gatepost.core.model import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
+from gatepost.ports import Model
 from tests.models import (
     Answer,
     Cut,
@@ -32,7 +33,7 @@ from tests.models import (
 
 KEY = "sk-very-secret"
 SECRET = "the launch code is 0000"
-ASK = Ask(system="You are Ada.", turns=[Prompt(SECRET)], tools=[ToolSpec("skip", "", {"type": "object"})])
+ASK = ChatRequest(system="You are Ada.", turns=[Prompt(SECRET)], tools=[ToolSpec("skip", "", {"type": "object"})])
 
 
 @asynccontextmanager
@@ -142,7 +143,7 @@ async def test_nobody_there() -> None:
 
 async def test_what_is_heard_before_a_break_is_heard_at_once_and_then_void() -> None:
     gate = Gate()
-    heard: list[Heard] = []
+    heard: list[ModelOutput] = []
     with ModelServer(in_turn([Say("Good "), gate, Cut()])) as server:
         async with asking(server.url) as model, aclosing(model.respond(ASK)) as words:
             heard.append(await anext(words))

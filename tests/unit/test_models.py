@@ -22,8 +22,9 @@ from gatepost.adapters.models.demo import DemoModel
 from gatepost.adapters.models.provider import PydanticModel
 from gatepost.core.agent import ModelChoice
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.model import Ask, CallDelta, Heard, Model, TextDelta, ToolSpec
+from gatepost.ports import Model
 from tests.models import Answer, Asked, ModelServer, Say, Think, Tokens, Use, in_turn
 
 ENTER = ToolSpec(
@@ -35,11 +36,11 @@ SKIP = ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {}})
 TOOLS = (ENTER, SKIP)
 
 
-async def hear(model: Model, *turns: Turn, **options: Any) -> list[Heard]:
-    return [one async for one in model.respond(Ask(system="You are Ada.", turns=turns, tools=TOOLS, **options))]
+async def hear(model: Model, *turns: Turn, **options: Any) -> list[ModelOutput]:
+    return [one async for one in model.respond(ChatRequest(system="You are Ada.", turns=turns, tools=TOOLS, **options))]
 
 
-def last(heard: list[Heard]) -> Reply:
+def last(heard: list[ModelOutput]) -> Reply:
     said = heard[-1]
     assert isinstance(said, Reply)
     return said
@@ -228,7 +229,7 @@ turns = st.one_of(
 
 @given(st.lists(turns, max_size=12), st.text(max_size=3))
 def test_any_turns_make_a_conversation_that_providers_take(some: list[Turn], system: str) -> None:
-    conversation = talk.messages(Ask(system=system, turns=some))
+    conversation = talk.messages(ChatRequest(system=system, turns=some))
     assert [isinstance(one, ModelRequest) for one in conversation] == [n % 2 == 0 for n in range(len(conversation))]
     assert isinstance(conversation[-1], ModelRequest)
     for response, request in zip(conversation[1::2], conversation[2::2], strict=True):

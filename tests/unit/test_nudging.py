@@ -16,12 +16,12 @@ from gatepost.adapters.command import ShellCommands
 from gatepost.adapters.nudge import UrlNudge
 from gatepost.adapters.tools.guard import Guarded
 from gatepost.core.event import Event, Priority, Type
+from gatepost.core.guest import Guest
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.nudge import Guest
 from gatepost.runtime import rewake
 from gatepost.runtime.nudging import CommandNudge, Nudger, text
 
-GUEST = Guest(session="s/1", agent="ann", idle=True)
+GUEST = Guest(session="s/1", agent="ann", is_idle=True)
 TEXT = "Inbox: 1 event waits: [Event: ci] \"$(touch pwned); 'main' is red\""
 
 NUMBERS = count(1)
@@ -63,7 +63,7 @@ class Scene:
     async def pay(self, *, idle: bool = True, noted: int = 1) -> int:
         """Look at the session as its hooks noted it; return how many nudges there were."""
         before = len(self.nudges)
-        await self.nudger.pay({"s1": Guest(session="s1", agent="ann", idle=idle, noted=noted)})
+        await self.nudger.pay({"s1": Guest(session="s1", agent="ann", is_idle=idle, revision=noted)})
         return len(self.nudges) - before
 
 
@@ -123,7 +123,7 @@ async def test_what_comes_while_it_is_nudged_is_owed_too() -> None:
     nudger = Nudger(slow, scene._waiting, clock=lambda: scene.now)
     nudger.owe("s1", [told()])
     for noted in (1, 2, 3):
-        await nudger.pay({"s1": Guest(session="s1", agent="ann", idle=True, noted=noted)})
+        await nudger.pay({"s1": Guest(session="s1", agent="ann", is_idle=True, revision=noted)})
     assert len(scene.nudges) == 2
 
 

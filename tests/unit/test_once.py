@@ -10,7 +10,7 @@ from gatepost.actions.once import once
 from gatepost.core.entity import Kind
 from gatepost.core.event import Json, Push
 from gatepost.errors import Invalid, Reused, UnknownAddress
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 
 
@@ -21,13 +21,13 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def tell(work: Work, text: str, *, to: str = "ann") -> Json:
+def tell(tx: Transaction, text: str, *, to: str = "ann") -> Json:
     """A verb that would do it twice."""
-    return {"eventId": intake.push(work, Push(to=to, source="test", content=text)).event, "n": [1, 2.5, None, "é"]}
+    return {"eventId": intake.push(tx, Push(to=to, source="test", content=text)).event, "n": [1, 2.5, None, "é"]}
 
 
 def told(store: Store) -> list[str]:
-    return [item.event.content for item in store.look(inbox.peek, "ann")]
+    return [item.event.content for item in store.query(inbox.peek, "ann")]
 
 
 def test_a_repeat_gets_the_same_answer_and_changes_nothing(kit: Kit, store: Store) -> None:
@@ -69,7 +69,7 @@ async def test_of_many_at_the_same_time_one_is_done(kit: Kit, store: Store) -> N
         )
     )
     assert sorted(told(store)) == sorted(map(str, range(10)))
-    assert {answer["eventId"] for answer in answers} == {item.event.id for item in store.look(inbox.peek, "ann")}
+    assert {answer["eventId"] for answer in answers} == {item.event.id for item in store.query(inbox.peek, "ann")}
 
 
 async def test_a_repeat_in_the_same_group_gets_the_answer_too(kit: Kit, store: Store) -> None:

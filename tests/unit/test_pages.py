@@ -56,7 +56,7 @@ def test_by_type_sender_reference_and_age(filled: House) -> None:
 def test_page_by_page_nothing_is_missed_or_repeated(filled: House) -> None:
     found: list[str] = []
     after = 0
-    while page := filled.store.look(inbox.page, "ann", after=after, limit=2):
+    while page := filled.store.query(inbox.page, "ann", after=after, limit=2):
         assert len(page) <= 2
         found += [item.event.content for item in page]
         after = page[-1].event.arrival
@@ -64,7 +64,7 @@ def test_page_by_page_nothing_is_missed_or_repeated(filled: House) -> None:
 
 
 def test_all_inboxes_together(filled: House) -> None:
-    everything = [(item.recipient, item.event.content) for item in filled.store.look(inbox.page, limit=1_000)]
+    everything = [(item.recipient, item.event.content) for item in filled.store.query(inbox.page, limit=1_000)]
     assert [text for name, text in everything if name == "ann"] == ALL
     assert ("bob", "not ann's") in everything
     assert ("bob", "broadcast") in everything
@@ -79,7 +79,7 @@ def test_a_broadcast_is_listed_once_before_and_after_it_is_taken(filled: House) 
 def test_an_event_is_shown_with_each_of_its_recipients(house: House) -> None:
     event = house.tell(to="team:red")
     house.ack(house.take("bob"))
-    assert [(item.recipient, item.state) for item in house.store.look(inbox.show, event)] == [
+    assert [(item.recipient, item.state) for item in house.store.query(inbox.show, event)] == [
         ("ann", State.PENDING),
         ("bob", State.DELIVERED),
     ]
@@ -88,9 +88,9 @@ def test_an_event_is_shown_with_each_of_its_recipients(house: House) -> None:
 def test_peeking_changes_nothing_and_is_bounded(house: House) -> None:
     for number in range(5):
         house.tell(str(number))
-    before = house.store.look(inbox.page, "ann")
-    assert [item.event.content for item in house.store.look(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
-    assert house.store.look(inbox.page, "ann") == before
+    before = house.store.query(inbox.page, "ann")
+    assert [item.event.content for item in house.store.query(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
+    assert house.store.query(inbox.page, "ann") == before
 
 
 def test_the_inbox_of_the_retired_can_still_be_read(house: House) -> None:
@@ -102,21 +102,21 @@ def test_the_inbox_of_the_retired_can_still_be_read(house: House) -> None:
 def test_whoever_is_unknown_is_named(house: House) -> None:
     for look in (inbox.peek, inbox.page):
         with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
-            house.store.look(look, "an")
+            house.store.query(look, "an")
     with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
-        house.store.look(inbox.page, "ann", sender="an")
+        house.store.query(inbox.page, "ann", sender="an")
     with pytest.raises(NotFound):
-        house.store.look(inbox.show, "evt_" + "0" * 32)
+        house.store.query(inbox.show, "evt_" + "0" * 32)
     with pytest.raises(Invalid):
-        house.store.look(inbox.show, "clm_" + "0" * 32)
+        house.store.query(inbox.show, "clm_" + "0" * 32)
 
 
 def test_a_page_of_all_inboxes_may_end_between_two_recipients_of_one_event(filled: House) -> None:
-    whole = [(item.recipient, item.event.id) for item in filled.store.look(inbox.page, limit=1_000)]
+    whole = [(item.recipient, item.event.id) for item in filled.store.query(inbox.page, limit=1_000)]
     for size in (1, 2, 3):
         read: list[tuple[str, str]] = []
         after, beyond = 0, None
-        while page := filled.store.look(inbox.page, after=after, beyond=beyond, limit=size):
+        while page := filled.store.query(inbox.page, after=after, beyond=beyond, limit=size):
             read += [(item.recipient, item.event.id) for item in page]
             after, beyond = page[-1].event.arrival, page[-1].recipient
         assert read == whole

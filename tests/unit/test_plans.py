@@ -14,7 +14,7 @@ from gatepost.core.limits import Limits
 from gatepost.core.plan import After, At, CatchUp, OnGate, Plan, PlanWish, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.unit.conftest import House
 
 #: what FakeClock begins with
@@ -38,7 +38,7 @@ def fire(store: Store) -> int:
 
 
 def items(house: House, owner: str) -> list[Item]:
-    return house.store.look(inbox.page, owner, limit=10_000)
+    return house.store.query(inbox.page, owner, limit=10_000)
 
 
 def slots(house: House, plan: Plan) -> list[str]:
@@ -47,7 +47,7 @@ def slots(house: House, plan: Plan) -> list[str]:
 
 
 def show(house: House, plan: Plan, **more: Any) -> Plan:
-    return house.store.look(plans.show, plan.id, **more)
+    return house.store.query(plans.show, plan.id, **more)
 
 
 class TestReading:
@@ -174,7 +174,7 @@ class TestSetting:
     ) -> None:
         with pytest.raises(error):
             made(house, owner, **fields)
-        assert house.store.look(plans.page) == []
+        assert house.store.query(plans.page) == []
         assert house.bell.rings == []
 
     def test_a_plan_needs_a_name_and_a_live_owner(self, house: House) -> None:
@@ -251,7 +251,7 @@ class TestOwnership:
             made(house, "bob", id=plan.id, name="mine")
         with pytest.raises(NotFound):
             house.store.call(plans.delete, plan.id, owner="bob")
-        assert house.store.look(plans.page, "bob") == []
+        assert house.store.query(plans.page, "bob") == []
         assert show(house, plan, owner="ann") == plan
 
     def test_an_administrator_may_everything(self, house: House) -> None:
@@ -274,16 +274,16 @@ class TestOwnership:
     def test_a_page_at_a_time(self, house: House) -> None:
         mine = [made(house, runAfter=f"{hours} hours") for hours in range(1, 6)]
         theirs = made(house, "bob", runAfter="1 day")
-        assert house.store.look(plans.page, "ann") == mine
-        assert house.store.look(plans.page) == [*mine, theirs]
-        first = house.store.look(plans.page, "ann", limit=2)
-        assert first + house.store.look(plans.page, "ann", after=first[-1].number) == mine
+        assert house.store.query(plans.page, "ann") == mine
+        assert house.store.query(plans.page) == [*mine, theirs]
+        first = house.store.query(plans.page, "ann", limit=2)
+        assert first + house.store.query(plans.page, "ann", after=first[-1].number) == mine
         house.clock.advance("2 hours")
         fire(house.store)
-        assert [plan.id for plan in house.store.look(plans.page, status=Status.COMPLETED)] == [
+        assert [plan.id for plan in house.store.query(plans.page, status=Status.COMPLETED)] == [
             plan.id for plan in mine[:2]
         ]
-        assert house.store.look(plans.page, status=Status.PENDING) == [*mine[2:], theirs]
+        assert house.store.query(plans.page, status=Status.PENDING) == [*mine[2:], theirs]
 
 
 class TestFiring:
@@ -308,9 +308,9 @@ class TestFiring:
     def test_nothing_fires_before_its_time(self, house: House) -> None:
         plan = made(house, runAfter="5 hours")
         house.clock.advance(5 * HOUR - 1)
-        assert (fire(house.store), house.store.look(plans.next_due)) == (0, plan.next_at)
+        assert (fire(house.store), house.store.query(plans.next_due)) == (0, plan.next_at)
         house.clock.advance(1)
-        assert (fire(house.store), house.store.look(plans.next_due)) == (1, None)
+        assert (fire(house.store), house.store.query(plans.next_due)) == (1, None)
 
     def test_one_that_fires_once_is_then_completed(self, house: House) -> None:
         plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
@@ -324,7 +324,7 @@ class TestFiring:
 
     def test_a_time_in_the_past_fires_at_once_and_once(self, house: House) -> None:
         plan = made(house, scheduledAt="2025-01-01T00:00:00Z")
-        assert house.store.look(plans.next_due) == instant("2025-01-01T00:00:00Z")
+        assert house.store.query(plans.next_due) == instant("2025-01-01T00:00:00Z")
         assert (fire(house.store), fire(house.store)) == (1, 0)
         assert slots(house, plan) == ["2025-01-01T00:00:00Z"]
         [item] = items(house, "ann")

@@ -22,8 +22,8 @@ NOW = 1_771_427_220_000_000
 
 
 def told(house: House, name: str = "ann", **config: Any) -> str:
-    me = house.store.look(directory.find, name)
-    return words.system(house.store.look(prompt.facts, me, Config(**config)), NOW)
+    me = house.store.query(directory.find, name)
+    return words.system(house.store.query(prompt.facts, me, Config(**config)), NOW)
 
 
 def sections(text: str) -> list[str]:
@@ -70,7 +70,7 @@ class TestFacts:
             )
         store.call(memories.set, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
         store.call(goals.set, "ann", [GoalWish(description="x" * 4_000) for _ in range(150)])
-        facts = store.look(prompt.facts, store.look(directory.find, "ann"), Config())
+        facts = store.query(prompt.facts, store.query(directory.find, "ann"), Config())
         assert (len(facts.places), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.places) == 20
         assert facts.more == {"places", "memories", "goals", "plans"}

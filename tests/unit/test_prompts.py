@@ -69,7 +69,7 @@ def test_a_reason_that_gemini_sends_back_does_not_reset_the_loop_detector(
     gemini.call("BeforeAgent", prompt="Do it.")
     assert count_denials(gemini, rewrite) == 3
     assert "lets the agent stop" not in json.dumps(gemini.call("BeforeAgent", prompt="And now?"))
-    assert len(kit.store.look(inbox.peek, "admin")) == 1, "the owner is told of the loop"
+    assert len(kit.store.query(inbox.peek, "admin")) == 1, "the owner is told of the loop"
 
 
 def test_a_long_reason_that_was_cut_is_known_too(gemini: Program, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) 
     verdict = guest.hook("SubagentStop", subagent="h-1")
     assert (verdict.block, verdict.final) == (None, True)
     assert "lets the helper stop" in verdict.warnings[0]
-    (alert,) = kit.store.look(inbox.peek, "admin")
+    (alert,) = kit.store.query(inbox.peek, "admin")
     assert "the last 3 stops of its helper 'h-1' were blocked" in alert.event.content
     assert guest.hook("SubagentStop", subagent="h-1").block, "it begins anew"
 

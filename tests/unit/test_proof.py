@@ -18,7 +18,7 @@ from gatepost.core.gate import GateWish
 from gatepost.core.instants import MINUTE, SECOND
 from gatepost.hooks import wire
 from gatepost.hooks.drain import drain
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from tests.unit.conftest import House
 from tests.visits import Guest
 
@@ -43,7 +43,7 @@ def state(house: House, event: str) -> State:
 
 
 def unproved(guest: Guest) -> int:
-    return len(guest.spool.unproved(guest.id))
+    return len(guest.spool.read_unproved(guest.id))
 
 
 PRINTING = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
@@ -107,7 +107,7 @@ class TestMarkedDeliveredUnseen:
     def test_a_line_that_only_the_spool_has_comes_again(self, guest: Guest) -> None:
         guest.spooled("tea")
         assert "tea" in show(guest, "UserPromptSubmit")
-        assert guest.spool.empty(guest.id)
+        assert guest.spool.is_empty(guest.id)
         assert "tea" in show(guest, "UserPromptSubmit")
         guest.stop()
         assert show(guest, "UserPromptSubmit") == ""
@@ -334,7 +334,7 @@ class TestNotes:
         show(guest, "UserPromptSubmit")
         guest.spool.append(guest.id, [entries.of(house.show(tea).event)])
         assert show(guest, "PostToolUse") == ""
-        assert guest.spool.empty(guest.id)
+        assert guest.spool.is_empty(guest.id)
 
     def test_the_same_line_written_again_without_a_key_is_another_one(self, guest: Guest) -> None:
         red = Entry(id="ci", content="main is red")

@@ -25,7 +25,7 @@ from gatepost.core.instants import HOUR, MINUTE
 from gatepost.core.limits import Limits
 from gatepost.core.mind import Reply as Said
 from gatepost.errors import Conflict, Late, NotFound, Refused
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.tables import checks
 from gatepost.testing import Kit
 from tests.residents import resident
@@ -35,16 +35,16 @@ PATIENCE = 20.0
 
 
 class Watched:
-    """A `Work` that stops once before a statement."""
+    """A transaction that stops once before a statement."""
 
-    def __init__(self, work: Work, before: str | None, stop: Callable[[], None]) -> None:
-        self._work = work
+    def __init__(self, tx: Transaction, before: str | None, stop: Callable[[], None]) -> None:
+        self._tx = tx
         self._before = before
         self._stop = stop
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._work, name)
-        if name not in ("one", "all", "run", "many"):
+        method = getattr(self._tx, name)
+        if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
             return method
 
         def watched(statement: str, *args: Any, **kwargs: Any) -> Any:
@@ -72,8 +72,8 @@ class Race(House):
             reached.set()
             assert go.wait(PATIENCE), "never let go"
 
-        def stopping(work: Work) -> Any:
-            value = verb(Watched(work, before, stop), *args, **kwargs)
+        def stopping(tx: Transaction) -> Any:
+            value = verb(Watched(tx, before, stop), *args, **kwargs)
             if before is None:
                 stop()
             return value
@@ -100,8 +100,8 @@ class Race(House):
         """Whether nothing is stuck, lost or unaccounted for."""
         return (
             self.balanced()
-            and self.store.look(checks.stuck_items)[0] == 0
-            and self.store.look(checks.lost_events)[0] == 0
+            and self.store.query(checks.stuck_items)[0] == 0
+            and self.store.query(checks.lost_events)[0] == 0
         )
 
 
@@ -182,12 +182,12 @@ def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
     """Each holds what the other wants; the database ends one of them, and it is run again."""
     both, tries = threading.Barrier(2), []
 
-    def lock(work: Work, first: str, second: str) -> list[str]:
-        inbox.claim(work, first, owner="me")
+    def lock(tx: Transaction, first: str, second: str) -> list[str]:
+        inbox.claim(tx, first, owner="me")
         tries.append(first)
         if tries.count(first) == 1:
             both.wait(PATIENCE)
-        inbox.claim(work, second, owner="me")
+        inbox.claim(tx, second, owner="me")
         return [first, second]
 
     one = race.pool.submit(race.store.call, lock, "ann", "bob")
@@ -396,9 +396,9 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
     with race.halfway(gates.resolve, gate.id, by="husam"):
         race.clock.advance(HOUR)
         assert race.store.call(endings.settle) == 1
-        assert race.store.look(gates.show, other.id).resolution is not None
+        assert race.store.query(gates.show, other.id).resolution is not None
     assert race.store.call(endings.settle) == 0
-    found = race.store.look(gates.show, gate.id).resolution
+    found = race.store.query(gates.show, gate.id).resolution
     assert found is not None
     assert found.ending is Ending.RESOLVED
     assert race.whole()
@@ -420,19 +420,19 @@ def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
         late = race.blocked(decisions.answer, made.id, Reply(text="yes", context_hash=made.context_hash), by="husam")
     with pytest.raises(Conflict, match="has changed"):
         late.result(PATIENCE)
-    assert race.store.look(decisions.show, made.id).status is DecisionStatus.PENDING
+    assert race.store.query(decisions.show, made.id).status is DecisionStatus.PENDING
 
 
 def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) -> None:
     with race.halfway(decisions.ask, Question(question="Ship?", free_text=True, of=("husam",)), by="ann") as asking:
         leaving = race.blocked(directory.retire, "husam")
     leaving.result(PATIENCE)
-    assert race.store.look(decisions.show, asking.result().id).status is DecisionStatus.ORPHANED
+    assert race.store.query(decisions.show, asking.result().id).status is DecisionStatus.ORPHANED
     with race.halfway(directory.retire, "bob"):
         asking = race.blocked(decisions.ask, Question(question="Ship?", free_text=True, of=("bob",)), by="ann")
     with pytest.raises(Refused, match="retired"):
         asking.result(PATIENCE)
-    assert race.store.look(gates.blocking, "ann") == []
+    assert race.store.query(gates.blocking, "ann") == []
     assert race.whole()
 
 
@@ -440,7 +440,7 @@ def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -
     with race.halfway(gates.add, GateWish(name="review", awaits="husam"), by="ann") as making:
         leaving = race.blocked(directory.retire, "husam")
     leaving.result(PATIENCE)
-    found = race.store.look(gates.show, making.result().id).resolution
+    found = race.store.query(gates.show, making.result().id).resolution
     assert found is not None
     assert found.ending is Ending.ORPHANED
 
@@ -456,7 +456,7 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
     with race.halfway(plans.set, "ann", wanted) as planned:
         ending = race.blocked(gates.resolve, other.id, by="husam")
     ending.result(PATIENCE)
-    assert race.store.look(plans.show, planned.result().id).next_at is not None
+    assert race.store.query(plans.show, planned.result().id).next_at is not None
 
 
 def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
@@ -470,9 +470,9 @@ def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -
     second = waiting.result(PATIENCE)
     assert (second.held.run.cycle, second.held.resident.cycles) == (2, 1)
     race.store.call(cycle.finish, second.held, 2, Said("Done again."), summary="Done again.")
-    now = race.store.look(agents.show, "thinker")
+    now = race.store.query(agents.show, "thinker")
     assert now is not None
-    assert (now.cycles, now.tokens) == (2, race.store.look(journal.mind, "thinker").tokens)
+    assert (now.cycles, now.tokens) == (2, race.store.query(journal.mind, "thinker").tokens)
 
 
 def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:

@@ -324,12 +324,12 @@ class TestLongAgo:
         spool = alone.home / "spool"
         with (spool / "old.jsonl").open("a") as slow:  # somebody is about to write
             self.later(alone)
-            assert (old.session.folder.exists(), old.spool.empty("old")) == (True, True)
+            assert (old.session.folder.exists(), old.spool.is_empty("old")) == (True, True)
             assert not (spool / "old.jsonl").exists()
             slow.write('{"id": "1", "content": "cake"}\n')
         self.later(alone)
         assert not old.session.folder.exists()
-        assert [entry.content for entry in old.spool.waiting("old")] == ["cake"], "as long as it has a line it stays"
+        assert [entry.content for entry in old.spool.peek("old")] == ["cake"], "as long as it has a line it stays"
         assert "cake" in (old.hook("UserPromptSubmit").context or "")
         old.stop()
         for _ in range(2):
@@ -351,7 +351,7 @@ class TestLongAgo:
         old.hook("UserPromptSubmit")
         self.later(alone)
         self.later(alone)
-        assert [batch.event for batch in old.spool.unproved("old")] == ["UserPromptSubmit"]
+        assert [batch.event for batch in old.spool.read_unproved("old")] == ["UserPromptSubmit"]
 
     @pytest.mark.parametrize("ending", ["", ".draining", ".aside", ".shown"])
     def test_what_somebody_has_still_to_read_stays(self, alone: Guest, ending: str) -> None:

@@ -18,7 +18,7 @@ def begun(house: House, id: str = "s-1", agent: str = "ann") -> None:
 class TestWhose:
     def test_it_is_registered_with_its_agent(self, house: House) -> None:
         begun(house)
-        found = house.store.look(sessions.find, "s-1")
+        found = house.store.query(sessions.find, "s-1")
         assert (found.agent, found.host, found.doing) == ("ann", "claude", IDLE)
 
     def test_a_misspelt_name_makes_no_new_agent(self, house: House) -> None:
@@ -26,16 +26,16 @@ class TestWhose:
             begun(house, agent="annn")
         assert error.value.hint == "did you mean 'ann'?"
         with pytest.raises(UnknownAddress):
-            house.store.look(directory.find, "annn")
+            house.store.query(directory.find, "annn")
 
     def test_it_may_come_back_and_as_somebody_else(self, house: House) -> None:
         begun(house)
         started = house.clock.now()
         house.clock.advance("1 hour")
         house.store.call(sessions.note, "s-1", ENDED)
-        assert house.store.look(sessions.find, "s-1").doing == ENDED
+        assert house.store.query(sessions.find, "s-1").doing == ENDED
         house.store.call(sessions.begin, "s-1", agent="bob", host="codex", doing=WORKING)
-        found = house.store.look(sessions.find, "s-1")
+        found = house.store.query(sessions.find, "s-1")
         assert (found.agent, found.doing, found.started_at) == ("bob", WORKING, started)
         assert found.seen_at == house.clock.now()
 
@@ -47,13 +47,13 @@ class TestWhose:
         with pytest.raises(error):
             begun(house, id, agent)
         with pytest.raises((NotFound, Invalid)):
-            house.store.look(sessions.find, id)
+            house.store.query(sessions.find, id)
 
     def test_one_agent_does_not_see_anothers(self, house: House) -> None:
         begun(house)
-        assert house.store.look(sessions.find, "s-1", agent="ann").agent == "ann"
+        assert house.store.query(sessions.find, "s-1", agent="ann").agent == "ann"
         with pytest.raises(NotFound, match="no session 's-1'"):
-            house.store.look(sessions.find, "s-1", agent="bob")
+            house.store.query(sessions.find, "s-1", agent="bob")
 
     def test_what_nothing_is_heard_of_is_forgotten(self, house: House) -> None:
         begun(house, "old")
@@ -62,8 +62,8 @@ class TestWhose:
         house.clock.advance("11 days")
         begun(house, "new")
         with pytest.raises(NotFound):
-            house.store.look(sessions.find, "old")
-        assert house.store.look(sessions.find, "later").session == "later"
+            house.store.query(sessions.find, "old")
+        assert house.store.query(sessions.find, "later").session == "later"
 
 
 class TestHooks:
@@ -73,7 +73,7 @@ class TestHooks:
         guest = Guest(tmp_path, house.store, house.clock)
 
         def doing() -> tuple[str, str]:
-            return house.store.look(sessions.find, "s-1").doing, guest.session.read().state
+            return house.store.query(sessions.find, "s-1").doing, guest.session.read().state
 
         for event, source, now in (
             ("SessionStart", "startup", IDLE),
@@ -95,7 +95,7 @@ class TestHooks:
         guest = Guest(tmp_path, house.store, house.clock)
         guest.hook("UserPromptSubmit")
         assert guest.stop().block
-        assert house.store.look(sessions.find, "s-1").doing == WORKING
+        assert house.store.query(sessions.find, "s-1").doing == WORKING
 
     def test_an_alias_is_found_out_once(self, house: House, tmp_path: Path) -> None:
         house.register("cleo", aliases=["bead-7"])
@@ -103,14 +103,14 @@ class TestHooks:
         guest.rules = guest.rules._replace(agent="bead-7")
         guest.hook("SessionStart", source="startup")
         assert guest.session.read().agent == "cleo"
-        seen = house.store.look(sessions.find, "s-1").seen_at
+        seen = house.store.query(sessions.find, "s-1").seen_at
         house.clock.advance("1 minute")
         guest.hook("PostToolUse")
         guest.hook("Stop")
         house.clock.advance("1 minute")
         guest.hook("Stop")
-        assert house.store.look(sessions.find, "s-1").seen_at < house.clock.now(), "nothing new was noted"
-        assert house.store.look(sessions.find, "s-1").seen_at > seen
+        assert house.store.query(sessions.find, "s-1").seen_at < house.clock.now(), "nothing new was noted"
+        assert house.store.query(sessions.find, "s-1").seen_at > seen
         assert guest.session.read().agent == "cleo"
 
     def test_a_session_that_began_while_the_store_was_away_is_made_up_for(self, house: House, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ class TestHooks:
         guest.store = house.store
         guest.hook("PostToolUse")
         guest.hook("UserPromptSubmit")
-        assert house.store.look(sessions.find, "s-1").agent == "ann"
+        assert house.store.query(sessions.find, "s-1").agent == "ann"
 
     def test_an_agent_that_cannot_be_is_said_and_the_rest_goes_on(self, house: House, tmp_path: Path) -> None:
         guest = Guest(tmp_path, house.store, house.clock)
@@ -143,7 +143,7 @@ class TestHooks:
         assert "'anm'" in guest.hook("PostToolUse").warnings[0], "it is another name"
         house.register("anm")
         assert guest.hook("UserPromptSubmit").silent
-        assert house.store.look(sessions.find, "s-1").agent == "anm"
+        assert house.store.query(sessions.find, "s-1").agent == "anm"
 
     def test_without_an_agent_the_person_is_told_once(self, tmp_path: Path) -> None:
         guest = Guest(tmp_path)
@@ -176,7 +176,7 @@ class TestChains:
         house.push("one", hops=15)
         guest.hook("SessionStart", source="startup")
         house.store.call(spaces.post, "tea", sender="ann", content="hello")
-        [item] = house.store.look(inbox.peek, "bob")
+        [item] = house.store.query(inbox.peek, "bob")
         assert item.event.hops == 16
 
     def _hops(self, house: House) -> int:

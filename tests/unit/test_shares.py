@@ -12,6 +12,7 @@ from gatepost.actions import decisions, directory, gates, intake, plans
 from gatepost.actions.directory import Newcomer
 from gatepost.adapters.stores.desk import Desk
 from gatepost.adapters.stores.group import Call, Outcome
+from gatepost.core.command import CommandResult
 from gatepost.core.decision import Question
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push, Pushed
@@ -23,8 +24,7 @@ from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.gateway import hot
 from gatepost.gateway.auth import Acting
 from gatepost.gateway.office import Turns
-from gatepost.ports.command import Ran
-from gatepost.ports.store import Row, Store, Work
+from gatepost.ports import Row, Store, Transaction
 from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import Reach
 from gatepost.testing import Kit
@@ -81,7 +81,7 @@ class TestGates:
             assert error.value.hint == "resolve or withdraw some, or raise limits.gates"
         store.call(gates.add, wish, by=None)
         store.call(gates.withdraw, gate.id, by="ann")
-        assert len(store.look(gates.page, owner="ann", pending=True)) == 2
+        assert len(store.query(gates.page, owner="ann", pending=True)) == 2
 
 
 class TestBroadcasts:
@@ -146,10 +146,10 @@ class Counting:
     def __init__(self) -> None:
         self.ran: list[str] = []
 
-    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         assert not isinstance(command, str)
         self.ran.append(command[3])
-        return Ran(code=0, stdout='{"status": "in_progress"}')
+        return CommandResult(code=0, stdout='{"status": "in_progress"}')
 
 
 class TestTurns:
@@ -197,7 +197,7 @@ class TestTurns:
     def test_a_repository_that_is_no_longer_on_the_list_is_not_asked_about(self, store: Store, house: House) -> None:
         self.hang(store, "ann", 7)
         assert self.look(store, "acme/site") == []
-        [gate] = store.look(gates.page, owner="ann")
+        [gate] = store.query(gates.page, owner="ann")
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
         assert (gate.pending, gate.trouble) == (True, reason)
         assert reason in house.waiting("ann")[0]
@@ -266,15 +266,15 @@ class TestWriters:
         wishes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
         asked: list[str] = []
 
-        def push(work: Work) -> list[intake.Outcome]:
-            all_rows = work.all
+        def push(tx: Transaction) -> list[intake.Outcome]:
+            all_rows = tx.fetch_all
 
             def count(statement: str, /, **parameters: Any) -> list[Row]:
                 asked.append(statement)
                 return all_rows(statement, **parameters)
 
-            work.all = count  # type: ignore[method-assign]
-            return intake.push_all(work, wishes)
+            tx.fetch_all = count  # type: ignore[method-assign]
+            return intake.push_all(tx, wishes)
 
         first, again = house.store.call(push), house.store.call(push)
         assert asked.count("items/keyed") == len(wishes)

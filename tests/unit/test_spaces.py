@@ -11,7 +11,7 @@ from gatepost.core.entity import Kind
 from gatepost.core.event import Json, Trust, Type
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 
 PEOPLE = ("admin", "husam", "ana")
@@ -35,15 +35,15 @@ def say(store: Store, content: str = "Let's finalize the Q4 report", by: str = "
 
 
 def heard(store: Store, name: str) -> list[str]:
-    return [item.event.content for item in store.look(inbox.peek, name)]
+    return [item.event.content for item in store.query(inbox.peek, name)]
 
 
 class TestMaking:
     def test_it_is_found_again_by_its_id_or_its_title(self, store: Store) -> None:
-        alpha = store.look(spaces.show, "alpha")
+        alpha = store.query(spaces.show, "alpha")
         assert store.call(spaces.ensure, "alpha", members=["admin"]) == alpha
         assert store.call(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
-        assert "admin" in {member.name for member in store.look(spaces.members, "alpha")}
+        assert "admin" in {member.name for member in store.query(spaces.members, "alpha")}
         titles = ("Project Beta", "Project Beta!", "プロジェクト", "ALL", "project-gamma")
         made = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
         assert [space.name for space in made] == list(titles)
@@ -54,12 +54,12 @@ class TestMaking:
         made = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
         assert made.id == "q4-report-the-munster-office"
         assert made.name == "Q4 Report: the Münster office!"
-        assert store.look(spaces.show, made.id) == made
+        assert store.query(spaces.show, made.id) == made
 
     def test_a_name_without_such_letters_does_as_well(self, store: Store) -> None:
         made = store.call(spaces.create, name="四半期")
         assert made.id.startswith("spc_")
-        assert store.look(spaces.show, made.id).name == "四半期"
+        assert store.query(spaces.show, made.id).name == "四半期"
 
     def test_an_id_is_given_once(self, store: Store) -> None:
         with pytest.raises(Conflict):
@@ -75,7 +75,7 @@ class TestMaking:
             with pytest.raises(Invalid):
                 store.call(spaces.create, name="Beta", id=id)
             with pytest.raises(Invalid):
-                store.look(spaces.show, id)
+                store.query(spaces.show, id)
 
     def test_everybody_in_it_must_be_there(self, store: Store) -> None:
         store.call(directory.retire, "ana")
@@ -83,7 +83,7 @@ class TestMaking:
             with pytest.raises(refusal):
                 store.call(spaces.create, name="Beta", members=["husam", member])
         with pytest.raises(NotFound):
-            store.look(spaces.show, "beta")
+            store.query(spaces.show, "beta")
 
     def test_a_long_name_is_cut_to_an_id(self) -> None:
         assert rules.slug("a" * 62 + " b") == "a" * 62
@@ -94,7 +94,7 @@ class TestMembers:
     def test_are_listed_in_the_order_in_which_they_joined(self, kit: Kit, store: Store) -> None:
         kit.clock.advance("1 minute")
         store.call(spaces.join, "alpha", "admin")
-        names = [member.name for member in store.look(spaces.members, "alpha", as_="ana")]
+        names = [member.name for member in store.query(spaces.members, "alpha", as_="ana")]
         assert names == ["husam", "ana", *AGENTS, "admin"]
 
     def test_joining_twice_changes_nothing(self, kit: Kit, store: Store) -> None:
@@ -106,18 +106,18 @@ class TestMembers:
     def test_a_newcomer_reads_all_and_has_nothing_unread(self, store: Store) -> None:
         say(store)
         store.call(spaces.join, "alpha", "admin")
-        assert len(store.look(spaces.read, "alpha", as_="admin")) == 1
-        assert store.look(spaces.unread, "admin") == {"alpha": 0}
+        assert len(store.query(spaces.read, "alpha", as_="admin")) == 1
+        assert store.query(spaces.unread, "admin") == {"alpha": 0}
 
     def test_only_they_may_look(self, store: Store) -> None:
         for query in (spaces.show, spaces.members, spaces.read):
             with pytest.raises(Refused):
-                store.look(query, "alpha", as_="admin")
+                store.query(query, "alpha", as_="admin")
         with pytest.raises(Refused):
             store.call(spaces.mark_read, "alpha", "admin", 0)
-        assert store.look(spaces.page, as_="admin") == []
-        assert [space.id for space in store.look(spaces.page, as_="ana")] == ["alpha"]
-        assert [space.id for space in store.look(spaces.page)] == ["alpha"]
+        assert store.query(spaces.page, as_="admin") == []
+        assert [space.id for space in store.query(spaces.page, as_="ana")] == ["alpha"]
+        assert [space.id for space in store.query(spaces.page)] == ["alpha"]
 
     def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
         say(store, "one")
@@ -126,7 +126,7 @@ class TestMembers:
         assert heard(store, "analyst") == ["one"]
         assert heard(store, "designer") == ["one", "two"]
         with pytest.raises(Refused):
-            store.look(spaces.read, "alpha", as_="analyst", after_seq=1)
+            store.query(spaces.read, "alpha", as_="analyst", after_seq=1)
         with pytest.raises(Refused):
             say(store, by="analyst")
         with pytest.raises(NotFound):
@@ -136,19 +136,19 @@ class TestMembers:
         store.call(directory.retire, "analyst")
         say(store)
         assert len(heard(store, "designer")) == 1
-        assert store.look(inbox.page, "analyst") == []
-        assert "analyst" not in [member.name for member in store.look(spaces.members, "alpha")]
+        assert store.query(inbox.page, "analyst") == []
+        assert "analyst" not in [member.name for member in store.query(spaces.members, "alpha")]
         with pytest.raises(Refused):
             say(store, by="analyst")
         with pytest.raises(Refused):
-            store.look(spaces.read, "alpha", as_="analyst")
+            store.query(spaces.read, "alpha", as_="analyst")
         store.call(spaces.leave, "alpha", "analyst")
 
     def test_pages_go_on_after_a_number(self, store: Store) -> None:
         for name in ("beta", "gamma", "delta"):
             store.call(spaces.create, name=name, members=["ana"])
-        first = store.look(spaces.page, as_="ana", limit=2)
-        rest = store.look(spaces.page, as_="ana", after=first[-1].number)
+        first = store.query(spaces.page, as_="ana", limit=2)
+        rest = store.query(spaces.page, as_="ana", after=first[-1].number)
         assert [space.id for space in (*first, *rest)] == ["alpha", "beta", "gamma", "delta"]
 
 
@@ -156,7 +156,7 @@ class TestPosting:
     def test_a_message_reaches_exactly_the_other_agents_once_each(self, kit: Kit, store: Store) -> None:
         say(store)
         say(store, "On it.", by="analyst")
-        assert {name: len(store.look(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
+        assert {name: len(store.query(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
             "admin": 0,
             "husam": 0,
             "ana": 0,
@@ -164,7 +164,7 @@ class TestPosting:
             "developer": 2,
             "analyst": 1,
         }
-        assert all(account.balanced for account in store.look(upkeep.accounts))
+        assert all(account.balanced for account in store.query(upkeep.accounts))
         rings = [(ring.recipient, ring.cause) for ring in kit.bell.clear()]
         assert sorted(rings[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
@@ -172,7 +172,7 @@ class TestPosting:
         message = store.call(
             spaces.post, "alpha", sender="husam", content="Hello", data={"n": 1}, hops=2, trust=Trust.OWNER
         )
-        [item] = store.look(inbox.peek, "analyst")
+        [item] = store.query(inbox.peek, "analyst")
         event = item.event
         assert (event.type, event.source, event.key) == (Type.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
         assert (event.hops, event.trust) == (2, Trust.OWNER)
@@ -187,7 +187,7 @@ class TestPosting:
             "content": "Hello",
         }
         assert document["extra"] == {"seq": 1}
-        [read] = store.look(spaces.read, "alpha")
+        [read] = store.query(spaces.read, "alpha")
         assert read == message
 
     def test_a_batch_reads_as_the_source_document_has_it(self, store: Store) -> None:
@@ -212,7 +212,7 @@ class TestPosting:
                 say(store, by=sender)
         with pytest.raises(Refused, match="not a member of the space 'beta'"):  # as of one that is there
             store.call(spaces.post, "beta", sender="husam", content="?")
-        assert store.look(spaces.show, "alpha").last_seq == 0
+        assert store.query(spaces.show, "alpha").last_seq == 0
         assert kit.bell.clear() == []
 
     def test_what_cannot_be_stored_takes_no_number(self, store: Store) -> None:
@@ -232,8 +232,8 @@ class TestPosting:
         assert len(heard(store, "analyst")) == 1
 
     def test_a_failure_later_in_the_transaction_takes_the_number_back(self, kit: Kit, store: Store) -> None:
-        def post_and_fail(work: Work) -> None:
-            spaces.post(work, "alpha", sender="husam", content="never")
+        def post_and_fail(tx: Transaction) -> None:
+            spaces.post(tx, "alpha", sender="husam", content="never")
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
@@ -245,7 +245,7 @@ class TestPosting:
     def test_the_name_of_a_message_is_its_senders_of_today(self, store: Store) -> None:
         say(store)
         store.call(directory.update, "husam", display="Husam A.")
-        [message] = store.look(spaces.read, "alpha")
+        [message] = store.query(spaces.read, "alpha")
         assert message.sender_display == "Husam A."
 
 
@@ -255,7 +255,7 @@ class TestReading:
             say(store, str(number))
 
         def seqs(**wish: int) -> list[int]:
-            return [message.seq for message in store.look(spaces.read, "alpha", as_="ana", **wish)]
+            return [message.seq for message in store.query(spaces.read, "alpha", as_="ana", **wish)]
 
         assert seqs() == list(range(1, 11))
         assert seqs(limit=3) == [8, 9, 10]
@@ -271,32 +271,32 @@ class TestReading:
     def test_read_marks_never_go_back(self, store: Store) -> None:
         for _ in range(3):
             say(store)
-        assert store.look(spaces.unread, "ana") == {"alpha": 3}
+        assert store.query(spaces.unread, "ana") == {"alpha": 3}
         assert store.call(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
-        assert store.look(spaces.unread, "ana") == {"alpha": 1}
+        assert store.query(spaces.unread, "ana") == {"alpha": 1}
         for wrong in (-1, 4, 2**70):
             with pytest.raises(Invalid):
                 store.call(spaces.mark_read, "alpha", "ana", wrong)
 
     def test_what_one_says_oneself_is_read_by_whoever_had_read_the_rest(self, store: Store) -> None:
         say(store, by="ana")
-        assert store.look(spaces.unread, "ana") == {"alpha": 0}
-        assert store.look(spaces.unread, "husam") == {"alpha": 1}
+        assert store.query(spaces.unread, "ana") == {"alpha": 0}
+        assert store.query(spaces.unread, "husam") == {"alpha": 1}
         say(store, by="husam")
-        assert store.look(spaces.unread, "husam") == {"alpha": 2}
+        assert store.query(spaces.unread, "husam") == {"alpha": 2}
 
     def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
         say(store, by="designer")
         for name in ("husam", "ana"):
-            assert store.look(inbox.page, name) == []
-            assert store.look(spaces.unread, name) == {"alpha": 1}
+            assert store.query(inbox.page, name) == []
+            assert store.query(spaces.unread, name) == {"alpha": 1}
 
 
 class TestChanging:
     def test_a_new_name_leaves_the_id(self, store: Store) -> None:
         assert store.call(spaces.rename, "alpha", "Project Omega").id == "alpha"
-        assert store.look(spaces.show, "alpha").name == "Project Omega"
+        assert store.query(spaces.show, "alpha").name == "Project Omega"
         with pytest.raises(Invalid):
             store.call(spaces.rename, "alpha", "\n")
 
@@ -305,7 +305,7 @@ class TestChanging:
         kit.clock.advance("1 minute")
         archived = store.call(spaces.archive, "alpha")
         assert archived.archived_at == kit.clock.now()
-        assert store.look(spaces.show, "alpha", as_="ana") == archived
+        assert store.query(spaces.show, "alpha", as_="ana") == archived
         for refused in (
             lambda: say(store),
             lambda: store.call(spaces.join, "alpha", "admin"),
@@ -314,7 +314,7 @@ class TestChanging:
         ):
             with pytest.raises(Conflict):
                 refused()
-        assert len(store.look(spaces.read, "alpha", as_="ana")) == 1
+        assert len(store.query(spaces.read, "alpha", as_="ana")) == 1
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
         store.call(spaces.leave, "alpha", "ana")
 
@@ -323,9 +323,9 @@ class TestChanging:
         for refused in (
             lambda: say(store, by="admin"),
             lambda: store.call(spaces.mark_read, "alpha", "admin", 0),
-            lambda: store.look(spaces.read, "alpha", as_="admin"),
-            lambda: store.look(spaces.members, "alpha", as_="admin"),
-            lambda: store.look(spaces.show, "alpha", as_="admin"),
+            lambda: store.query(spaces.read, "alpha", as_="admin"),
+            lambda: store.query(spaces.members, "alpha", as_="admin"),
+            lambda: store.query(spaces.show, "alpha", as_="admin"),
         ):
             with pytest.raises(Refused, match="not a member"):
                 refused()
@@ -341,5 +341,5 @@ class TestChanging:
 def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:
     for data in ({"streamId": "c1", "runId": "run_1"}, {"streamId": "c1", "file": "q4.csv"}, None, [1]):
         store.call(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
-    written = [_line(message).partition(": ")[2] for message in store.look(spaces.read, "alpha")]
+    written = [_line(message).partition(": ")[2] for message in store.query(spaces.read, "alpha")]
     assert written == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']

@@ -37,7 +37,10 @@ def uses() -> Iterator[Use]:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
-                case ast.Call(func=ast.Attribute(attr="one" | "all" | "run"), args=[ast.Constant(str(name))]):
+                case ast.Call(
+                    func=ast.Attribute(attr="fetch_one" | "fetch_all" | "fetch_page" | "execute"),
+                    args=[ast.Constant(str(name))],
+                ):
                     names = [given(keyword) for keyword in node.keywords]
                     if NAME.fullmatch(name) and None not in names:
                         yield Use(name, f"{path.name}:{node.lineno}", frozenset().union(*filter(None, names)))
@@ -66,6 +69,7 @@ def parameters(dialect: str, name: str) -> frozenset[str]:
 
 def test_statements_are_found_in_the_code() -> None:
     assert {"items/insert", "items/take", "tallies/add", "claims/lapse"} <= set(NAMES)
+    assert sum(use.given is not None for use in USES) > 100
 
 
 @pytest.mark.parametrize("name", NAMES)

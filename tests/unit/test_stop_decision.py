@@ -64,7 +64,7 @@ def test_stop_lets_it_go_and_nothing_is_read(house: House, guest: Guest, session
     guest.spooled("more to do")
     verdict = guest.stop(waits=answering(house, decision, option="stop"))
     assert verdict.silent
-    assert [entry.content for entry in guest.spool.waiting("s-1")] == ["more to do"]
+    assert [entry.content for entry in guest.spool.peek("s-1")] == ["more to do"]
 
 
 def test_the_answer_stop_does_not_greet_the_next_session(house: House, guest: Guest) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatepost.core.frame import Frame
+from gatepost.core.model import CallDelta
 from gatepost.core.run import Run, Status
-from gatepost.ports.model import CallDelta
 from gatepost.runtime import streaming
 from gatepost.runtime.streaming import Streams
 

@@ -48,8 +48,8 @@ def test_a_kit_is_gone_afterwards() -> None:
         file = Path(kit.url.removeprefix("sqlite:///"))
         assert file.exists()
         other = kit.open()
-        assert other.look(directory.find, "ann").created_at == kit.clock.now()
+        assert other.query(directory.find, "ann").created_at == kit.clock.now()
     assert not file.parent.exists()
     for store in (kit.store, other):
         with pytest.raises(Unavailable):
-            store.look(directory.find, "ann")
+            store.query(directory.find, "ann")

@@ -36,11 +36,11 @@ def test_the_connections_of_threads_that_have_ended_are_closed(monkeypatch: pyte
     monkeypatch.setattr(SqliteStore, "connect", watched)
     monkeypatch.setattr(SqliteConnection, "close", counted)
     with Kit() as kit:
-        kit.store.look(directory.page)
-        in_threads(20, lambda: kit.store.look(directory.page))
+        kit.store.query(directory.page)
+        in_threads(20, lambda: kit.store.query(directory.page))
         assert len(opened) == 21
         assert len(closed) == 19
-        assert kit.store.look(directory.page) == []
+        assert kit.store.query(directory.page) == []
         assert opened[0] not in closed
     assert len(closed) == 21
 
@@ -49,7 +49,7 @@ def test_the_server_is_not_left_with_them(postgres_url: str) -> None:
     store = open_store(postgres_url)
     store.migrate()
     with psycopg.connect(postgres_url, autocommit=True) as db:
-        in_threads(10, lambda: store.look(directory.page))
+        in_threads(10, lambda: store.query(directory.page))
         row = db.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ).fetchone()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gatepost.actions.tools import BUILT_IN
 from gatepost.core import conform
+from gatepost.core.model import Caller
 from gatepost.errors import Invalid, Malformed, TooLarge
-from gatepost.ports.tools import Caller
 from gatepost.runtime import schema
 
 

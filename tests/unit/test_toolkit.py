@@ -20,9 +20,8 @@ from gatepost.core.agent import Tool as Configured
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Result
+from gatepost.core.model import Caller, ToolResult, ToolSpec
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
-from gatepost.ports.model import ToolSpec
-from gatepost.ports.tools import Answered, Caller
 from gatepost.runtime import schema
 from gatepost.runtime.toolkit import BuiltInTool, Outside, Toolbox, Toolkit, Waiting
 from tests import toolserver
@@ -34,11 +33,11 @@ class FakeWeb:
     def __init__(self) -> None:
         self.called: list[tuple[str, str, Mapping[str, Json]]] = []
 
-    async def call(self, tool: Configured, id: str, arguments: Mapping[str, Json]) -> Answered:
+    async def call(self, tool: Configured, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         if tool.name in ("unset", "odd"):
             raise Unavailable("no variable") if tool.name == "unset" else ValueError("odd")
         self.called.append((tool.name, id, arguments))
-        return Answered({"done": tool.name})
+        return ToolResult({"done": tool.name})
 
 
 @pytest.fixture
@@ -130,9 +129,9 @@ class TestKinds:
 
 class TestResults:
     async def test_a_number_that_json_does_not_have_is_null_in_the_journal(self) -> None:
-        async def measure(id: str, arguments: Mapping[str, Any]) -> Answered:
+        async def measure(id: str, arguments: Mapping[str, Any]) -> ToolResult:
             del id, arguments
-            return Answered(json.loads('{"size": 1e999, "sizes": [-1e999, 1.5], "words": "NaN"}'))
+            return ToolResult(json.loads('{"size": 1e999, "sizes": [-1e999, 1.5], "words": "NaN"}'))
 
         tool = Outside("measure", ToolSpec("measure", "", {}), json.loads, measure)
         result = await tool.run("run_1/2.0", Call("c1", "measure", "{}"), {})

@@ -17,7 +17,7 @@ from gatepost.core.goal import GoalWish
 from gatepost.core.plan import After, PlanWish
 from gatepost.core.run import Run, Status
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.runtime import schema
 from tests.unit.conftest import House
 
@@ -31,7 +31,7 @@ class Hands:
         self.active: str | None = None
         self.taken: list[str] = []
         self._calls = 0
-        run = house.kit.store.call(lambda work: work.id("run"))
+        run = house.kit.store.call(lambda tx: tx.new_id("run"))
         house.tell("wake", to=name)
         claim = house.claim(name, owner=run, kind="run", cap=1).claim
         assert claim is not None
@@ -54,11 +54,11 @@ class Hands:
         self._calls += 1
         return self.house.store.call(self._use, tool, read, call or f"{self.run.id}/{self._calls}")
 
-    def _use(self, work: Work, tool: str, arguments: dict[str, Any], call: str) -> Any:
+    def _use(self, tx: Transaction, tool: str, arguments: dict[str, Any], call: str) -> Any:
         from gatepost.actions import directory
 
-        me = directory.find_live(work, self.name)
-        desk = Desk(work=work, me=me, run=self.run, call=call, active=self.active)
+        me = directory.find_live(tx, self.name)
+        desk = Desk(tx=tx, me=me, run=self.run, call=call, active=self.active)
         result = use(desk, tool, arguments)
         json.dumps(result)
         self.active = desk.active
@@ -94,18 +94,18 @@ class TestSpaces:
         assert set(entered["history"][0]) == {"id", "senderName", "senderType", "content", "timestamp"}
         assert (entered["history"][0]["senderName"], entered["history"][0]["senderType"]) == ("Husam", "human")
         assert ann.active == "tea"
-        assert house.store.look(spaces.unread, "ann")["tea"] == 0
+        assert house.store.query(spaces.unread, "ann")["tea"] == 0
 
     def test_one_speaks_in_the_space_one_has_entered(self, ann: Hands, house: House) -> None:
         with pytest.raises(Conflict, match="enter_space first"):
             ann.use("send_message", text="hello")
         ann.use("enter_space", spaceId="tea")
         sent = ann.use("send_message", call="run_1/2.0", text="hello")
-        [message] = house.store.look(spaces.read, "tea", as_="husam")
+        [message] = house.store.query(spaces.read, "tea", as_="husam")
         assert sent == {"success": True, "messageId": message.id, "status": "delivered"}
         assert (message.sender, message.content) == ("ann", "hello")
         assert message.data == {"streamId": "run_1/2.0", "runId": ann.run.id}
-        [heard] = house.store.look(inbox.peek, "bob")
+        [heard] = house.store.query(inbox.peek, "bob")
         assert (heard.event.type, heard.event.hops) == (Type.SPACE_MESSAGE, ann.run.hops + 1)
         assert house.waiting("ann") == []
         with pytest.raises(Invalid):
@@ -153,7 +153,7 @@ class TestSpaces:
         ):
             with pytest.raises(Refused):
                 ann.use(tool, **arguments)
-        assert house.store.look(spaces.read, "tea") == []
+        assert house.store.query(spaces.read, "tea") == []
 
     def test_a_long_history_does_not_fill_the_mind(self, ann: Hands, house: House) -> None:
         for number in range(6):
@@ -254,7 +254,7 @@ class TestMemories:
         assert ann.use("get_memories") == ann.use("get_memories", keys=["tea", "bob/tea"]) == {"memories": []}
         assert ann.use("delete_memories", keys=["tea"])["deleted"] == 0
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
-        assert [each.value for each in house.store.look(memories.page, "bob")] == ["secret"]
+        assert [each.value for each in house.store.query(memories.page, "bob")] == ["secret"]
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -289,13 +289,13 @@ class TestGoals:
         assert (made["success"], made["count"]) == (True, 2)
         less, more = made["ids"]
         ann.use("set_goals", goals=[{"id": less, "status": "completed"}])
-        found = house.store.look(goals.page, "ann")
+        found = house.store.query(goals.page, "ann")
         assert [(each.id, each.description, each.status, each.priority) for each in found] == [
             (more, "more", "active", 9),
             (less, "less", "completed", 1),
         ]
         assert ann.use("delete_goals", goalIds=[less, less]) == {"success": True, "deleted": 1}
-        assert [each.id for each in house.store.look(goals.page, "ann")] == [more]
+        assert [each.id for each in house.store.query(goals.page, "ann")] == [more]
 
     def test_another_agents_goals_are_not_there(self, ann: Hands, house: House) -> None:
         [theirs] = house.store.call(goals.set, "bob", [GoalWish(description="win")])
@@ -305,8 +305,8 @@ class TestGoals:
         ):
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
-        assert house.store.look(goals.page, "bob") == [replace(theirs, number=1)]
-        assert house.store.look(goals.page, "ann") == []
+        assert house.store.query(goals.page, "bob") == [replace(theirs, number=1)]
+        assert house.store.query(goals.page, "ann") == []
 
     @pytest.mark.parametrize(
         "goal",
@@ -325,7 +325,7 @@ class TestGoals:
     def test_what_is_no_goal_is_refused(self, ann: Hands, house: House, goal: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
             ann.use("set_goals", goals=[{"description": "good"}, goal])
-        assert house.store.look(goals.page, "ann") == []
+        assert house.store.query(goals.page, "ann") == []
 
     def test_there_is_room_for_so_many(self, ann: Hands) -> None:
         ann.use("set_goals", goals=[{"description": "x"}] * 200)
@@ -347,7 +347,7 @@ class TestPlans:
         assert (tea["isRecurring"], tea["cron"], tea["status"]) == (False, None, "pending")
         assert tea["scheduledAt"] == tea["nextRunAt"]
         ann.use("set_plans", plans=[{"id": tea["id"], "instruction": "pour it"}])
-        assert house.store.look(plans.show, tea["id"]).instruction == "pour it"
+        assert house.store.query(plans.show, tea["id"]).instruction == "pour it"
         assert ann.use("get_plans", status="completed") == {"plans": []}
         assert ann.use("delete_plans", planIds=made["ids"]) == {"success": True, "deleted": 2}
         assert ann.use("get_plans") == {"plans": []}
@@ -362,7 +362,7 @@ class TestPlans:
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
         assert [plan["name"] for plan in ann.use("get_plans")["plans"]] == ["Mine"]
-        assert house.store.look(plans.show, theirs.id) == theirs
+        assert house.store.query(plans.show, theirs.id) == theirs
 
     @pytest.mark.parametrize(
         "when",
@@ -394,7 +394,7 @@ class TestWriting:
         house.register("eve", team="red")
         sent = ann.use("send_mail", to="husam", text="Blocked", subject="Schema", priority="high", ref="task:0.0.1")
         assert [(each["name"], each["duplicate"]) for each in sent["recipients"]] == [("husam", False)]
-        [letter] = [item.event for item in house.store.look(inbox.peek, "husam")]
+        [letter] = [item.event for item in house.store.query(inbox.peek, "husam")]
         assert (letter.type, letter.content, letter.subject, letter.priority) == (Type.MAIL, "Blocked", "Schema", 1)
         assert (str(letter.ref), letter.hops, letter.sender and letter.sender.name) == ("task:0.0.1", 4, "ann")
         sent = ann.use("send_mail", to="team:red", text="All of you")
@@ -428,7 +428,7 @@ class TestWriting:
     def test_a_note_reaches_everybody_it_names_once(self, ann: Hands, house: House) -> None:
         noted = ann.use("post_note", ref="task:0.0.1", note="done", notify=["bob", "team:red", "husam", "ann"])
         assert sorted(each["name"] for each in noted["recipients"]) == ["bob", "husam"]
-        [item] = house.store.look(inbox.peek, "bob")
+        [item] = house.store.query(inbox.peek, "bob")
         assert (item.event.type, item.event.content, str(item.event.ref)) == (Type.NOTE, "done", "task:0.0.1")
         assert item.event.hops == ann.run.hops + 1
         wrong: dict[str, Any]
@@ -446,7 +446,7 @@ class TestWriting:
     def test_a_chain_that_is_too_long_does_not_wake(self, ann: Hands, house: House) -> None:
         ann.run = replace(ann.run, hops=16)
         ann.use("send_mail", to="bob", text="and again")
-        [item] = house.store.look(inbox.peek, "bob")
+        [item] = house.store.query(inbox.peek, "bob")
         assert not item.event.wakes
 
 
@@ -461,7 +461,9 @@ def test_however_long_a_chain_is_one_can_speak(ann: Hands, house: House) -> None
     ann.use("send_mail", to="husam", text="Help")
     [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 minute"}])["ids"]
     assert (
-        house.store.look(plans.show, plan).hops == house.store.look(inbox.peek, "husam")[0].event.hops == LONGEST_CHAIN
+        house.store.query(plans.show, plan).hops
+        == house.store.query(inbox.peek, "husam")[0].event.hops
+        == LONGEST_CHAIN
     )
 
 

@@ -14,7 +14,7 @@ from gatepost.core.event import Pushed, Trust, Type
 from gatepost.core.trigger import Provider
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing import Kit
 
 SECRET = "sixteen-chars-ok"
@@ -40,21 +40,21 @@ def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
     assert added.id.startswith("trg_")
     assert (added.provider, added.scheme, added.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
     assert (added.prompt, added.owner, added.active) == ("Look at it.", "admin", True)
-    assert store.look(triggers.show, "issues") == added
+    assert store.query(triggers.show, "issues") == added
     assert store.call(triggers.set_active, "issues", False).active is False
-    assert store.look(triggers.show, "issues").active is False
+    assert store.query(triggers.show, "issues").active is False
     store.call(triggers.delete, "issues")
     with pytest.raises(NotFound):
-        store.look(triggers.show, "issues")
+        store.query(triggers.show, "issues")
     store.call(triggers.add, wish())
 
 
 def test_its_secret_is_never_told_again(store: Store) -> None:
     added = store.call(triggers.add, wish())
-    opened = store.look(triggers.opened, "issues")
+    opened = store.query(triggers.opened, "issues")
 
     assert opened.kept == SECRET
-    for shown in (wish(), added, store.look(triggers.page), opened):
+    for shown in (wish(), added, store.query(triggers.page), opened):
         assert SECRET not in repr(shown)
 
 
@@ -63,7 +63,7 @@ def test_names_are_taken_once(store: Store) -> None:
 
     with pytest.raises(Conflict):
         store.call(triggers.add, wish(target="ben"))
-    assert store.look(triggers.show, "issues").target == "ana"
+    assert store.query(triggers.show, "issues").target == "ana"
 
 
 @pytest.mark.parametrize("target", ["ana", "team:anas", "*", "ALL"])
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error
 
     with pytest.raises(error):
         store.call(triggers.add, wish(**fields))
-    assert store.look(triggers.page) == []
+    assert store.query(triggers.page) == []
 
 
 def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
@@ -104,17 +104,17 @@ def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
     store.call(triggers.add, wish("two", owner="ben"))
     store.call(triggers.add, wish("three"))
 
-    assert [one.name for one in store.look(triggers.page)] == ["one", "two", "three"]
-    assert [one.name for one in store.look(triggers.page, owner="ana")] == ["one"]
-    [first] = store.look(triggers.page, limit=1)
-    assert [one.name for one in store.look(triggers.page, after=first.number, limit=1)] == ["two"]
+    assert [one.name for one in store.query(triggers.page)] == ["one", "two", "three"]
+    assert [one.name for one in store.query(triggers.page, owner="ana")] == ["one"]
+    [first] = store.query(triggers.page, limit=1)
+    assert [one.name for one in store.query(triggers.page, after=first.number, limit=1)] == ["two"]
     with pytest.raises(NotFound):
-        store.look(triggers.show, "two", owner="ana")
+        store.query(triggers.show, "two", owner="ana")
     with pytest.raises(NotFound):
         store.call(triggers.set_active, "two", False, owner="ana")
     with pytest.raises(NotFound):
         store.call(triggers.delete, "two", owner="ana")
-    assert store.look(triggers.show, "two").active
+    assert store.query(triggers.show, "two").active
     store.call(triggers.delete, "one", owner="ana")
 
 
@@ -122,7 +122,7 @@ def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     call = Call(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
     first, again = store.call(services.call, call), store.call(services.call, call)
 
-    [item] = store.look(inbox.page, "ana")
+    [item] = store.query(inbox.page, "ana")
     event = item.event
     assert (event.type, event.source, event.trust) == (Type.SERVICE, "jira-webhook", Trust.EXTERNAL)
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
@@ -147,7 +147,7 @@ def test_many_calls_are_answered_one_by_one(store: Store) -> None:
 
     kinds = [Pushed, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, Pushed]
     assert [type(outcome) for outcome in outcomes] == kinds
-    assert len(store.look(inbox.page, "ana")) == 2
+    assert len(store.query(inbox.page, "ana")) == 2
 
 
 def test_no_two_names_make_one_key() -> None:
@@ -174,4 +174,4 @@ def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> Non
 
     with pytest.raises(Invalid, match="deep"):
         store.call(services.call, Call(to="ana", service="ci", payload=payload))
-    assert store.look(inbox.page, "ana") == []
+    assert store.query(inbox.page, "ana") == []

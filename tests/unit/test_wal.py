@@ -13,7 +13,7 @@ from gatepost.adapters.stores.sqlite import open_file
 from gatepost.app import open_store
 from gatepost.core.entity import Kind
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime import janitor
 from gatepost.runtime.exchange import Exchange
 
@@ -63,7 +63,7 @@ def test_it_is_cut_to_nothing_when_little_is_written(store: Store, tmp_path: Pat
     register(store, "ana")
     store.shrink()
     assert 0 < size(tmp_path) <= MIB, "so little is left as it is"
-    assert [one.name for one in store.look(directory.page)] == ["admin", "husam", "ana"]
+    assert [one.name for one in store.query(directory.page)] == ["admin", "husam", "ana"]
 
 
 def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) -> None:

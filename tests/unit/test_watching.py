@@ -17,7 +17,7 @@ from gatepost.core.event import Push, Type
 from gatepost.core.gate import Gate, GateKind, GateWish
 from gatepost.core.position import Position
 from gatepost.errors import Invalid
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.runtime import keeper
 from gatepost.runtime.keeper import Keeper
 from gatepost.tables import gates as stored
@@ -72,50 +72,50 @@ class TestGoingOn:
     ) -> None:
         gate, other = hung(store), hung(store, "ci")
         push(store, "other")
-        first = store.look(endings.came)
+        first = store.query(endings.came)
         monkeypatch.setattr(stored, "matched", lambda _, which: pytest.fail(f"{which} once more") if which else {})
-        assert met(first) == met(store.look(endings.came, first)) == []
+        assert met(first) == met(store.query(endings.came, first)) == []
         came = [push(store), push(store)]
-        looked = store.look(endings.came, first)
+        looked = store.query(endings.came, first)
         assert looked.met == ((gate.id, came[0], 0),), "the first that is it"
         push(store, "ci", to="*")
-        assert met(store.look(endings.came, first)) == [gate.id, other.id]
+        assert met(store.query(endings.came, first)) == [gate.id, other.id]
 
     def test_one_that_is_met_is_found_until_it_has_ended(self, store: Store) -> None:
         gate = hung(store)
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         push(store)
         for _ in range(3):
-            looked = store.look(endings.came, looked)
+            looked = store.query(endings.came, looked)
             push(store, "other")
             assert met(looked) == [gate.id]
         assert store.call(endings.settle, last=looked) == 1
-        assert met(store.look(endings.came, looked)) == []
+        assert met(store.query(endings.came, looked)) == []
 
     def test_a_gate_that_was_made_since_is_looked_at_from_its_beginning(self, store: Store) -> None:
         hung(store)
         push(store, "ci")
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         gate = hung(store, "ci")
         event = push(store, "ci")
-        assert store.look(endings.came, looked).met == ((gate.id, event, 0),)
+        assert store.query(endings.came, looked).met == ((gate.id, event, 0),)
 
     def test_more_than_are_ended_at_once_are_not_lost(self, store: Store) -> None:
         made = [hung(store) for _ in range(5)]
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         push(store)
         for count in (2, 2, 1, 0):
-            looked = store.look(endings.came, looked)
+            looked = store.query(endings.came, looked)
             assert store.call(endings.settle, limit=2, last=looked) == count
-        assert not any(store.look(gates.show, gate.id).pending for gate in made)
+        assert not any(store.query(gates.show, gate.id).pending for gate in made)
 
     def test_in_a_store_that_is_not_so_far_it_begins_anew(self, store: Store) -> None:
         """A copy from before was put in its place, under a process that lives on."""
         gate = hung(store)
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         push(store)
         far = replace(looked, place=Position(2**62, 2**62))
-        assert met(store.look(endings.came, far)) == [gate.id]
+        assert met(store.query(endings.came, far)) == [gate.id]
 
     def test_what_an_import_adds_to_an_event_that_was_here_is_found_after_a_while(self, kit: Kit, store: Store) -> None:
         gate = hung(store, owner="bob")
@@ -126,16 +126,16 @@ class TestGoingOn:
         part = [line for line in whole if json.loads(line).get("recipient") != "bob"]
         part[-1] = json.dumps({"record": "end", "lines": len(part) - 1}).encode()
         take_all(store, part)
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         take_all(store, whole)
         kit.clock.advance(ANEW)
-        assert met(store.look(endings.came, looked)) == [gate.id]
+        assert met(store.query(endings.came, looked)) == [gate.id]
 
 
 class Slow:
     """A transaction that does something at once, or late, and is held open until it is let go."""
 
-    def __init__(self, store: Store, verb: Callable[[Work], Any], *, late: bool = False) -> None:
+    def __init__(self, store: Store, verb: Callable[[Transaction], Any], *, late: bool = False) -> None:
         self._began, self._go = threading.Event(), threading.Event()
         self._verb, self._late = verb, late
         self._thread = threading.Thread(target=store.call, args=(self._held,))
@@ -148,13 +148,13 @@ class Slow:
         self._go.set()
         self._thread.join(PATIENCE)
 
-    def _held(self, work: Work) -> None:
+    def _held(self, tx: Transaction) -> None:
         if not self._late:
-            self._verb(work)
+            self._verb(tx)
         self._began.set()
         assert self._go.wait(PATIENCE)
         if self._late:
-            self._verb(work)
+            self._verb(tx)
 
 
 class TestOutOfOrder:
@@ -165,39 +165,39 @@ class TestOutOfOrder:
     def test_an_event(self, postgres_store: Store, late: bool, to: str) -> None:
         store = postgres_store
         gate = hung(store)
-        looked = store.look(endings.came)
-        with Slow(store, lambda work: intake.push(work, service(to=to)), late=late):
+        looked = store.query(endings.came)
+        with Slow(store, lambda tx: intake.push(tx, service(to=to)), late=late):
             for _ in range(3):
                 push(store, "other")
-                looked = store.look(endings.came, looked)
+                looked = store.query(endings.came, looked)
                 assert met(looked) == []
-        assert met(store.look(endings.came, looked)) == [gate.id]
+        assert met(store.query(endings.came, looked)) == [gate.id]
 
     def test_an_event_of_a_later_transaction_that_has_the_lower_number(self, postgres_store: Store) -> None:
         store = postgres_store
         gate = hung(store)
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         with ExitStack() as early, ExitStack() as late:
-            early.enter_context(Slow(store, lambda work: intake.push(work, service("other")), late=True))
-            late.enter_context(Slow(store, lambda work: intake.push(work, service())))
+            early.enter_context(Slow(store, lambda tx: intake.push(tx, service("other")), late=True))
+            late.enter_context(Slow(store, lambda tx: intake.push(tx, service())))
             early.close()
-            looked = store.look(endings.came, looked)
+            looked = store.query(endings.came, looked)
             assert met(looked) == []
-        assert met(store.look(endings.came, looked)) == [gate.id]
+        assert met(store.query(endings.came, looked)) == [gate.id]
 
     def test_a_gate(self, postgres_store: Store) -> None:
         """What it waits for comes, and is passed over, before anybody can see it."""
         store = postgres_store
         hung(store, "other")
-        looked = store.look(endings.came)
+        looked = store.query(endings.came)
         with ExitStack() as early, ExitStack() as late:
-            early.enter_context(Slow(store, lambda work: intake.push(work, service()), late=True))
-            late.enter_context(Slow(store, lambda work: gates.add(work, wait_for("jira"), by="admin")))
+            early.enter_context(Slow(store, lambda tx: intake.push(tx, service()), late=True))
+            late.enter_context(Slow(store, lambda tx: gates.add(tx, wait_for("jira"), by="admin")))
             early.close()
             for _ in range(3):
-                looked = store.look(endings.came, looked)
+                looked = store.query(endings.came, looked)
                 assert met(looked) == []
-        assert len(met(store.look(endings.came, looked))) == 1
+        assert len(met(store.query(endings.came, looked))) == 1
 
     def test_many_at_once(self, postgres_store: Store) -> None:
         """Eight push, each to a gate of its own, while one looks without pause; nobody is left waiting."""
@@ -213,7 +213,7 @@ class TestOutOfOrder:
             last = False
             while not last:
                 last = done.is_set()
-                looked = store.look(endings.came, looked)
+                looked = store.query(endings.came, looked)
                 found.update(met(looked))
 
         found: set[str] = set()
@@ -243,4 +243,4 @@ async def test_a_keeper_comes_back_to_one_that_it_could_not_end(store: Store, mo
         push(store, "other")
     monkeypatch.setattr(gates, "end", ends)
     assert await house.look() == keeper.LONGEST
-    assert not store.look(gates.show, gate.id).pending
+    assert not store.query(gates.show, gate.id).pending

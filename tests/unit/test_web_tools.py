@@ -23,9 +23,9 @@ from gatepost.adapters.tools import guard
 from gatepost.adapters.tools.web import LARGEST, HttpTools
 from gatepost.core.agent import Execution, Request, Tool
 from gatepost.core.instants import SECOND
+from gatepost.core.model import ToolResult
 from gatepost.core.reach import Verdict, judge
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.tools import Answered
 
 ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}
 
@@ -112,7 +112,9 @@ def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
         server.close()
 
 
-async def call(url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any) -> Answered:
+async def call(
+    url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any
+) -> ToolResult:
     timeout = request.pop("timeout", 10 * SECOND)
     tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=Request(url=url, **request))
     return await HttpTools(environ=ENVIRON, allow_private=private).call(tool, "run_1/2.0", arguments or {})
@@ -121,7 +123,7 @@ async def call(url: str, arguments: dict[str, Any] | None = None, *, private: bo
 class TestRequests:
     async def test_arguments_are_sent_as_they_are(self, server: Server) -> None:
         answered = await call(f"{server.url}/do", {"a": 1, "b": ["é"]})
-        assert answered == Answered({"ok": True})
+        assert answered == ToolResult({"ok": True})
         [seen] = server.seen
         assert (seen["method"], seen["path"]) == ("POST", "/do")
         assert json.loads(seen["body"]) == {"a": 1, "b": ["é"]}
@@ -189,7 +191,7 @@ class TestAnswers:
     @pytest.mark.parametrize("code", [400, 401, 404, 429, 500, 503])
     async def test_a_refusal_is_an_answer(self, server: Server, code: int) -> None:
         answered = await call(f"{server.url}/status/{code}", headers={"Authorization": "Bearer ${API_KEY}"})
-        assert answered == Answered({"success": False, "status": code, "error": "no: ***"}, ok=False)
+        assert answered == ToolResult({"success": False, "status": code, "error": "no: ***"}, ok=False)
 
     async def test_secrets_do_not_come_back(self, server: Server) -> None:
         headers = {"Authorization": "Bearer ${API_KEY}", "X-Token": 'quo"ted-token', "Accept": "application/json"}

@@ -58,12 +58,12 @@ class House:
         return status, answer
 
     def inbox(self, name: str = "ana") -> list[Item]:
-        return self.store.look(inbox.page, name)
+        return self.store.query(inbox.page, name)
 
     def assert_nothing_stored(self) -> None:
         assert self.inbox() == []
         assert self.kit.bell.rings == []
-        [account] = self.store.look(upkeep.accounts, "ana")
+        [account] = self.store.query(upkeep.accounts, "ana")
         assert account.accepted == 0
 
 
@@ -375,6 +375,6 @@ def test_whatever_comes_is_stored_whole_or_refused_in_our_words(quick: House) ->
             assert status == 202 or len(quick.kit.bell.rings) == before
 
         knock()
-    [account] = quick.store.look(upkeep.accounts, "ana")
+    [account] = quick.store.query(upkeep.accounts, "ana")
     assert account.balanced
     assert account.accepted == len(quick.kit.bell.rings)

@@ -15,79 +15,79 @@ from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, NotFound, UnknownAddress
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, entities
 
 
-def settle(work: Work, who: Newcomer | str, config: Config) -> Resident:
+def settle(tx: Transaction, who: Newcomer | str, config: Config) -> Resident:
     """Make an agent a resident: one that is registered with it, or one that was a guest so far."""
-    agent = directory.register(work, who) if isinstance(who, Newcomer) else _locked(work, who)
-    if not agents.insert(work, of_kind(agent).number, config):
+    agent = directory.register(tx, who) if isinstance(who, Newcomer) else _locked(tx, who)
+    if not agents.insert(tx, of_kind(agent).number, config):
         raise Conflict(f"{agent.name!r} is a resident already", hint="change its configuration instead")
-    return _rung(work, agent, "settle")
+    return _rung(tx, agent, "settle")
 
 
-def configure(work: Work, name: str, changes: dict[str, Any]) -> Resident:
+def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
     """
     Change the fields of a configuration that are given, each as a whole; null sets it back. A guest becomes a resident
     with them. What changes nothing does not count as a version.
     """
-    agent = _locked(work, name)
-    found = agents.read(work, agent.number)
+    agent = _locked(tx, name)
+    found = agents.read(tx, agent.number)
     if found is None:
-        agents.insert(work, agent.number, rules.parse(changes))
-        return _rung(work, agent, "settle")
+        agents.insert(tx, agent.number, rules.parse(changes))
+        return _rung(tx, agent, "settle")
     wish = rules.parse(rules.document(found.config) | changes, stored=found.config)
     if wish != found.config or found.rest_until is not None:
-        agents.change(work, agent.number, wish)
-    return _rung(work, agent, "configure")
+        agents.change(tx, agent.number, wish)
+    return _rung(tx, agent, "configure")
 
 
-def change(work: Work, name: str, changes: Changes, config: dict[str, Any]) -> None:
+def change(tx: Transaction, name: str, changes: Changes, config: dict[str, Any]) -> None:
     """Change an agent as an entity and as a resident, or neither."""
-    agent = _locked(work, name)
+    agent = _locked(tx, name)
     if changes:
-        directory.update(work, agent.name, **changes)
+        directory.update(tx, agent.name, **changes)
     if config:
-        configure(work, agent.name, config)
+        configure(tx, agent.name, config)
 
 
-def pause(work: Work, name: str) -> Resident:
+def pause(tx: Transaction, name: str) -> Resident:
     """Let a resident begin nothing from now on; its inbox fills meanwhile. Pausing it again changes nothing."""
-    agent = _locked(work, name)
-    found = _resident(work, agent)
+    agent = _locked(tx, name)
+    found = _resident(tx, agent)
     if found.paused_at is None:
-        agents.pause(work, agent.number, work.now)
-    return _rung(work, agent, "pause")
+        agents.pause(tx, agent.number, tx.now)
+    return _rung(tx, agent, "pause")
 
 
-def resume(work: Work, name: str) -> Resident:
+def resume(tx: Transaction, name: str) -> Resident:
     """Let a resident go on with whatever waits."""
-    agent = _locked(work, name)
-    _resident(work, agent)
-    agents.pause(work, agent.number, None)
-    return _rung(work, agent, "resume")
+    agent = _locked(tx, name)
+    _resident(tx, agent)
+    agents.pause(tx, agent.number, None)
+    return _rung(tx, agent, "resume")
 
 
-def show(reader: Reader, name: str) -> Resident | None:
+def show(tx: Reader, name: str) -> Resident | None:
     """An agent as a resident; None if it is a guest."""
-    return agents.read(reader, of_kind(directory.find(reader, name)).number)
+    return agents.read(tx, of_kind(directory.find(tx, name)).number)
 
 
-def seconds_to_rest(reader: Reader, name: str) -> float | None:
+def seconds_to_rest(tx: Reader, name: str) -> float | None:
     """Return for how long a resident still rests; None if it does not."""
-    found = show(reader, name)
-    if found is None or found.rest_until is None or found.rest_until <= reader.now:
+    found = show(tx, name)
+    if found is None or found.rest_until is None or found.rest_until <= tx.now:
         return None
-    return (found.rest_until - reader.now) / SECOND
+    return (found.rest_until - tx.now) / SECOND
 
 
 def page(
-    reader: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
+    tx: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
 ) -> list[tuple[Entity, Resident | None]]:
     """Agents in order of registration, each as a resident too; None if it is a guest."""
-    found = directory.page(reader, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit)
-    residents = agents.among(reader, [agent.number for agent in found])
+    found = directory.page(tx, kind=Kind.AGENT, team=team, retired=retired, after=after, limit=limit)
+    residents = agents.among(tx, [agent.number for agent in found])
     return [(agent, residents.get(agent.number)) for agent in found]
 
 
@@ -98,19 +98,19 @@ def of_kind(entity: Entity) -> Entity:
     return entity
 
 
-def _locked(work: Work, name: str) -> Entity:
+def _locked(tx: Transaction, name: str) -> Entity:
     """A live agent, of whom nobody else changes anything meanwhile."""
-    entities.lock(work, of_kind(directory.find(work, name)).number)
-    return of_kind(directory.find_live(work, name))
+    entities.lock(tx, of_kind(directory.find(tx, name)).number)
+    return of_kind(directory.find_live(tx, name))
 
 
-def _resident(reader: Reader, agent: Entity) -> Resident:
-    found = agents.read(reader, agent.number)
+def _resident(tx: Reader, agent: Entity) -> Resident:
+    found = agents.read(tx, agent.number)
     if found is None:
         raise NotFound(f"{agent.name!r} is a guest: nobody thinks for it here", hint="give it a model first")
     return found
 
 
-def _rung(work: Work, agent: Entity, cause: str) -> Resident:
-    work.after_commit(Ring(agent.name, cause))
-    return _resident(work, agent)
+def _rung(tx: Transaction, agent: Entity, cause: str) -> Resident:
+    tx.after_commit(Ring(agent.name, cause))
+    return _resident(tx, agent)

@@ -13,7 +13,7 @@ from gatepost.core.agent import Resident
 from gatepost.core.budget import Spending
 from gatepost.core.instants import SECOND, Instant, rfc3339
 from gatepost.core.mind import Reply
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, runs, steps
 
 
@@ -25,35 +25,35 @@ class Exhausted:
     seconds: float
 
 
-def count_spending(reader: Reader, agent: int, since: Instant) -> Spending:
+def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
     """
     Return what an agent has spent since an instant. The runs that started later count as a whole; of the one that was
     under way then, the replies that came later do.
     """
-    last = runs.last_before(reader, agent, since)
-    tokens, cycles = runs.spending(reader, agent, after=last[0] if last else 0)
+    last = runs.last_before(tx, agent, since)
+    tokens, cycles = runs.spending(tx, agent, after=last[0] if last else 0)
     if last is not None and (last[1] is None or last[1] >= since):
-        replies = [step.turn for step in steps.of_run(reader, last[0]) if step.at >= since]
+        replies = [step.turn for step in steps.of_run(tx, last[0]) if step.at >= since]
         tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, Reply))
     return Spending(tokens, cycles)
 
 
-def find_exhausted(reader: Reader, resident: Resident, *, beginning: bool = False) -> Exhausted | None:
+def find_exhausted(tx: Reader, resident: Resident, *, beginning: bool = False) -> Exhausted | None:
     """Return until when a resident has nothing left to spend; None if it has, or has no budget."""
     budget = resident.config.budget
     if budget is None:
         return None
-    start, end = budget.period(reader.now)
-    if not budget.is_spent(count_spending(reader, resident.number, start), beginning=beginning):
+    start, end = budget.period(tx.now)
+    if not budget.is_spent(count_spending(tx, resident.number, start), beginning=beginning):
         return None
-    return Exhausted(end, (end - reader.now) / SECOND)
+    return Exhausted(end, (end - tx.now) / SECOND)
 
 
-def rest(work: Work, resident: Resident, until: Instant) -> None:
+def rest(tx: Transaction, resident: Resident, until: Instant) -> None:
     """Let a resident rest until its budget is whole again, and tell its owner if that has not been said."""
     budget = resident.config.budget
     assert budget is not None, "who has no budget has not used it up"
-    agents.rest(work, replace(resident, rest_until=until))
-    owner = directory.responsible(work, directory.find(work, resident.name))
+    agents.rest(tx, replace(resident, rest_until=until))
+    owner = directory.responsible(tx, directory.find(tx, resident.name))
     text = f"{resident.name!r} has used up its budget of {budget} and rests until {rfc3339(until)}"
-    intake.alert(work, [intake.warning(owner, text, f"{resident.name}:budget:{until}")])
+    intake.alert(tx, [intake.warning(owner, text, f"{resident.name}:budget:{until}")])

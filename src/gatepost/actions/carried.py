@@ -12,12 +12,12 @@ from gatepost.core.entry import Entry
 from gatepost.core.event import State
 from gatepost.core.text import storable
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import claims, items
 
 
 def gather(
-    work: Work,
+    tx: Transaction,
     name: str,
     lines: Sequence[Entry],
     *,
@@ -34,43 +34,43 @@ def gather(
     what the session has printed and is still `unproved` is neither taken nor marked.
     """
     terms = Terms(owner=owner, cap=cap, budget=budget)
-    reader, fence = inbox.enter(work, name, terms)
+    reader, fence = inbox.enter(tx, name, terms)
     keys = [entry.dedup_key for entry in lines if entry.dedup_key]
     noted = {*shown, *unproved}
-    known = _known(work, reader.number, [*keys, *noted], [*(entry.id for entry in lines), *noted])
-    _deliver(work, reader, fence, [known[key] for key in shown if key in known], terms)
-    found = carried.sort_out(lines, now=work.now, shown=noted, known=known)
+    known = _known(tx, reader.number, [*keys, *noted], [*(entry.id for entry in lines), *noted])
+    _deliver(tx, reader, fence, [known[key] for key in shown if key in known], terms)
+    found = carried.sort_out(lines, now=tx.now, shown=noted, known=known)
     printed = {known[key].arrival for key in unproved if key in known and known[key].state is State.PENDING}
-    here = inbox.candidates(work, reader.number, terms, without=printed) if reconcile else []
-    here += items.candidates_at(work, reader.number, sorted(found.stored))
+    here = inbox.candidates(tx, reader.number, terms, without=printed) if reconcile else []
+    here += items.candidates_at(tx, reader.number, sorted(found.stored))
     chosen = rules.choose([*here, *carried.candidates(found.fresh)], cap=cap, budget=budget)
-    batch = inbox.take(work, reader, fence, [one for one in chosen if one.arrival < carried.BEHIND], terms)
-    held = max(0, items.waiting(work, reader.number, rules.COUNTED) - len(printed))
-    return carried.reading(found, chosen, at=work.now, claim=batch.claim, items=batch.items, held=held)
+    batch = inbox.take(tx, reader, fence, [one for one in chosen if one.arrival < carried.BEHIND], terms)
+    held = max(0, items.waiting(tx, reader.number, rules.COUNTED) - len(printed))
+    return carried.reading(found, chosen, at=tx.now, claim=batch.claim, items=batch.items, held=held)
 
 
-def deliver(work: Work, name: str, keys: Iterable[str], *, owner: str) -> None:
+def deliver(tx: Transaction, name: str, keys: Iterable[str], *, owner: str) -> None:
     """Mark the pending items with these keys as delivered, without showing them."""
     terms = Terms(owner=owner)
-    reader, fence = inbox.enter(work, name, terms)
-    _deliver(work, reader, fence, _known(work, reader.number, keys, ()).values(), terms)
+    reader, fence = inbox.enter(tx, name, terms)
+    _deliver(tx, reader, fence, _known(tx, reader.number, keys, ()).values(), terms)
 
 
-def _deliver(work: Work, reader: Entity, fence: int, known: Iterable[Known], terms: Terms) -> None:
+def _deliver(tx: Transaction, reader: Entity, fence: int, known: Iterable[Known], terms: Terms) -> None:
     """Mark what was shown by the other road, while this store was out of reach or had not heard of it yet."""
     pending = sorted({item.arrival for item in known if item.state is State.PENDING})
     if pending:
-        receipt = inbox.claimed(work, reader, fence, terms)
-        items.take(work, reader.number, pending, receipt.number)
-        claims.end(work, receipt.id, terms.owner, fence, "acked")
-        items.deliver(work, receipt.number)
+        receipt = inbox.claimed(tx, reader, fence, terms)
+        items.take(tx, reader.number, pending, receipt.number)
+        claims.end(tx, receipt.id, terms.owner, fence, "acked")
+        items.deliver(tx, receipt.number)
 
 
-def _known(reader: Reader, recipient: int, keys: Iterable[str], names: Iterable[str]) -> dict[str, Known]:
+def _known(tx: Reader, recipient: int, keys: Iterable[str], names: Iterable[str]) -> dict[str, Known]:
     """What is known here of these keys and ids of events, by each of them."""
     whole = sorted({key for key in keys if _storable(key)})
     events = sorted({name for name in names if carried.ours(name)})
-    return items.known(reader, recipient, whole, events) if whole or events else {}
+    return items.known(tx, recipient, whole, events) if whole or events else {}
 
 
 def _storable(key: str) -> bool:

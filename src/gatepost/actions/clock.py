@@ -19,7 +19,7 @@ from typing import Final
 
 from gatepost.core.instants import MINUTE, SET_BACK
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, errands, gates, leases, plans
 
 #: the row with the time of the janitor's last note
@@ -28,34 +28,34 @@ _NOTE_EVERY: Final = MINUTE
 _BATCH: Final = 500
 
 
-def was_set_back(reader: Reader) -> bool:
+def was_set_back(tx: Reader) -> bool:
     """Return True if the clock was set back since the last note."""
-    noted_at = leases.read_deadline(reader, _NOTE)
-    return noted_at is not None and noted_at > reader.now + SET_BACK
+    noted_at = leases.read_deadline(tx, _NOTE)
+    return noted_at is not None and noted_at > tx.now + SET_BACK
 
 
-def is_note_due(reader: Reader) -> bool:
+def is_note_due(tx: Reader) -> bool:
     """Return True if the time of the last note is not about now."""
-    noted_at = leases.read_deadline(reader, _NOTE)
-    return noted_at is None or abs(reader.now - noted_at) >= _NOTE_EVERY
+    noted_at = leases.read_deadline(tx, _NOTE)
+    return noted_at is None or abs(tx.now - noted_at) >= _NOTE_EVERY
 
 
-def note_time(work: Work) -> None:
-    leases.set_deadline(work, _NOTE, work.now)
+def note_time(tx: Transaction) -> None:
+    leases.set_deadline(tx, _NOTE, tx.now)
 
 
-def reschedule_plans(work: Work, after: int) -> int | None:
+def reschedule_plans(tx: Transaction, after: int) -> int | None:
     """Compute the next slots of a page of recurring plans anew; return where the next page begins, None at the end."""
-    page = plans.recurring(work, after, _BATCH)
+    page = plans.recurring(tx, after, _BATCH)
     for plan in page:
         with suppress(Invalid):  # a zone that this machine does not know: the plan keeps its slot
-            plans.reschedule(work, plan)
+            plans.reschedule(tx, plan)
     return page[-1].number if len(page) == _BATCH else None
 
 
-def hurry(work: Work) -> None:
+def hurry(tx: Transaction) -> None:
     """Make everything due that only waits for its next try, and note the time: the repair is complete."""
-    errands.hurry(work, SET_BACK)
-    gates.look_now(work)
-    agents.end_rests(work)
-    note_time(work)
+    errands.hurry(tx, SET_BACK)
+    gates.look_now(tx)
+    agents.end_rests(tx)
+    note_time(tx)

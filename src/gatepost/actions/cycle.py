@@ -43,7 +43,7 @@ from gatepost.core.mind import Call, Prompt, Reply, Result, Turn
 from gatepost.core.ring import Ring
 from gatepost.core.run import Limit, Run, Status, Step
 from gatepost.errors import Lost, Refused
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, calls, entities, items, minds, runs, steps
 from gatepost.tables import gates as gate_rows
 
@@ -91,60 +91,60 @@ class Acted:
     waiting: list[Item] | None = None
 
 
-def looked_at(reader: Reader, name: str, *, looking: bool = False) -> tuple[Resident | None, bool]:
+def looked_at(tx: Reader, name: str, *, looking: bool = False) -> tuple[Resident | None, bool]:
     """An agent, if it lives here, and whether it has something to think about now."""
-    _, resident = _at_home(reader, name)
-    return resident, resident is not None and agents.stirring(reader, resident.number, looking=looking)
+    _, resident = _at_home(tx, name)
+    return resident, resident is not None and agents.stirring(tx, resident.number, looking=looking)
 
 
-def _at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = agents.at_home(reader, address.single(name))
+def _at_home(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = agents.at_home(tx, address.single(name))
     if found is None:
-        raise directory.unknown(reader, name)
+        raise directory.unknown(tx, name)
     return found
 
 
-def take(work: Work, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
+def take(tx: Transaction, name: str, holder: str, *, length: Duration = LENGTH) -> Taken | None:
     """Take an agent's lease, and with it what it has to think about; None when that is nothing, or not ours to do."""
-    lease = leases.take(work, name_of(address.single(name)), holder, length)
+    lease = leases.take(tx, name_of(address.single(name)), holder, length)
     if lease is None:
         return None
-    me, resident = _at_home(work, name)  # not before: whoever had the lease may just have ended a cycle
+    me, resident = _at_home(tx, name)  # not before: whoever had the lease may just have ended a cycle
     if me.name != name:  # an alias, which has no lease of its own
-        leases.release(work, lease)
-        return take(work, me.name, holder, length=length)
-    going = _going(work, me, resident) if resident is not None else None
+        leases.release(tx, lease)
+        return take(tx, me.name, holder, length=length)
+    going = _going(tx, me, resident) if resident is not None else None
     if resident is None or going is None:
-        leases.release(work, lease)
+        leases.release(tx, lease)
         return None
     run, journal = going
     mindful = resident.config.model.name != CODE
     return Taken(
         held=Held(lease=lease, length=length, run=run, resident=resident),
         steps=journal,
-        remembered=prompt.remembered(work, me, resident.config, run) if mindful else None,
+        remembered=prompt.remembered(tx, me, resident.config, run) if mindful else None,
     )
 
 
-def _going(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
+def _going(tx: Transaction, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
     """The run that was not ended, or a new one; None when it may not think now, or has nothing to think about."""
-    resting = resident.rest_until is not None and resident.rest_until > work.now
+    resting = resident.rest_until is not None and resident.rest_until > tx.now
     if not me.live or resident.paused_at is not None or resting:
         return None
-    run = runs.open_of(work, me.number)
+    run = runs.open_of(tx, me.number)
     if run is not None:
-        return run, tuple(steps.of_run(work, run.number))
-    if (exhausted := budgets.find_exhausted(work, resident, beginning=True)) is not None:
-        budgets.rest(work, resident, exhausted.until)
+        return run, tuple(steps.of_run(tx, run.number))
+    if (exhausted := budgets.find_exhausted(tx, resident, beginning=True)) is not None:
+        budgets.rest(tx, resident, exhausted.until)
         return None
-    return _begun(work, me, resident)
+    return _begun(tx, me, resident)
 
 
-def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
-    id = work.id("run")
+def _begun(tx: Transaction, me: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
+    id = tx.new_id("run")
     loop = resident.config.loop
     taken = inbox.claim(
-        work,
+        tx,
         me,
         owner=id,
         kind="run",
@@ -155,7 +155,7 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
         return None
     shown = _shown(taken)
     run = runs.begin(
-        work,
+        tx,
         resident.number,
         tokens=rules.weigh(shown),
         id=id,
@@ -165,28 +165,28 @@ def _begun(work: Work, me: Entity, resident: Resident) -> tuple[Run, tuple[Step,
         claim=taken.claim.id,
         claim_fence=taken.claim.fence,
         events=len(taken.items),
-        hops=_hops(work, taken.items),
+        hops=_hops(tx, taken.items),
         version=resident.version,
         model=resident.config.model.name,
     )
-    steps.insert(work, run.number, 1, shown)
-    work.after_commit(_stepped(run))
-    return run, (Step(number=1, turn=shown, at=work.now),)
+    steps.insert(tx, run.number, 1, shown)
+    tx.after_commit(_stepped(run))
+    return run, (Step(number=1, turn=shown, at=tx.now),)
 
 
-def renew(work: Work, held: Held) -> None:
+def renew(tx: Transaction, held: Held) -> None:
     """Say that somebody is still at work."""
-    leases.hold(work, held.lease, held.length)
+    leases.hold(tx, held.lease, held.length)
 
 
-def replied(work: Work, held: Held, number: int, reply: Reply) -> None:
+def replied(tx: Transaction, held: Held, number: int, reply: Reply) -> None:
     """Write down what the model said."""
-    renew(work, held)
-    _write_reply(work, held, number, reply)
+    renew(tx, held)
+    _write_reply(tx, held, number, reply)
 
 
 def act(
-    work: Work,
+    tx: Transaction,
     held: Held,
     number: int,
     call: Call,
@@ -197,54 +197,54 @@ def act(
     look: bool = False,
 ) -> Acted:
     """Let a built-in tool do what it does, and write down what it came to; `look` into the inbox after that."""
-    renew(work, held)
-    me, hops, weight = entities.at_work(work, held.run.number)
+    renew(tx, held)
+    me, hops, weight = entities.at_work(tx, held.run.number)
     if not me.live:
         raise Refused(f"{me.name!r} is retired")
     run = held.run if hops == held.run.hops else replace(held.run, hops=hops)
     room = room_to_pull(held, weight)
-    desk = Desk(work=work, me=me, run=run, call=f"{run.id}/{key}", active=active, room=min(ROOM, room))
+    desk = Desk(tx=tx, me=me, run=run, call=f"{run.id}/{key}", active=active, room=min(ROOM, room))
     result = Result(call.id, call.tool, _encode(use(desk, call.tool, arguments)).decode())
     _write(
-        work,
+        tx,
         run,
         number,
         result,
         key=key,
         effects=int(BUILT_IN[call.tool].effect),
         events=len(desk.taken),
-        hops=_hops(work, desk.taken),
+        hops=_hops(tx, desk.taken),
     )
-    return Acted(result, desk.active, waiting(work, me.number) if look else None)
+    return Acted(result, desk.active, waiting(tx, me.number) if look else None)
 
 
-def record(work: Work, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:
+def record(tx: Transaction, held: Held, number: int, result: Result, key: str, *, effect: bool) -> None:
     """Write down what was done elsewhere, or why it was not done."""
-    renew(work, held)
-    _write(work, held.run, number, result, key=key, effects=int(effect))
+    renew(tx, held)
+    _write(tx, held.run, number, result, key=key, effects=int(effect))
 
 
 def defer(
-    work: Work, held: Held, number: int, call: Call, key: str, arguments: Mapping[str, Any] | None = None
+    tx: Transaction, held: Held, number: int, call: Call, key: str, arguments: Mapping[str, Any] | None = None
 ) -> Result:
     """
     Write down a call that will be answered later; the agent goes on meanwhile. With `arguments` it is an errand of
     ours, else somebody outside answers it.
     """
-    renew(work, held)
-    id = work.id("call")
-    calls.insert(work, held.run.number, replace(call, id=id), work.now + _PATIENCE)
+    renew(tx, held)
+    id = tx.new_id("call")
+    calls.insert(tx, held.run.number, replace(call, id=id), tx.now + _PATIENCE)
     if arguments is not None:
-        errands.add(work, ERRAND, {"run": held.run.id, "call": id, "tool": call.tool, "arguments": arguments})
+        errands.add(tx, ERRAND, {"run": held.run.id, "call": id, "tool": call.tool, "arguments": arguments})
     pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
     result = Result(call.id, call.tool, _encode(pending).decode())
-    _write(work, held.run, number, result, key=key, effects=1)
+    _write(tx, held.run, number, result, key=key, effects=1)
     return result
 
 
-def waiting(reader: Reader, agent: int) -> list[Item]:
+def waiting(tx: Reader, agent: int) -> list[Item]:
     """What has come meanwhile, most urgent first."""
-    return items.peek(reader, agent, _LOOKED_AT)
+    return items.peek(tx, agent, _LOOKED_AT)
 
 
 def room_to_pull(held: Held, weight: int) -> int:
@@ -256,23 +256,23 @@ def room_to_pull(held: Held, weight: int) -> int:
     return room if room >= batch.LEAST_BUDGET else 0
 
 
-def urgent(work: Work, held: Held, number: int, room: int) -> Prompt | None:
+def urgent(tx: Transaction, held: Held, number: int, room: int) -> Prompt | None:
     """Take what is critical into the cycle, in full as far as it fits into so many bytes."""
-    renew(work, held)
-    critical = [item for item in waiting(work, held.resident.number) if item.event.priority is Priority.CRITICAL]
+    renew(tx, held)
+    critical = [item for item in waiting(tx, held.resident.number) if item.event.priority is Priority.CRITICAL]
     if not critical:
         return None
     run = held.run
-    pulled = inbox.pull(work, run.claim, owner=run.id, fence=run.claim_fence, count=len(critical), budget=room)
+    pulled = inbox.pull(tx, run.claim, owner=run.id, fence=run.claim_fence, count=len(critical), budget=room)
     if not pulled.items:
         return None
     shown = _shown(pulled)
-    _write(work, run, number, shown, events=len(pulled.items), hops=_hops(work, pulled.items))
+    _write(tx, run, number, shown, events=len(pulled.items), hops=_hops(tx, pulled.items))
     return shown
 
 
 def finish(
-    work: Work,
+    tx: Transaction,
     held: Held,
     number: int,
     reply: Reply,
@@ -287,23 +287,23 @@ def finish(
     say to the agent first, and it may go on (`gated`), return what it is told instead. Each gate says it once.
     """
     mindful = held.resident.config.model.name != CODE
-    if gated and mindful and (fresh := gates.instructing(work, held.resident.number)):
-        renew(work, held)
-        _write_reply(work, held, number, reply)
+    if gated and mindful and (fresh := gates.instructing(tx, held.resident.number)):
+        renew(tx, held)
+        _write_reply(tx, held, number, reply)
         told = Prompt(remind(fresh), gates=tuple(gate.id for gate in fresh))
-        _write(work, held.run, number + 1, told)
+        _write(tx, held.run, number + 1, told)
         for gate in fresh:
-            gate_rows.instruct(work, gate.id, work.now)
+            gate_rows.instruct(tx, gate.id, tx.now)
         return told
-    leases.give_back(work, held.lease)
-    _write_reply(work, held, number, reply)
-    weight = _end(work, held, Status.COMPLETED, summary=summary)
-    _remember(work, held, weight, room)
-    return _slept(work, held)
+    leases.give_back(tx, held.lease)
+    _write_reply(tx, held, number, reply)
+    weight = _end(tx, held, Status.COMPLETED, summary=summary)
+    _remember(tx, held, weight, room)
+    return _slept(tx, held)
 
 
 def stop(
-    work: Work,
+    tx: Transaction,
     held: Held,
     number: int,
     limit: Limit,
@@ -317,89 +317,89 @@ def stop(
     End a cycle that has reached a limit, with a note of the agent to itself. The third time in a row its owner is told;
     of a budget, at which the agent rests until an instant, once a period. Return whether there is more to think about.
     """
-    leases.give_back(work, held.lease)
+    leases.give_back(tx, held.lease)
     run = held.run
-    _write(work, run, number, Prompt(note))
-    weight = _end(work, held, Status.COMPLETED, summary=summary, limit=limit)
-    _remember(work, held, weight, room)
+    _write(tx, run, number, Prompt(note))
+    weight = _end(tx, held, Status.COMPLETED, summary=summary, limit=limit)
+    _remember(tx, held, weight, room)
     if rest_until is not None:
-        budgets.rest(work, replace(held.resident, failures=0, cap=None), rest_until)
-        return _slept(work, held)
-    before = runs.last_limits(work, held.resident.number, before=run.number, most=_LIMITS_IN_A_ROW)
+        budgets.rest(tx, replace(held.resident, failures=0, cap=None), rest_until)
+        return _slept(tx, held)
+    before = runs.last_limits(tx, held.resident.number, before=run.number, most=_LIMITS_IN_A_ROW)
     row = next((place for place, reached in enumerate(before) if reached is None), len(before))
     if row == _LIMITS_IN_A_ROW - 1:
         text = (
             f"the cycles of {run.agent!r} ended at a limit {_LIMITS_IN_A_ROW} times in a row, the last at its {limit}"
         )
-        _alert(work, held, f"{text}; `gatepost agent runs {run.agent}` shows them", about=f"limit:{run.id}")
-    return _slept(work, held)
+        _alert(tx, held, f"{text}; `gatepost agent runs {run.agent}` shows them", about=f"limit:{run.id}")
+    return _slept(tx, held)
 
 
-def skip(work: Work, held: Held) -> bool:
+def skip(tx: Transaction, held: Held) -> bool:
     """End a cycle that changed nothing: its events are delivered, and the mind does not know of it."""
-    leases.give_back(work, held.lease)
-    _end(work, held, Status.SKIPPED)
-    agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
-    return _slept(work, held)
+    leases.give_back(tx, held.lease)
+    _end(tx, held, Status.SKIPPED)
+    agents.completed(tx, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
+    return _slept(tx, held)
 
 
-def release(work: Work, held: Held, trouble: str, error: str, pause: Duration) -> None:
+def release(tx: Transaction, held: Held, trouble: str, error: str, pause: Duration) -> None:
     """
     The model failed before anything was done: give the batch back, as if nothing had been. If the content is to blame,
     the next batch is half as large; and an item that was alone has failed of its own.
     """
-    leases.give_back(work, held.lease)
+    leases.give_back(tx, held.lease)
     run = held.run
-    shown = [step.turn for step in steps.of_run(work, run.number)]
+    shown = [step.turn for step in steps.of_run(tx, run.number)]
     events = [event for turn in shown if isinstance(turn, Prompt) for event in turn.events]
-    taken = runs.read(work, run.id)
+    taken = runs.read(tx, run.id)
     alone = len(events) == 1 and taken is not None and taken.events == 1
     blamed = events if trouble == "content" and alone else []
     for gate in (gate for turn in shown if isinstance(turn, Prompt) for gate in turn.gates):
-        gate_rows.instruct(work, gate, None)  # the mind does not know of this run: it is told again
-    inbox.release(work, run.claim, owner=run.id, fence=run.claim_fence, failed=blamed)
-    runs.end(work, run.number, Status.FAILED, error=error)
+        gate_rows.instruct(tx, gate, None)  # the mind does not know of this run: it is told again
+    inbox.release(tx, run.claim, owner=run.id, fence=run.claim_fence, failed=blamed)
+    runs.end(tx, run.number, Status.FAILED, error=error)
     cap = held.resident.cap
     if trouble == "content":
         cap = rest.halved(len(events))
-    if blamed and _is_dead(work, held.resident, blamed[0]):
+    if blamed and _is_dead(tx, held.resident, blamed[0]):
         cap = None
         text = f"an event made the model of {run.agent!r} fail again and again: {blamed[0]} ({error})"
-        _alert(work, held, text, about=blamed[0])
-    _rest(work, held, pause, cap)
+        _alert(tx, held, text, about=blamed[0])
+    _rest(tx, held, pause, cap)
 
 
-def stumble(work: Work, held: Held, pause: Duration) -> None:
+def stumble(tx: Transaction, held: Held, pause: Duration) -> None:
     """The model failed after something was done: the run stays open, and is gone on with later."""
-    leases.give_back(work, held.lease)
-    _rest(work, held, pause, held.resident.cap)
+    leases.give_back(tx, held.lease)
+    _rest(tx, held, pause, held.resident.cap)
 
 
-def refuse(work: Work, held: Held, error: str, pause: Duration) -> bool | None:
+def refuse(tx: Transaction, held: Held, error: str, pause: Duration) -> bool | None:
     """
     The model will not go on with what was begun: it is asked again later, and after some times no more. Then what was
     done stays done, the events count as delivered, the owner is told, and it is returned whether there is more to think
     about. Only refusals count: an outage is nobody's fault.
     """
-    leases.give_back(work, held.lease)
-    if runs.refused(work, held.run.number) < _REFUSALS:
-        _rest(work, held, pause, held.resident.cap)
+    leases.give_back(tx, held.lease)
+    if runs.refused(tx, held.run.number) < _REFUSALS:
+        _rest(tx, held, pause, held.resident.cap)
         return None
-    _end(work, held, Status.FAILED, error=error)
-    _alert(work, held, f"the run {held.run.id} of {held.run.agent!r} could not be ended: {error}", about=held.run.id)
-    agents.completed(work, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
-    return _slept(work, held)
+    _end(tx, held, Status.FAILED, error=error)
+    _alert(tx, held, f"the run {held.run.id} of {held.run.agent!r} could not be ended: {error}", about=held.run.id)
+    agents.completed(tx, held.resident.number, cycles=held.resident.cycles, tokens=held.resident.tokens)
+    return _slept(tx, held)
 
 
-def let_go(work: Work, held: Held) -> None:
+def let_go(tx: Transaction, held: Held) -> None:
     """Stop in the middle, at a step: whoever takes the lease next goes on from there."""
-    leases.release(work, held.lease)
-    work.after_commit(Ring(held.run.agent, "handover"))
+    leases.release(tx, held.lease)
+    tx.after_commit(Ring(held.run.agent, "handover"))
 
 
-def _write_reply(work: Work, held: Held, number: int, reply: Reply) -> None:
+def _write_reply(tx: Transaction, held: Held, number: int, reply: Reply) -> None:
     _write(
-        work,
+        tx,
         held.run,
         number,
         reply,
@@ -410,11 +410,11 @@ def _write_reply(work: Work, held: Held, number: int, reply: Reply) -> None:
     )
 
 
-def _write(work: Work, run: Run, number: int, turn: Turn, *, key: str | None = None, **counts: Any) -> None:
-    steps.insert(work, run.number, number, turn, key)
-    if not runs.count(work, run.number, tokens=rules.weigh(turn), **counts):
+def _write(tx: Transaction, run: Run, number: int, turn: Turn, *, key: str | None = None, **counts: Any) -> None:
+    steps.insert(tx, run.number, number, turn, key)
+    if not runs.count(tx, run.number, tokens=rules.weigh(turn), **counts):
         raise Lost(f"the run {run.id!r} has ended")
-    work.after_commit(_stepped(run))
+    tx.after_commit(_stepped(run))
 
 
 def _stepped(run: Run) -> Ring:
@@ -422,7 +422,7 @@ def _stepped(run: Run) -> Ring:
 
 
 def _end(
-    work: Work,
+    tx: Transaction,
     held: Held,
     status: Status,
     *,
@@ -432,56 +432,56 @@ def _end(
 ) -> int:
     """End a run and its claim; return what it weighs."""
     run = held.run
-    weight = runs.end(work, run.number, status, summary=summary, error=error, limit=limit)
+    weight = runs.end(tx, run.number, status, summary=summary, error=error, limit=limit)
     if weight is None:
         raise Lost(f"the run {run.id!r} has ended")
-    inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
-    work.after_commit(Ring(f"run:{run.id}", "end"))
+    inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
+    tx.after_commit(Ring(f"run:{run.id}", "end"))
     return weight
 
 
-def _remember(work: Work, held: Held, weight: int, room: int | None) -> None:
+def _remember(tx: Transaction, held: Held, weight: int, room: int | None) -> None:
     """Add a cycle to the mind; when that outgrows its limit, old cycles are replaced by their summaries."""
     resident = held.resident
     if resident.config.model.name == CODE:  # it has no mind
-        agents.completed(work, resident.number, cycles=resident.cycles + 1, tokens=0)
+        agents.completed(tx, resident.number, cycles=resident.cycles + 1, tokens=0)
         return
     tokens = resident.tokens + weight
     limits = resident.config.mind
     if room is not None and room < limits.max_tokens:
         limits = replace(limits, max_tokens=room)
     if tokens > limits.max_tokens:
-        carried = minds.read(work, resident.number)
-        cycles = runs.weights(work, resident.number, carried.run)
+        carried = minds.read(tx, resident.number)
+        cycles = runs.weights(tx, resident.number, carried.run)
         smaller = rules.compact(cycles, carried, limits)
         if smaller != carried:
-            minds.insert(work, resident.number, smaller)
+            minds.insert(tx, resident.number, smaller)
         tokens = smaller.tokens + sum(cycle.tokens for cycle in cycles if cycle.run > smaller.run)
-    agents.completed(work, resident.number, cycles=resident.cycles + 1, tokens=tokens)
+    agents.completed(tx, resident.number, cycles=resident.cycles + 1, tokens=tokens)
 
 
-def _slept(work: Work, held: Held) -> bool:
-    return agents.stirring(work, held.resident.number, looking=False)
+def _slept(tx: Transaction, held: Held) -> bool:
+    return agents.stirring(tx, held.resident.number, looking=False)
 
 
-def _rest(work: Work, held: Held, pause: Duration, cap: int | None) -> None:
+def _rest(tx: Transaction, held: Held, pause: Duration, cap: int | None) -> None:
     resident = held.resident
-    agents.rest(work, replace(resident, failures=resident.failures + 1, rest_until=work.now + pause, cap=cap))
+    agents.rest(tx, replace(resident, failures=resident.failures + 1, rest_until=tx.now + pause, cap=cap))
 
 
-def _is_dead(work: Work, resident: Resident, event: str) -> bool:
-    return any(item.state is State.DEAD for _, item in items.of_event(work, event, resident.number))
+def _is_dead(tx: Transaction, resident: Resident, event: str) -> bool:
+    return any(item.state is State.DEAD for _, item in items.of_event(tx, event, resident.number))
 
 
-def _alert(work: Work, held: Held, text: str, *, about: str) -> None:
-    owner = directory.responsible(work, directory.find(work, held.run.agent))
-    intake.alert(work, [intake.warning(owner, text, f"{held.run.agent}:{about}")])
+def _alert(tx: Transaction, held: Held, text: str, *, about: str) -> None:
+    owner = directory.responsible(tx, directory.find(tx, held.run.agent))
+    intake.alert(tx, [intake.warning(owner, text, f"{held.run.agent}:{about}")])
 
 
 def _shown(taken: Batch) -> Prompt:
     return Prompt(str(taken), tuple(item.event.id for item in taken.items))
 
 
-def _hops(work: Work, shown: Iterable[Item]) -> int:
+def _hops(tx: Transaction, shown: Iterable[Item]) -> int:
     """The longest chain that goes on here; one that came to its end has woken nobody, and was only taken along."""
-    return max((item.event.hops for item in shown if item.event.hops <= work.limits.hops), default=0)
+    return max((item.event.hops for item in shown if item.event.hops <= tx.limits.hops), default=0)

@@ -30,7 +30,7 @@ from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.ring import Ring
 from gatepost.core.text import shows
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions, entities
 from gatepost.tables import gates as stored_gates
 
@@ -43,15 +43,15 @@ _MOST_ASKED: Final = 100
 _ANSWERS: Final = (Outcome.ANSWERED, Outcome.DEFAULTED, Outcome.REJECTED, Outcome.AGAIN)
 
 
-def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Decision:
+def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask for a decision, and tell those who may answer. Whoever asks is kept from stopping until it has ended."""
     question = rules.checked(question)
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="say who with --as")
-    asker = directory.find_live(work, by)
-    asked = _asked(work, question.of or (directory.responsible(work, asker),), asker)
-    gates.stay(work, [asker, *asked])
-    id = work.id("dec")
+    asker = directory.find_live(tx, by)
+    asked = _asked(tx, question.of or (directory.responsible(tx, asker),), asker)
+    gates.stay(tx, [asker, *asked])
+    id = tx.new_id("dec")
     wish = GateWish(
         name="decision",
         kind=GateKind.DECISION,
@@ -60,7 +60,7 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
         deadline=question.deadline,
         within=question.within,
     )
-    gate = gates.opened(work, wish, asker, asker, hops=hops)
+    gate = gates.opened(tx, wish, asker, asker, hops=hops)
     decision = Decision(
         id=id,
         gate=gate.id,
@@ -78,28 +78,28 @@ def ask(work: Work, question: Question, *, by: str | None, hops: int = 0) -> Dec
         session=question.session,
         iteration=1,
         guidance=None,
-        created_at=work.now,
+        created_at=tx.now,
         answers=(),
     )
-    decision = replace(decision, number=decisions.insert(work, decision, gate=gate.number, asker=asker.number))
+    decision = replace(decision, number=decisions.insert(tx, decision, gate=gate.number, asker=asker.number))
     for one in asked:
-        decisions.ask(work, decision.number, one.number)
-    _put(work, decision, asker, asked, hops)
-    return _read(work, id)
+        decisions.ask(tx, decision.number, one.number)
+    _put(tx, decision, asker, asked, hops)
+    return _read(tx, id)
 
 
-def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
+def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask anew, in another round; those who were asked are told again. Without a new deadline the old one stays."""
-    decision, who = _taken(work, id, by)
+    decision, who = _taken(tx, id, by)
     question = rules.checked(question, until=decision.deadline)
     if not gates.may(who, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
-    _check_open(decision, work.now)
+    _check_open(decision, tx.now)
     if decision.iteration >= MOST_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {MOST_ROUNDS} times already", hint="withdraw it, or wait")
-    asked = _live(work, decision)
-    _put_away(work, decision, asked, who)
-    deadline = gate_rules.until(work.now, question.deadline, question.within) or decision.deadline
+    asked = _live(tx, decision)
+    _put_away(tx, decision, asked, who)
+    deadline = gate_rules.until(tx.now, question.deadline, question.within) or decision.deadline
     revised = replace(
         decision,
         question=question.question,
@@ -114,50 +114,50 @@ def revise(work: Work, id: str, question: Question, *, by: str | None, hops: int
         iteration=decision.iteration + 1,
         guidance=decision.last.text if decision.last is not None else decision.guidance,
     )
-    decisions.revise(work, revised)
-    gate = stored_gates.read(work, decision.gate)
+    decisions.revise(tx, revised)
+    gate = stored_gates.read(tx, decision.gate)
     assert gate is not None
     if deadline != decision.deadline:
-        stored_gates.postpone(work, gate.number, deadline)
-        work.after_commit(Ring(f"gate:{gate.id}", "postponed", wakes=False))
-    stored_gates.chain(work, gate.number, max(hops, intake.next_hops(work, who)))
-    _put(work, revised, directory.find_live(work, decision.asker), asked, hops)
-    return _read(work, id)
+        stored_gates.postpone(tx, gate.number, deadline)
+        tx.after_commit(Ring(f"gate:{gate.id}", "postponed", wakes=False))
+    stored_gates.chain(tx, gate.number, max(hops, intake.next_hops(tx, who)))
+    _put(tx, revised, directory.find_live(tx, decision.asker), asked, hops)
+    return _read(tx, id)
 
 
-def answer(work: Work, id: str, reply: Reply, *, by: str | None, hops: int = 0) -> Decision:
+def answer(tx: Transaction, id: str, reply: Reply, *, by: str | None, hops: int = 0) -> Decision:
     """Answer a decision; whoever comes after the first is told who answered what."""
-    decision, who = _taken(work, id, by)
+    decision, who = _taken(tx, id, by)
     if not gates.may(who, *decision.asked):
         raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.asked))} can answer")
-    _check_open(decision, work.now)
+    _check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
         raise _late(decision)
     outcome = rules.settle(decision, reply)
     words = reply.text if reply.text is not None and shows(reply.text) else None
-    return end(work, decision, outcome, who, option=reply.option, text=words, hops=hops)
+    return end(tx, decision, outcome, who, option=reply.option, text=words, hops=hops)
 
 
-def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
+def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
     """Say that an answer is not needed any more."""
-    decision, who = _taken(work, id, by)
+    decision, who = _taken(tx, id, by)
     if not gates.may(who, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
     if not decision.open:
         raise _late(decision)
-    return end(work, decision, Outcome.WITHDRAWN, who, text=gate_rules.short("reason", reason) or None, hops=hops)
+    return end(tx, decision, Outcome.WITHDRAWN, who, text=gate_rules.short("reason", reason) or None, hops=hops)
 
 
-def show(reader: Reader, id: str, *, as_: str | None = None) -> Decision:
+def show(tx: Reader, id: str, *, as_: str | None = None) -> Decision:
     """A decision, as somebody whom it concerns or (None) as the administrator."""
-    found = decisions.read(reader, ids.check("dec", id))
-    if found is None or (as_ is not None and not found.concerns(directory.find(reader, as_).name)):
+    found = decisions.read(tx, ids.check("dec", id))
+    if found is None or (as_ is not None and not found.concerns(directory.find(tx, as_).name)):
         raise _unknown(id)
     return found
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     asker: str | None = None,
     asked: str | None = None,
@@ -173,10 +173,10 @@ def page(
     last round has ended since then, `pending` those that have not ended, or have.
     """
     return decisions.page(
-        reader,
-        asker=directory.number(reader, asker),
-        asked=directory.number(reader, asked),
-        concerned=directory.number(reader, concerning),
+        tx,
+        asker=directory.number(tx, asker),
+        asked=directory.number(tx, asked),
+        concerned=directory.number(tx, concerning),
         session=session,
         pending=pending,
         since=since,
@@ -186,7 +186,7 @@ def page(
 
 
 def end(
-    work: Work,
+    tx: Transaction,
     decision: Decision,
     outcome: Outcome,
     who: Entity | None,
@@ -203,44 +203,44 @@ def end(
         option=option,
         text=text,
         by=who.name if who else None,
-        at=work.now,
+        at=tx.now,
         iteration=iteration,
     )
-    if not decisions.answer(work, decision.number, given, who.number if who else None):
-        raise _late(_read(work, decision.id))
-    gate = stored_gates.read(work, decision.gate)
+    if not decisions.answer(tx, decision.number, given, who.number if who else None):
+        raise _late(_read(tx, decision.id))
+    gate = stored_gates.read(tx, decision.gate)
     assert gate is not None
-    hops = gates.chained(work, gate, who, hops)
+    hops = gates.chained(tx, gate, who, hops)
     if outcome.ending is not None:
-        gates.end(work, gate, outcome.ending, _reason(decision, given), who, hops=hops, tell=False)
-    _put_away(work, decision, _known(work, decision.asked), who)
+        gates.end(tx, gate, outcome.ending, _reason(decision, given), who, hops=hops, tell=False)
+    _put_away(tx, decision, _known(tx, decision.asked), who)
     wish = _told(decision, given, hops)
-    wish = replace(wish, content=wish.content[: work.limits.content // 4])
+    wish = replace(wish, content=wish.content[: tx.limits.content // 4])
     hearing = [decision.asker, *(one for one in gate.waiters if one not in decision.asked)]
-    intake.fan_out(work, wish, who, _known(work, hearing))
+    intake.fan_out(tx, wish, who, _known(tx, hearing))
     # Those who were asked too have had something with that key: the question.
     both = [one for one in gate.waiters if one in decision.asked]
-    intake.fan_out(work, replace(wish, key=f"{wish.key}:ended"), who, _known(work, both))
-    if work.limits.on_answer and outcome in _ANSWERS:
-        errands.add(work, ERRAND, wish.data)
-    work.after_commit(Ring(f"decision:{decision.id}", "answered", wakes=False))
-    return _read(work, decision.id)
+    intake.fan_out(tx, replace(wish, key=f"{wish.key}:ended"), who, _known(tx, both))
+    if tx.limits.on_answer and outcome in _ANSWERS:
+        errands.add(tx, ERRAND, wish.data)
+    tx.after_commit(Ring(f"decision:{decision.id}", "answered", wakes=False))
+    return _read(tx, decision.id)
 
 
 def _hash(question: Question) -> str:
     return rules.digest(question.question, question.options, question.ref, question.context)
 
 
-def _asked(work: Work, addresses: Sequence[str], asker: Entity) -> list[Entity]:
+def _asked(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
     """Everybody behind the addresses but whoever asks."""
     found: dict[int, Entity] = {}
     for text in dict.fromkeys(addresses):
         where = address.parse(text)
         if isinstance(where, Everyone):
             raise Invalid("a decision is asked of somebody, not of everybody", hint="name them, or a team")
-        behind = directory.resolve(work, [where]).get(where) or []
+        behind = directory.resolve(tx, [where]).get(where) or []
         if not behind and isinstance(where, Named):
-            raise directory.unknown(work, text)
+            raise directory.unknown(tx, text)
         live = [one for one in behind if one.live]
         if not live:
             hint = "`gatepost agent list` and `gatepost person list` show who is"
@@ -253,7 +253,7 @@ def _asked(work: Work, addresses: Sequence[str], asker: Entity) -> list[Entity]:
     return [found[number] for number in sorted(found)]
 
 
-def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity], hops: int) -> None:
+def _put(tx: Transaction, decision: Decision, asker: Entity, asked: Sequence[Entity], hops: int) -> None:
     """Tell those who may answer."""
     data: dict[str, Json] = {
         "decisionId": decision.id,
@@ -283,14 +283,14 @@ def _put(work: Work, decision: Decision, asker: Entity, asked: Sequence[Entity],
         ref=decision.ref,
         hops=hops,
     )
-    intake.fan_out(work, wish, asker, asked)
-    work.after_commit(Ring(f"decision:{decision.id}", "asked", wakes=False))
+    intake.fan_out(tx, wish, asker, asked)
+    tx.after_commit(Ring(f"decision:{decision.id}", "asked", wakes=False))
 
 
-def _put_away(work: Work, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
+def _put_away(tx: Transaction, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
     """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
     key, about = rules.key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
-    inbox.put_away(work, asked, key, source=decision.asker, about=about, by=who)
+    inbox.put_away(tx, asked, key, source=decision.asker, about=about, by=who)
 
 
 def _told(decision: Decision, given: Answer, hops: int) -> Push:
@@ -330,14 +330,14 @@ def _instruction(id: str, question: str) -> str:
     return f"the decision {id} is not answered yet: {json.dumps(question[:_QUOTED], ensure_ascii=False)}"
 
 
-def _taken(work: Work, id: str, by: str | None) -> tuple[Decision, Entity | None]:
+def _taken(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
     """Take a decision until the commit, for somebody whom it concerns."""
-    who = directory.find_live(work, by) if by is not None else None
-    found = decisions.read(work, ids.check("dec", id))
+    who = directory.find_live(tx, by) if by is not None else None
+    found = decisions.read(tx, ids.check("dec", id))
     if found is None or not (gates.may(who) or (who is not None and found.concerns(who.name))):
         raise _unknown(id)
-    stored_gates.lock(work, found.gate)
-    return _read(work, id), who
+    stored_gates.lock(tx, found.gate)
+    return _read(tx, id), who
 
 
 def _check_open(decision: Decision, now: Instant) -> None:
@@ -365,16 +365,16 @@ def _late(decision: Decision) -> Late:
     return Late(f"the decision {decision.id!r} {words}", winner=rules.winner(decision))
 
 
-def _live(work: Work, decision: Decision) -> list[Entity]:
-    return [one for one in _known(work, decision.asked) if one.live]
+def _live(tx: Transaction, decision: Decision) -> list[Entity]:
+    return [one for one in _known(tx, decision.asked) if one.live]
 
 
-def _known(work: Work, names: Sequence[str]) -> list[Entity]:
-    return sorted(entities.by_names(work, names).values(), key=lambda one: one.number)
+def _known(tx: Transaction, names: Sequence[str]) -> list[Entity]:
+    return sorted(entities.by_names(tx, names).values(), key=lambda one: one.number)
 
 
-def _read(work: Work, id: str) -> Decision:
-    found = decisions.read(work, id)
+def _read(tx: Transaction, id: str) -> Decision:
+    found = decisions.read(tx, id)
     assert found is not None
     return found
 

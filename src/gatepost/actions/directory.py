@@ -16,7 +16,7 @@ from gatepost.core.entity import Entity, Kind
 from gatepost.core.ring import Ring
 from gatepost.core.text import count_bytes
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import broadcasts, claims, entities, items
 
 #: the person who is told when nobody else is named
@@ -47,16 +47,16 @@ class Changes(TypedDict, total=False):
     aliases: Sequence[str] | None
 
 
-def register(work: Work, who: Newcomer) -> Entity:
+def register(tx: Transaction, who: Newcomer) -> Entity:
     """Add an entity; its name and aliases must be free."""
     name = address.name(who.name)
     team, role = _place(who.team, who.role)
     display = _display(who.display or name)
     aliases = _aliases(who.aliases)
-    owner = find_live(work, who.owner) if who.owner else _administrator(work)
-    cursor = broadcasts.number(work, by=0)
+    owner = find_live(tx, who.owner) if who.owner else _administrator(tx)
+    cursor = broadcasts.number(tx, by=0)
     number = entities.insert(
-        work,
+        tx,
         name=name,
         kind=who.kind,
         display=display,
@@ -64,50 +64,50 @@ def register(work: Work, who: Newcomer) -> Entity:
         role=role,
         owner=owner.number if owner else None,
     )
-    if number is None or not entities.give_name(work, name, number, is_alias=False):
-        raise _taken(work, name)
+    if number is None or not entities.give_name(tx, name, number, is_alias=False):
+        raise _taken(tx, name)
     for alias in aliases:
-        if not entities.give_name(work, alias, number, is_alias=True):
-            raise _taken(work, alias)
-    claims.open_inbox(work, number, cursor)
-    return replace(find(work, name), aliases=tuple(sorted(aliases)))
+        if not entities.give_name(tx, alias, number, is_alias=True):
+            raise _taken(tx, alias)
+    claims.open_inbox(tx, number, cursor)
+    return replace(find(tx, name), aliases=tuple(sorted(aliases)))
 
 
-def find(reader: Reader, name: str | Entity) -> Entity:
+def find(tx: Reader, name: str | Entity) -> Entity:
     """The entity with that name or alias, live or retired; one that this transaction has found already is not read."""
     if isinstance(name, Entity):
         return name
-    found = find_or_none(reader, name)
+    found = find_or_none(tx, name)
     if found is None:
-        raise unknown(reader, name)
+        raise unknown(tx, name)
     return found
 
 
-def find_or_none(reader: Reader, name: str) -> Entity | None:
+def find_or_none(tx: Reader, name: str) -> Entity | None:
     """The same for whoever must not learn from the answer, or from how long it takes, which names are near."""
-    return entities.by_name(reader, address.single(name))
+    return entities.by_name(tx, address.single(name))
 
 
-def find_live(reader: Reader, name: str | Entity) -> Entity:
-    found = find(reader, name)
+def find_live(tx: Reader, name: str | Entity) -> Entity:
+    found = find(tx, name)
     if not found.live:
         raise Refused(f"{found.name!r} is retired")
     return found
 
 
-def number(reader: Reader, name: str | Entity | None) -> int | None:
+def number(tx: Reader, name: str | Entity | None) -> int | None:
     """The number of whoever is called that; None for nobody in particular."""
-    return find(reader, name).number if name is not None else None
+    return find(tx, name).number if name is not None else None
 
 
-def show(reader: Reader, name: str) -> Entity:
+def show(tx: Reader, name: str) -> Entity:
     """An entity with its aliases."""
-    found = find(reader, name)
-    return replace(found, aliases=entities.aliases_of(reader, [found.number]).get(found.number, ()))
+    found = find(tx, name)
+    return replace(found, aliases=entities.aliases_of(tx, [found.number]).get(found.number, ()))
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     kind: Kind | None = None,
     team: str | None = None,
@@ -116,19 +116,19 @@ def page(
     limit: int = 1_000,
 ) -> list[Entity]:
     """Entities in order of registration."""
-    return entities.page(reader, kind=kind, team=team, retired=retired, after=after, most=limit)
+    return entities.page(tx, kind=kind, team=team, retired=retired, after=after, most=limit)
 
 
-def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
+def update(tx: Transaction, name: str, **changes: Unpack[Changes]) -> Entity:
     """Change what is given of a live entity and leave the rest as it is."""
-    entities.lock(work, find(work, name).number)
-    old = show(work, find_live(work, name).name)
+    entities.lock(tx, find(tx, name).number)
+    old = show(tx, find_live(tx, name).name)
     team, role = _place(changes.get("team", old.team), changes.get("role", old.role))
     owner = changes.get("owner", old.owner)
-    holder = _administrator(work) if owner is None else (find_live if "owner" in changes else find)(work, owner)
+    holder = _administrator(tx) if owner is None else (find_live if "owner" in changes else find)(tx, owner)
     changed = _display(changes.get("display", old.display) or old.name)
     entities.update(
-        work,
+        tx,
         old.number,
         display=changed,
         team=team,
@@ -136,67 +136,67 @@ def update(work: Work, name: str, **changes: Unpack[Changes]) -> Entity:
         owner=holder.number if holder else None,
     )
     if (more := count_bytes(line.title(changed)) - count_bytes(line.title(old.display))) > 0:
-        items.widen(work, old, more)
+        items.widen(tx, old, more)
     if "aliases" in changes:
-        _give_aliases(work, old, _aliases(changes["aliases"] or ()))
-    return show(work, old.name)
+        _give_aliases(tx, old, _aliases(changes["aliases"] or ()))
+    return show(tx, old.name)
 
 
-def _give_aliases(work: Work, entity: Entity, aliases: Sequence[str]) -> None:
+def _give_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) -> None:
     """Let an entity have these aliases and no others."""
     for alias in set(entity.aliases) - set(aliases):
-        entities.take_name(work, alias, entity.number)
+        entities.take_name(tx, alias, entity.number)
     for alias in set(aliases) - set(entity.aliases):
-        if not entities.give_name(work, alias, entity.number, is_alias=True):
-            raise _taken(work, alias)
+        if not entities.give_name(tx, alias, entity.number, is_alias=True):
+            raise _taken(tx, alias)
 
 
-def retire(work: Work, name: str) -> Entity:
+def retire(tx: Transaction, name: str) -> Entity:
     """Let an entity receive nothing from now on; what it has stays, and what cannot go on without it ends."""
     from gatepost.actions import endings  # it tells people, whom it finds here
 
-    found = find(work, name)
+    found = find(tx, name)
     if found.name == ADMINISTRATOR:
         raise Refused(f"{ADMINISTRATOR!r} cannot be retired: alerts that nobody owns go there")
-    if not entities.retire(work, found.number):
+    if not entities.retire(tx, found.number):
         raise Conflict(f"{found.name!r} is retired already")
-    endings.orphan(work, found)
-    work.after_commit(Ring(key.TOPIC, "retire"))
-    return show(work, name)
+    endings.orphan(tx, found)
+    tx.after_commit(Ring(key.TOPIC, "retire"))
+    return show(tx, name)
 
 
-def responsible(reader: Reader, entity: Entity) -> str:
+def responsible(tx: Reader, entity: Entity) -> str:
     """Who is asked and told where an entity is concerned: its owner while that one is there, else the administrator."""
-    return entity.owner if entity.owner is not None and find(reader, entity.owner).live else ADMINISTRATOR
+    return entity.owner if entity.owner is not None and find(tx, entity.owner).live else ADMINISTRATOR
 
 
-def resolve(reader: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
+def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
     """Everybody behind each address but `*`; whoever is unknown is simply not in the answer."""
     wanted = set(addresses)
     names = {str(wish) for wish in wanted if isinstance(wish, Named)}
-    known = entities.by_names(reader, names) if names else {}
+    known = entities.by_names(tx, names) if names else {}
     found: dict[Address, list[Entity]] = {}
     for wish in wanted:
         match wish:
             case Named(name) if name in known:
                 found[wish] = [known[name]]
             case Team(team, role):
-                found[wish] = entities.of_team(reader, team, role)
+                found[wish] = entities.of_team(tx, team, role)
             case Named() | Everyone():
                 pass
     return found
 
 
-def unknown(reader: Reader, name: str) -> UnknownAddress:
+def unknown(tx: Reader, name: str) -> UnknownAddress:
     """An error that names the nearest known names."""
-    near = get_close_matches(name, entities.like(reader, name), n=3, cutoff=0.6)
+    near = get_close_matches(name, entities.like(tx, name), n=3, cutoff=0.6)
     if near:
         return UnknownAddress(f"nobody is called {name!r}", hint=f"did you mean {' or '.join(map(repr, near))}?")
     return UnknownAddress(f"nobody is called {name!r}", hint="`gatepost agent list` shows who there is")
 
 
-def _administrator(work: Work) -> Entity | None:
-    return entities.by_names(work, [ADMINISTRATOR]).get(ADMINISTRATOR)
+def _administrator(tx: Transaction) -> Entity | None:
+    return entities.by_names(tx, [ADMINISTRATOR]).get(ADMINISTRATOR)
 
 
 def _place(team: str | None, role: str | None) -> tuple[str | None, str | None]:
@@ -214,8 +214,8 @@ def _aliases(texts: Sequence[str]) -> list[str]:
     return [address.alias(text) for text in dict.fromkeys(texts)]
 
 
-def _taken(work: Work, name: str) -> Conflict:
-    holder = entities.by_names(work, [name]).get(name)
+def _taken(tx: Transaction, name: str) -> Conflict:
+    holder = entities.by_names(tx, [name]).get(name)
     if holder is None or holder.name == name:
         return Conflict(f"the name {name!r} is taken")
     return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}")

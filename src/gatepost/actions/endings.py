@@ -29,7 +29,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.gate import AtDeadline, Ending, Gate, GateKind
 from gatepost.core.instants import MINUTE, Duration, Instant
 from gatepost.core.position import Position
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions as stored_decisions
 from gatepost.tables import events
 from gatepost.tables import gates as stored
@@ -53,40 +53,40 @@ class Looked:
     begun: Instant
 
 
-def settle(work: Work, *, limit: int = MOST, only: str | None = None, last: Looked | None = None) -> int:
+def settle(tx: Transaction, *, limit: int = MOST, only: str | None = None, last: Looked | None = None) -> int:
     """
     End what is over by now, or only one gate; return how much that was. Repeat it until there is nothing. `last` is how
     far somebody has looked for events before.
     """
     settled = 0
-    for id in stored.due(work, limit):
-        settled += _run_out(work, id) if only in (None, id) else 0
-    for id, event, hops in came(work, last).met[:limit]:
-        gate = stored.lock(work, id) if only in (None, id) else None
+    for id in stored.due(tx, limit):
+        settled += _run_out(tx, id) if only in (None, id) else 0
+    for id, event, hops in came(tx, last).met[:limit]:
+        gate = stored.lock(tx, id) if only in (None, id) else None
         if gate is not None and gate.pending:
-            gates.end(work, gate, Ending.RESOLVED, f"{gate.awaits or '':.200} came ({event})", None, hops=hops)
+            gates.end(tx, gate, Ending.RESOLVED, f"{gate.awaits or '':.200} came ({event})", None, hops=hops)
             settled += 1
     return settled
 
 
-def over(work: Work, last: Looked | None = None) -> list[str]:
+def over(tx: Transaction, last: Looked | None = None) -> list[str]:
     """The gates that `settle` would end."""
-    return [*stored.due(work, MOST), *(id for id, *_ in came(work, last).met[:MOST])]
+    return [*stored.due(tx, MOST), *(id for id, *_ in came(tx, last).met[:MOST])]
 
 
-def next_due(reader: Reader) -> Instant | None:
+def next_due(tx: Reader) -> Instant | None:
     """When something runs out next; in the past if it is waiting to be settled."""
-    return stored.next_due(reader)
+    return stored.next_due(tx)
 
 
-def came(reader: Reader, last: Looked | None = None) -> Looked:
+def came(tx: Reader, last: Looked | None = None) -> Looked:
     """Look for gates for which has come what they wait for, and go on where the last look ended."""
-    here = events.here(reader)
-    watched = frozenset(number for number, *_ in stored.watching(reader))
-    if last is None or last.place >= here.end or reader.now - last.begun >= ANEW:
-        last = Looked(begun=reader.now)
-    met = stored.reached(reader, last.place) if watched & last.gates else {}
-    met |= stored.matched(reader, watched - last.gates)
+    here = events.here(tx)
+    watched = frozenset(number for number, *_ in stored.watching(tx))
+    if last is None or last.place >= here.end or tx.now - last.begun >= ANEW:
+        last = Looked(begun=tx.now)
+    met = stored.reached(tx, last.place) if watched & last.gates else {}
+    met |= stored.matched(tx, watched - last.gates)
     return Looked(
         met=tuple(match for _, match in sorted(met.items())),
         place=max(last.place, here.last),
@@ -95,48 +95,48 @@ def came(reader: Reader, last: Looked | None = None) -> Looked:
     )
 
 
-def watching(reader: Reader) -> frozenset[tuple[str, str]]:
+def watching(tx: Reader) -> frozenset[tuple[str, str]]:
     """Who has a gate that waits for something to come to them, and for which type of event."""
-    return frozenset((name, type) for _, name, type in stored.watching(reader))
+    return frozenset((name, type) for _, name, type in stored.watching(tx))
 
 
-def orphan(work: Work, leaver: Entity) -> None:
+def orphan(tx: Transaction, leaver: Entity) -> None:
     """End what cannot go on without somebody who has just left."""
     reason = f"{leaver.name} is retired"
-    for id in stored.left_behind(work, leaver.number):
-        gate = stored.lock(work, id)
+    for id in stored.left_behind(tx, leaver.number):
+        gate = stored.lock(tx, id)
         if gate is not None and gate.pending:
-            gates.end(work, gate, Ending.ORPHANED, reason, None)
-    for id in stored_decisions.left_behind(work, leaver.number):
-        decision = stored_decisions.read(work, id)
+            gates.end(tx, gate, Ending.ORPHANED, reason, None)
+    for id in stored_decisions.left_behind(tx, leaver.number):
+        decision = stored_decisions.read(tx, id)
         assert decision is not None
-        stored.lock(work, decision.gate)
-        decision = stored_decisions.read(work, id)
+        stored.lock(tx, decision.gate)
+        decision = stored_decisions.read(tx, id)
         if decision is not None and decision.open:
-            decisions.end(work, decision, Outcome.ORPHANED, None, text=reason)
+            decisions.end(tx, decision, Outcome.ORPHANED, None, text=reason)
 
 
-def _run_out(work: Work, id: str) -> int:
+def _run_out(tx: Transaction, id: str) -> int:
     """Do what is to be done at a deadline; return whether there was anything."""
-    gate = stored.lock(work, id)
-    if gate is None or not gate.overdue(work.now):
+    gate = stored.lock(tx, id)
+    if gate is None or not gate.overdue(tx.now):
         return 0
     if gate.kind is GateKind.DECISION:
-        _decide(work, gate)
+        _decide(tx, gate)
     elif gate.kind is GateKind.TIMER:
-        gates.end(work, gate, Ending.RESOLVED, "the time has come", None)
+        gates.end(tx, gate, Ending.RESOLVED, "the time has come", None)
     elif gate.at_deadline is AtDeadline.OPEN:
-        gates.end(work, gate, Ending.EXPIRED, "its deadline has passed", None)
+        gates.end(tx, gate, Ending.EXPIRED, "its deadline has passed", None)
     elif gate.escalated_at is None:
-        gates.escalate(work, gate)
+        gates.escalate(tx, gate)
     return 1
 
 
-def _decide(work: Work, gate: Gate) -> None:
+def _decide(tx: Transaction, gate: Gate) -> None:
     """Let the default count, if the question that has one still stands."""
-    decision = stored_decisions.of_gate(work, gate.id)
+    decision = stored_decisions.of_gate(tx, gate.id)
     assert decision is not None
     if decision.default is not None and decision.status is DecisionStatus.PENDING:
-        decisions.end(work, decision, Outcome.DEFAULTED, None, option=decision.default)
+        decisions.end(tx, decision, Outcome.DEFAULTED, None, option=decision.default)
     else:
-        decisions.end(work, decision, Outcome.EXPIRED, None)
+        decisions.end(tx, decision, Outcome.EXPIRED, None)

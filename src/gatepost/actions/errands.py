@@ -16,54 +16,56 @@ from gatepost.core.event import Json
 from gatepost.core.instants import MINUTE, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import errands
 
 _HOLD: Final = 2 * MINUTE
 _LONGEST_ERROR: Final = 500
 
 
-def add(work: Work, kind: str, payload: Json) -> str:
+def add(tx: Transaction, kind: str, payload: Json) -> str:
     """Write down that something is to be done."""
-    id = work.id("err")
-    errands.insert(work, id, kind, payload, work.now)
-    work.after_commit(Ring(f"errand:{kind}", "errand"))
+    id = tx.new_id("err")
+    errands.insert(tx, id, kind, payload, tx.now)
+    tx.after_commit(Ring(f"errand:{kind}", "errand"))
     return id
 
 
-def take(work: Work, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD, limit: int = 10) -> list[Errand]:
+def take(
+    tx: Transaction, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD, limit: int = 10
+) -> list[Errand]:
     """Take what is due; unless it is finished within `hold`, somebody else may take it too."""
-    return errands.take(work, kinds, holder, work.now + hold, limit)
+    return errands.take(tx, kinds, holder, tx.now + hold, limit)
 
 
-def done(work: Work, id: str, holder: str) -> None:
+def done(tx: Transaction, id: str, holder: str) -> None:
     """Say that an errand was done."""
-    if not errands.finish(work, id, holder, due_at=work.now, ended_at=work.now, outcome="done", error=None):
+    if not errands.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
         raise Conflict(f"the errand {id!r} went to another runner meanwhile")
 
 
-def failed(work: Work, errand: Errand, holder: str, error: str, *, again_in: Duration | None = None) -> None:
+def failed(tx: Transaction, errand: Errand, holder: str, error: str, *, again_in: Duration | None = None) -> None:
     """Say that a try failed: it is tried again later, or, after too many, not any more."""
     over = errand.attempts + 1 >= TRIES
     kept = errands.finish(
-        work,
+        tx,
         errand.id,
         holder,
-        due_at=work.now + (pause(errand.attempts) if again_in is None else again_in),
-        ended_at=work.now if over else None,
+        due_at=tx.now + (pause(errand.attempts) if again_in is None else again_in),
+        ended_at=tx.now if over else None,
         outcome="failed" if over else None,
         error=error[:_LONGEST_ERROR],
     )
     if kept and over:
-        _tell(work, errand, error)
+        _tell(tx, errand, error)
 
 
-def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
+def next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     """When there is something to do next."""
-    return errands.next_due(reader, kinds)
+    return errands.next_due(tx, kinds)
 
 
-def _tell(work: Work, errand: Errand, error: str) -> None:
+def _tell(tx: Transaction, errand: Errand, error: str) -> None:
     words = f"gave up on {errand.kind} after {errand.attempts + 1} tries: {error[:_LONGEST_ERROR]}"
-    [outcome] = intake.push_all(work, [intake.warning(directory.ADMINISTRATOR, words, f"errand:{errand.id}")])
+    [outcome] = intake.push_all(tx, [intake.warning(directory.ADMINISTRATOR, words, f"errand:{errand.id}")])
     assert not isinstance(outcome, GatepostError) or outcome.status == 404

@@ -21,7 +21,7 @@ from gatepost.actions import directory
 from gatepost.core.event import Item
 from gatepost.core.position import Position
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.tables import events, items
 
 __all__ = ["Page", "Position", "here", "of_inbox"]
@@ -37,17 +37,17 @@ class Page:
     held: bool
 
 
-def here(reader: Reader) -> Position:
+def here(tx: Reader) -> Position:
     """The position of whoever has seen everything so far."""
-    return events.here(reader).last
+    return events.here(tx).last
 
 
-def of_inbox(reader: Reader, name: str, after: Position, limit: int = 100) -> Page:
+def of_inbox(tx: Reader, name: str, after: Position, limit: int = 100) -> Page:
     """The next items of an inbox after a position, in whatever state they are by now."""
-    recipient = directory.find(reader, name)
-    now = events.here(reader)
+    recipient = directory.find(tx, name)
+    now = events.here(tx)
     if after >= now.end:
         raise Invalid(f"{str(after)!r} is a place that this store has not reached yet", hint="begin again without it")
-    found = items.since(reader, recipient.number, after, now.last, limit) if after < now.last else []
-    full = len(found) == limit or reader.is_cut
+    found = items.since(tx, recipient.number, after, now.last, limit) if after < now.last else []
+    full = len(found) == limit or tx.is_cut
     return Page(found, found[-1][1] if full else max(after, now.last), now.held)

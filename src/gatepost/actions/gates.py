@@ -33,7 +33,7 @@ from gatepost.core.gate import Ending, Gate, GateKind, GateWish, Gone, Met, NotY
 from gatepost.core.instants import Duration, Instant, rfc3339
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, events, gates
 
 _LONGEST_REASON: Final = 1_000
@@ -41,41 +41,41 @@ _LONGEST_REASON: Final = 1_000
 _MOST_WAITERS: Final = 100
 
 
-def add(work: Work, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
+def add(tx: Transaction, wish: GateWish, *, by: str | None, hops: int = 0) -> Gate:
     """Make a gate, and tell whoever is to resolve it."""
     wish = rules.checked(wish)
-    maker = directory.find_live(work, by) if by is not None else None
-    owner = directory.find(work, wish.owner) if wish.owner is not None else maker
+    maker = directory.find_live(tx, by) if by is not None else None
+    owner = directory.find(tx, wish.owner) if wish.owner is not None else maker
     if owner is None:
         raise Invalid("a gate needs an owner", hint="name whom it keeps from stopping")
     if not may(maker, owner.name, owner.owner):
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if wish.kind is GateKind.COMMAND:
-        _check_commands(work, maker)
+        _check_commands(tx, maker)
     if wish.kind is GateKind.CI:
-        _check_repository(work, wish)
-    awaited = _awaited(work, wish, owner)
-    waiters = [directory.find_live(work, name) for name in dict.fromkeys(wish.waiters)]
-    stay(work, [owner, *([awaited] if awaited else ())])
-    gate = opened(work, wish, owner, maker, awaited, hops=hops)
+        _check_repository(tx, wish)
+    awaited = _awaited(tx, wish, owner)
+    waiters = [directory.find_live(tx, name) for name in dict.fromkeys(wish.waiters)]
+    stay(tx, [owner, *([awaited] if awaited else ())])
+    gate = opened(tx, wish, owner, maker, awaited, hops=hops)
     for waiter in waiters:
-        gates.wait(work, gate.number, waiter.number)
+        gates.wait(tx, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited is not None:
         notice = _event(gate, "opened", gate.instruction or gate.name, maker, hops)
-        intake.fan_out(work, replace(notice, key=_notice(gate)), maker, [awaited])
-    return _read(work, gate)
+        intake.fan_out(tx, replace(notice, key=_notice(gate)), maker, [awaited])
+    return _read(tx, gate)
 
 
-def show(reader: Reader, id: str, *, as_: str | None = None) -> Gate:
+def show(tx: Reader, id: str, *, as_: str | None = None) -> Gate:
     """A gate, as somebody whom it concerns or (None) as the administrator."""
-    found = gates.read(reader, ids.check("gate", id))
-    if found is None or (as_ is not None and not _concerns(reader, found, directory.find(reader, as_))):
+    found = gates.read(tx, ids.check("gate", id))
+    if found is None or (as_ is not None and not _concerns(tx, found, directory.find(tx, as_))):
         raise _unknown(id)
     return found
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     owner: str | None = None,
     waiter: str | None = None,
@@ -87,10 +87,10 @@ def page(
 ) -> list[Gate]:
     """Gates in the order they were made; `after` is the number of the last one seen."""
     return gates.page(
-        reader,
-        owner=directory.number(reader, owner),
-        waiter=directory.number(reader, waiter),
-        concerned=directory.number(reader, concerning),
+        tx,
+        owner=directory.number(tx, owner),
+        waiter=directory.number(tx, waiter),
+        concerned=directory.number(tx, concerning),
         kind=kind,
         pending=pending,
         after=after,
@@ -98,115 +98,121 @@ def page(
     )
 
 
-def blocking(reader: Reader, name: str | Entity) -> list[Gate]:
+def blocking(tx: Reader, name: str | Entity) -> list[Gate]:
     """The gates that keep somebody from stopping now; nothing changes by asking."""
-    owner = directory.find(reader, name)
-    return [gate for gate in gates.pending(reader, owner.number) if gate.holds(reader.now)]
+    owner = directory.find(tx, name)
+    return [gate for gate in gates.pending(tx, owner.number) if gate.holds(tx.now)]
 
 
-def instructing(reader: Reader, agent: int) -> list[Gate]:
+def instructing(tx: Reader, agent: int) -> list[Gate]:
     """
     Return the gates that have something to say to a resident before it ends its cycle: those that it can do something
     about itself, and that have not said so before. For all others it waits asleep, and their end wakes it.
     """
-    fresh = gates.uninstructed(reader, agent)
+    fresh = gates.uninstructed(tx, agent)
     if not fresh:
         return []
-    return [gate for gate in gates.pending(reader, agent) if gate.number in fresh and gate.holds(reader.now)]
+    return [gate for gate in gates.pending(tx, agent) if gate.number in fresh and gate.holds(tx.now)]
 
 
-def resolve(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
     """Say that what a gate waits for has come."""
-    gate, who = _taken(work, id, by)
+    gate, who = _taken(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
             f"the gate {id!r} is that of a decision", hint=f"answer that: gatepost decision answer {gate.awaits}"
         )
-    owner = directory.find(work, gate.owner)
+    owner = directory.find(tx, gate.owner)
     allowed = (gate.awaits,) if gate.kind is GateKind.HUMAN else (gate.made_by, owner.owner)
     if not may(who, *allowed):
         names = " or ".join(repr(name) for name in dict.fromkeys(allowed) if name)
         raise Refused(f"{by!r} cannot resolve the gate {id!r}", hint=f"{names} can" if names else None)
-    return end(work, gate, Ending.RESOLVED, reason, who, hops=hops)
+    return end(tx, gate, Ending.RESOLVED, reason, who, hops=hops)
 
 
-def withdraw(work: Work, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
     """Say that a gate is not needed any more."""
-    gate, who = _taken(work, id, by)
+    gate, who = _taken(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
             f"the gate {id!r} is that of a decision", hint=f"withdraw that: gatepost decision withdraw {gate.awaits}"
         )
-    if not may(who, gate.made_by, directory.find(work, gate.owner).owner):
+    if not may(who, gate.made_by, directory.find(tx, gate.owner).owner):
         raise Refused(f"{by!r} cannot withdraw the gate {id!r}", hint="who made it can")
-    return end(work, gate, Ending.WITHDRAWN, reason, who, hops=hops)
+    return end(tx, gate, Ending.WITHDRAWN, reason, who, hops=hops)
 
 
-def add_waiter(work: Work, id: str, name: str, *, by: str | None) -> Gate:
+def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
     """Let somebody be told when a gate ends; whoever is already stays so."""
     address.single(name)
-    gate, _ = _taken(work, id, by)
+    gate, _ = _taken(tx, id, by)
     if not gate.pending:
         raise over(gate)
     if len(gate.waiters) >= _MOST_WAITERS:
         raise Conflict(f"the gate {id!r} has {_MOST_WAITERS} waiters already")
-    gates.wait(work, gate.number, directory.find_live(work, name).number)
-    return _read(work, gate)
+    gates.wait(tx, gate.number, directory.find_live(tx, name).number)
+    return _read(tx, gate)
 
 
-def take(work: Work, *, hold: Duration, limit: int, after: str = "") -> list[Gate]:
+def take(tx: Transaction, *, hold: Duration, limit: int, after: str = "") -> list[Gate]:
     """
     Take gates that somebody has to look at; unless they say within `hold` what they saw, another may look too. Owners
     take turns, in the order of their names from the one `after` whom it goes on: one of each, then a second of each.
     """
-    taken = gates.take(work, work.now + hold, after, limit)
-    return [gate for gate in (gates.read(work, id) for id in taken) if gate is not None]
+    taken = gates.take(tx, tx.now + hold, after, limit)
+    return [gate for gate in (gates.read(tx, id) for id in taken) if gate is not None]
 
 
-def next_look(reader: Reader) -> Instant | None:
+def next_look(tx: Reader) -> Instant | None:
     """When somebody has to look at a gate next."""
-    return gates.next_look(reader)
+    return gates.next_look(tx)
 
 
-def looked(work: Work, id: str, sight: Sight, *, again_in: Duration) -> Gate:
+def looked(tx: Transaction, id: str, sight: Sight, *, again_in: Duration) -> Gate:
     """Say what a look at a gate has shown. If it has ended meanwhile, that counts for nothing."""
-    gate, _ = _taken(work, id, None)
+    gate, _ = _taken(tx, id, None)
     if not gate.pending:
         return gate
     match sight:
         case Met(reason):
-            return end(work, gate, Ending.RESOLVED, reason[:_LONGEST_REASON], None)
+            return end(tx, gate, Ending.RESOLVED, reason[:_LONGEST_REASON], None)
         case Gone(reason):
-            return end(work, gate, Ending.ORPHANED, reason[:_LONGEST_REASON], None)
+            return end(tx, gate, Ending.ORPHANED, reason[:_LONGEST_REASON], None)
         case NotYet():
-            gates.looked(work, gate.number, trouble=None, look_at=work.now + again_in)
+            gates.looked(tx, gate.number, trouble=None, look_at=tx.now + again_in)
         case Troubled(reason):
-            gates.looked(work, gate.number, trouble=reason[:_LONGEST_REASON], look_at=work.now + again_in)
+            gates.looked(tx, gate.number, trouble=reason[:_LONGEST_REASON], look_at=tx.now + again_in)
             if gate.trouble is None:
-                _alert(work, gate, gate.owner, f"nobody can look at the gate {gate.name!r} ({id}): {reason}", "trouble")
-    return _read(work, gate)
+                _alert(tx, gate, gate.owner, f"nobody can look at the gate {gate.name!r} ({id}): {reason}", "trouble")
+    return _read(tx, gate)
 
 
-def escalate(work: Work, gate: Gate) -> None:
+def escalate(tx: Transaction, gate: Gate) -> None:
     """Tell whoever owns the one whom a gate holds that its deadline has passed; once."""
-    gates.escalate(work, gate.number)
-    owner = directory.find(work, gate.owner)
+    gates.escalate(tx, gate.number)
+    owner = directory.find(tx, gate.owner)
     assert gate.deadline is not None
     words = f"the gate {gate.name!r} ({gate.id}) has kept {owner.name!r} past {rfc3339(gate.deadline)}"
-    _alert(work, gate, owner.owner or directory.ADMINISTRATOR, words, "deadline")
+    _alert(tx, gate, owner.owner or directory.ADMINISTRATOR, words, "deadline")
 
 
 def opened(
-    work: Work, wish: GateWish, owner: Entity, maker: Entity | None, awaited: Entity | None = None, *, hops: int = 0
+    tx: Transaction,
+    wish: GateWish,
+    owner: Entity,
+    maker: Entity | None,
+    awaited: Entity | None = None,
+    *,
+    hops: int = 0,
 ) -> Gate:
     """
     Store a gate that was wished for; those whom it concerns are for the caller to tell. The caller has locked its owner
     (`stay`). What the house makes (without a `maker`) counts, and is not refused.
     """
     if maker is not None:
-        _check_limit(work, owner)
+        _check_limit(tx, owner)
     gate = Gate(
-        id=work.id("gate"),
+        id=tx.new_id("gate"),
         name=wish.name,
         kind=wish.kind,
         owner=owner.name,
@@ -214,23 +220,29 @@ def opened(
         awaits=awaited.name if awaited else wish.awaits,
         instruction=wish.instruction,
         waiters=(),
-        deadline=rules.until(work.now, wish.deadline, wish.within),
+        deadline=rules.until(tx.now, wish.deadline, wish.within),
         at_deadline=wish.at_deadline,
         fail=wish.fail,
         trouble=None,
         escalated_at=None,
-        created_at=work.now,
+        created_at=tx.now,
         resolution=None,
-        hops=max(hops, intake.next_hops(work, maker)),
-        hops_at=work.now,
+        hops=max(hops, intake.next_hops(tx, maker)),
+        hops_at=tx.now,
     )
-    number = hang(work, gate, owner, maker, awaited, since=lambda: events.take_arrivals(work, 1)[0])
-    work.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
+    number = hang(tx, gate, owner, maker, awaited, since=lambda: events.take_arrivals(tx, 1)[0])
+    tx.after_commit(Ring(f"gate:{gate.id}", "opened", wakes=False))
     return replace(gate, number=number)
 
 
 def hang(
-    work: Work, gate: Gate, owner: Entity, maker: Entity | None, awaited: Entity | None, *, since: Callable[[], int]
+    tx: Transaction,
+    gate: Gate,
+    owner: Entity,
+    maker: Entity | None,
+    awaited: Entity | None,
+    *,
+    since: Callable[[], int],
 ) -> int:
     """Store a gate as it is, and return its number; one that waits for an event waits for those `since` an arrival."""
     kind, source = None, None
@@ -239,7 +251,7 @@ def hang(
     elif gate.kind is GateKind.EVENT and gate.awaits is not None:
         kind, source = rules.awaited_event(gate.awaits)
     return gates.insert(
-        work,
+        tx,
         gate,
         owner=owner.number,
         made_by=maker.number if maker else None,
@@ -247,42 +259,42 @@ def hang(
         event_type=kind,
         event_source=source,
         since=since() if kind is not None else None,
-        look_at=work.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+        look_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
     )
 
 
 def end(
-    work: Work, gate: Gate, ending: Ending, reason: str, who: Entity | None, *, hops: int = 0, tell: bool = True
+    tx: Transaction, gate: Gate, ending: Ending, reason: str, who: Entity | None, *, hops: int = 0, tell: bool = True
 ) -> Gate:
     """End a gate that was taken, and tell everybody but `who` ends it; or raise how it ended before."""
     if len(reason) > _LONGEST_REASON:
         raise Invalid(f"the reason has {len(reason)} characters, over the limit of {_LONGEST_REASON}")
     rules.short("reason", reason)
-    if not gates.end(work, gate.number, ending, reason, who.number if who else None):
-        raise over(_read(work, gate))
-    hops = chained(work, gate, who, hops)
+    if not gates.end(tx, gate.number, ending, reason, who.number if who else None):
+        raise over(_read(tx, gate))
+    hops = chained(tx, gate, who, hops)
     if tell:
-        concerned = entities.by_names(work, [gate.owner, *gate.waiters])
-        words = (f"{gate.name}: {reason}" if reason else gate.name)[: work.limits.content // 4]
+        concerned = entities.by_names(tx, [gate.owner, *gate.waiters])
+        words = (f"{gate.name}: {reason}" if reason else gate.name)[: tx.limits.content // 4]
         told = sorted(concerned.values(), key=lambda one: one.number)
-        intake.fan_out(work, _event(gate, ending, words, who, hops), who, told)
+        intake.fan_out(tx, _event(gate, ending, words, who, hops), who, told)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
-            _put_away(work, gate, directory.find(work, gate.awaits), who)
-    plans.gate_ended(work, gate, ending, who, hops=hops)
-    work.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
-    return _read(work, gate)
+            _put_away(tx, gate, directory.find(tx, gate.awaits), who)
+    plans.gate_ended(tx, gate, ending, who, hops=hops)
+    tx.after_commit(Ring(f"gate:{gate.id}", "resolved", wakes=False))
+    return _read(tx, gate)
 
 
-def chained(reader: Reader, gate: Gate, who: Entity | None, hops: int) -> int:
+def chained(tx: Reader, gate: Gate, who: Entity | None, hops: int) -> int:
     """How long the chain is of what is told when a gate ends: what nobody ends goes on with its making, for a while."""
-    return hops if who is not None else max(hops, gates.hops(reader, gate.number))
+    return hops if who is not None else max(hops, gates.hops(tx, gate.number))
 
 
-def stay(work: Work, needed: Sequence[Entity]) -> None:
+def stay(tx: Transaction, needed: Sequence[Entity]) -> None:
     """Make sure that those without whom a gate makes no sense are there, and do not leave before this is committed."""
     for one in sorted({one.number: one for one in needed}.values(), key=lambda one: one.number):
-        entities.lock(work, one.number)
-        directory.find_live(work, one.name)
+        entities.lock(tx, one.number)
+        directory.find_live(tx, one.name)
 
 
 def over(gate: Gate) -> Late:
@@ -306,52 +318,52 @@ def may(who: Entity | None, *names: str | None) -> bool:
     return who is None or who.name in (directory.ADMINISTRATOR, *names)
 
 
-def _taken(work: Work, id: str, by: str | None) -> tuple[Gate, Entity | None]:
+def _taken(tx: Transaction, id: str, by: str | None) -> tuple[Gate, Entity | None]:
     """Take a gate until the commit, for somebody whom it concerns."""
-    who = directory.find_live(work, by) if by is not None else None
-    gate = gates.lock(work, ids.check("gate", id))
-    if gate is None or not _concerns(work, gate, who):
+    who = directory.find_live(tx, by) if by is not None else None
+    gate = gates.lock(tx, ids.check("gate", id))
+    if gate is None or not _concerns(tx, gate, who):
         raise _unknown(id)
     return gate, who
 
 
-def _concerns(reader: Reader, gate: Gate, who: Entity | None) -> bool:
-    return who is None or gate.concerns(who.name) or may(who, directory.find(reader, gate.owner).owner)
+def _concerns(tx: Reader, gate: Gate, who: Entity | None) -> bool:
+    return who is None or gate.concerns(who.name) or may(who, directory.find(tx, gate.owner).owner)
 
 
-def _check_commands(work: Work, maker: Entity | None) -> None:
-    if not work.limits.commands:
+def _check_commands(tx: Transaction, maker: Entity | None) -> None:
+    if not tx.limits.commands:
         raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
     if not may(maker):
         raise Refused("only an administrator can make a gate that runs a command")
 
 
-def _check_repository(work: Work, wish: GateWish) -> None:
+def _check_repository(tx: Transaction, wish: GateWish) -> None:
     """Refuse to ask GitHub, with the operator's login, about what the operator has not listed; for everybody."""
     assert wish.awaits is not None
     check = rules.awaited_check(wish.awaits)
-    reason = rules.explain_refusal(check, work.limits.ci)
+    reason = rules.explain_refusal(check, tx.limits.ci)
     if reason is not None and check.repository is None:
         raise Refused(reason, hint=f"write {wish.awaits}@OWNER/NAME, and list the repository in gates.ci")
     if reason is not None:
         raise Refused(reason, hint=f'add "{check.repository}" to gates.ci in gatepost.toml')
 
 
-def _check_limit(work: Work, owner: Entity) -> None:
+def _check_limit(tx: Transaction, owner: Entity) -> None:
     """Refuse one gate too many. Its owner is locked (`stay`), so two who make one at once do not both find room."""
-    limit = work.limits.gates
-    if gates.count_pending(work, owner.number, limit) >= limit:
+    limit = tx.limits.gates
+    if gates.count_pending(tx, owner.number, limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
             hint="resolve or withdraw some, or raise limits.gates",
         )
 
 
-def _awaited(work: Work, wish: GateWish, owner: Entity) -> Entity | None:
+def _awaited(tx: Transaction, wish: GateWish, owner: Entity) -> Entity | None:
     """Who has to do something about it."""
     if wish.kind not in (GateKind.HUMAN, GateKind.MAIL):
         return None
-    found = directory.find_live(work, wish.awaits or directory.responsible(work, owner))
+    found = directory.find_live(tx, wish.awaits or directory.responsible(tx, owner))
     itself = wish.kind is GateKind.HUMAN and wish.awaits is not None and owner.kind is Kind.AGENT
     if found.number == owner.number and not itself:
         raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
@@ -377,18 +389,18 @@ def _notice(gate: Gate) -> str:
     return f"gate:{gate.id}:opened"
 
 
-def _put_away(work: Work, gate: Gate, awaited: Entity, who: Entity | None) -> None:
+def _put_away(tx: Transaction, gate: Gate, awaited: Entity, who: Entity | None) -> None:
     about = {"gateId": gate.id, "outcome": "opened"}
-    inbox.put_away(work, [awaited], _notice(gate), source=gate.made_by or "gate", about=about, by=who)
+    inbox.put_away(tx, [awaited], _notice(gate), source=gate.made_by or "gate", about=about, by=who)
 
 
-def _alert(work: Work, gate: Gate, to: str, words: str, what: str) -> None:
-    ref, hops = Ref("gate", gate.id), gates.hops(work, gate.number)
-    intake.alert(work, [intake.warning(to, words, f"gate:{gate.id}:{what}", source="gate", ref=ref, hops=hops)])
+def _alert(tx: Transaction, gate: Gate, to: str, words: str, what: str) -> None:
+    ref, hops = Ref("gate", gate.id), gates.hops(tx, gate.number)
+    intake.alert(tx, [intake.warning(to, words, f"gate:{gate.id}:{what}", source="gate", ref=ref, hops=hops)])
 
 
-def _read(work: Work, gate: Gate) -> Gate:
-    found = gates.read(work, gate.id)
+def _read(tx: Transaction, gate: Gate) -> Gate:
+    found = gates.read(tx, gate.id)
     assert found is not None
     return found
 

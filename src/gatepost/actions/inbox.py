@@ -33,16 +33,16 @@ from gatepost.core.event import Item, Json, Priority, Push, Ref, State, Type
 from gatepost.core.instants import LONGEST, Duration, Instant
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import broadcasts, claims, entities, gates, items
 
 _MOST_LAPSED: Final = 100
 _MOST_SHOWN: Final = 100
 
 
-def peek(reader: Reader, name: str, *, limit: int = rules.GUEST_CAP, after: tuple[int, int] = (-1, 0)) -> list[Item]:
+def peek(tx: Reader, name: str, *, limit: int = rules.GUEST_CAP, after: tuple[int, int] = (-1, 0)) -> list[Item]:
     """What waits, most urgent first; nothing changes. `after` is the priority and the arrival of the last one seen."""
-    return items.peek(reader, directory.find(reader, name).number, limit, after=after)
+    return items.peek(tx, directory.find(tx, name).number, limit, after=after)
 
 
 class Wanted(TypedDict, total=False):
@@ -58,7 +58,7 @@ class Wanted(TypedDict, total=False):
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     name: str | None = None,
     *,
     after: int = 0,
@@ -72,27 +72,27 @@ def page(
     """
     sender = wanted.get("sender")
     return items.page(
-        reader,
-        recipient=directory.number(reader, name),
+        tx,
+        recipient=directory.number(tx, name),
         state=wanted.get("state"),
         type=wanted.get("type"),
-        sender=directory.find(reader, sender).name if sender is not None else None,
+        sender=directory.find(tx, sender).name if sender is not None else None,
         ref=wanted.get("ref"),
         since=wanted.get("since"),
         until=wanted.get("until"),
         after=after,
-        beyond=directory.number(reader, beyond),
+        beyond=directory.number(tx, beyond),
         most=limit,
     )
 
 
-def show(reader: Reader, event: str) -> list[Item]:
+def show(tx: Reader, event: str) -> list[Item]:
     """An event as it stands with each of its recipients."""
-    found = [item for _, item in items.of_event(reader, ids.check("evt", event))]
-    found += items.of_broadcast(reader, event, _MOST_SHOWN)
+    found = [item for _, item in items.of_event(tx, ids.check("evt", event))]
+    found += items.of_broadcast(tx, event, _MOST_SHOWN)
     if not found:
         raise missing(event)
-    return [replace(item, state=_standing(item, reader.now)) for item in found]
+    return [replace(item, state=_standing(item, tx.now)) for item in found]
 
 
 def missing(event: str) -> NotFound:
@@ -122,7 +122,7 @@ class Terms:
 
 
 def claim(
-    work: Work,
+    tx: Transaction,
     name: str | Entity,
     *,
     owner: str,
@@ -133,133 +133,148 @@ def claim(
 ) -> Batch:
     """Take the next batch of an inbox for a while."""
     terms = Terms(owner=owner, kind=kind, cap=cap, budget=budget, hold=hold)
-    reader, fence = enter(work, name, terms)
-    found = candidates(work, reader.number, terms)
+    reader, fence = enter(tx, name, terms)
+    found = candidates(tx, reader.number, terms)
     chosen = rules.choose(found, cap=cap, budget=budget)
     # Fewer than `candidates` ever asks for are all there are.
     all_of_them = len(found) < min(rules.DEPTH * cap, rules.most_that_fit(budget))
-    return take(work, reader, fence, chosen, terms, waiting=len(found) if all_of_them else None)
+    return take(tx, reader, fence, chosen, terms, waiting=len(found) if all_of_them else None)
 
 
-def enter(work: Work, name: str | Entity, terms: Terms) -> tuple[Entity, int]:
+def enter(tx: Transaction, name: str | Entity, terms: Terms) -> tuple[Entity, int]:
     """Lock an inbox to claim from it, and bring it up to date; return whose it is, and the fence of the claim."""
     terms.check()
-    reader = directory.find_live(work, name)
+    reader = directory.find_live(tx, name)
     if reader.kind is Kind.HUMAN:
         raise Refused(
             f"{reader.name!r} is a person: their items wait until they are done", hint="use `gatepost inbox done EVENT`"
         )
-    fence, cursor = claims.lock(work, reader.number)
-    run, lapsed, last = claims.standing(work, reader.number)
+    fence, cursor = claims.lock(tx, reader.number)
+    run, lapsed, last = claims.standing(tx, reader.number)
     if terms.kind == "drain" and run is not None:
         raise Conflict(f"{reader.name!r} is thinking: its run {run!r} has the inbox")
     if lapsed:
-        _take_back(work, reader.number)
-    _take_broadcasts(work, reader, cursor, last)
+        _take_back(tx, reader.number)
+    _take_broadcasts(tx, reader, cursor, last)
     return reader, fence
 
 
-def candidates(work: Work, recipient: int, terms: Terms, *, without: Collection[int] = ()) -> list[Candidate]:
+def candidates(tx: Transaction, recipient: int, terms: Terms, *, without: Collection[int] = ()) -> list[Candidate]:
     """What waits, as far as a batch on these terms could be chosen from it, but for the items of these arrivals."""
     most = rules.DEPTH * terms.cap + len(without)
-    found = items.candidates(work, recipient, most)
+    found = items.candidates(tx, recipient, most)
     if len(found) == most and found[-1].priority == Priority.CRITICAL:
-        found = items.candidates(work, recipient, rules.most_that_fit(terms.budget) + len(without))
+        found = items.candidates(tx, recipient, rules.most_that_fit(terms.budget) + len(without))
     elif len(found) == most:
-        found += _others(work, recipient, found, terms.cap)
+        found += _others(tx, recipient, found, terms.cap)
     return [item for item in found if item.arrival not in without] if without else found
 
 
 def take(
-    work: Work, reader: Entity, fence: int, chosen: Sequence[Chosen], terms: Terms, *, waiting: int | None = None
+    tx: Transaction, reader: Entity, fence: int, chosen: Sequence[Chosen], terms: Terms, *, waiting: int | None = None
 ) -> Batch:
     """Claim what was chosen of so many `waiting`, if that is known."""
     if not chosen:
-        return Batch(claim=None, at=work.now)
-    taken = claimed(work, reader, fence, terms)
-    batch = _taken(work, taken, reader.number, chosen, waiting)
+        return Batch(claim=None, at=tx.now)
+    taken = claimed(tx, reader, fence, terms)
+    batch = _taken(tx, taken, reader.number, chosen, waiting)
     if not batch.items:
-        claims.end(work, taken.id, terms.owner, fence, "released")
+        claims.end(tx, taken.id, terms.owner, fence, "released")
         return replace(batch, claim=None)
     return batch
 
 
-def claimed(work: Work, reader: Entity, fence: int, terms: Terms) -> Claim:
+def claimed(tx: Transaction, reader: Entity, fence: int, terms: Terms) -> Claim:
     """A new claim, with nothing under it yet."""
-    deadline = work.now + (terms.hold or work.limits.hold) if terms.kind == "drain" else None
+    deadline = tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None
     return claims.begin(
-        work, reader, id=work.id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
+        tx, reader, id=tx.new_id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
     )
 
 
 def pull(
-    work: Work, id: str, *, owner: str, fence: int, count: int = 1, type: Type | None = None, budget: int | None = None
+    tx: Transaction,
+    id: str,
+    *,
+    owner: str,
+    fence: int,
+    count: int = 1,
+    type: Type | None = None,
+    budget: int | None = None,
 ) -> Batch:
     """Take more items into an open claim, most urgent first; with a budget (bytes), only what fits, cut to it."""
     if not 1 <= count <= 1_000:
         raise Invalid(f"{count} is not a number of items", hint="use 1 to 1000")
-    found = claims.read(work, id)
+    found = claims.read(tx, id)
     if found is None:
-        raise _not_held(work, id)
-    reader = directory.find_live(work, found.recipient)
-    _, cursor = claims.lock(work, reader.number)
-    if not claims.hold(work, id, owner, fence):
-        raise _not_held(work, id)
-    _take_broadcasts(work, reader, cursor, broadcasts.last(work))
+        raise _not_held(tx, id)
+    reader = directory.find_live(tx, found.recipient)
+    _, cursor = claims.lock(tx, reader.number)
+    if not claims.hold(tx, id, owner, fence):
+        raise _not_held(tx, id)
+    _take_broadcasts(tx, reader, cursor, broadcasts.last(tx))
     if budget is not None:
-        chosen = rules.choose(items.candidates(work, reader.number, count), cap=count, budget=budget)
+        chosen = rules.choose(items.candidates(tx, reader.number, count), cap=count, budget=budget)
     else:
-        chosen = [Chosen(item.event.arrival) for item in items.peek(work, reader.number, count, type)]
-    return _taken(work, found, reader.number, chosen) if chosen else Batch(claim=None, at=work.now)
+        chosen = [Chosen(item.event.arrival) for item in items.peek(tx, reader.number, count, type)]
+    return _taken(tx, found, reader.number, chosen) if chosen else Batch(claim=None, at=tx.now)
 
 
-def extend(work: Work, id: str, *, owner: str, fence: int, hold: Duration) -> None:
+def extend(tx: Transaction, id: str, *, owner: str, fence: int, hold: Duration) -> None:
     """Hold a guest's claim for its session, for so long from now. A stale owner is refused."""
     _check_holder(id, owner, fence)
-    if not claims.extend(work, id, owner, fence, work.now + hold):
-        raise _not_held(work, id)
+    if not claims.extend(tx, id, owner, fence, tx.now + hold):
+        raise _not_held(tx, id)
 
 
-def ack(work: Work, id: str, *, owner: str, fence: int, of: str | None = None) -> int:
+def ack(tx: Transaction, id: str, *, owner: str, fence: int, of: str | None = None) -> int:
     """Say that the items of a claim (`of` this inbox) were read; return how many. A stale owner is refused."""
     _check_holder(id, owner, fence)
-    _check_inbox(work, id, of)
-    ended = claims.end(work, id, owner, fence, "acked")
+    _check_inbox(tx, id, of)
+    ended = claims.end(tx, id, owner, fence, "acked")
     if ended is None:
-        raise _not_held(work, id)
-    return items.deliver(work, ended[0])
+        raise _not_held(tx, id)
+    return items.deliver(tx, ended[0])
 
 
-def release(work: Work, id: str, *, owner: str, fence: int, failed: Sequence[str] = (), of: str | None = None) -> int:
+def release(
+    tx: Transaction, id: str, *, owner: str, fence: int, failed: Sequence[str] = (), of: str | None = None
+) -> int:
     """Give the items of a claim back; against those that `failed` of their own it is counted."""
     _check_holder(id, owner, fence)
-    _check_inbox(work, id, of)
-    ended = claims.end(work, id, owner, fence, "released")
-    found = claims.read(work, id)
+    _check_inbox(tx, id, of)
+    ended = claims.end(tx, id, owner, fence, "released")
+    found = claims.read(tx, id)
     if ended is None or found is None:
-        raise _not_held(work, id)
-    count = items.fail(work, ended[0], failed) if failed else 0
-    count += items.release(work, ended[0])
-    work.after_commit(Ring(found.recipient, "release"))
+        raise _not_held(tx, id)
+    count = items.fail(tx, ended[0], failed) if failed else 0
+    count += items.release(tx, ended[0])
+    tx.after_commit(Ring(found.recipient, "release"))
     return count
 
 
-def done(work: Work, name: str, event: str) -> Item:
+def done(tx: Transaction, name: str, event: str) -> Item:
     """Mark a person's item as done."""
-    person = directory.find_live(work, name)
+    person = directory.find_live(tx, name)
     if person.kind is not Kind.HUMAN:
         raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
-    fence, _ = claims.lock(work, person.number)
-    [(_, item)] = _found(work, event, person)
-    if (standing := _standing(item, work.now)) is not State.PENDING:
+    fence, _ = claims.lock(tx, person.number)
+    [(_, item)] = _found(tx, event, person)
+    if (standing := _standing(item, tx.now)) is not State.PENDING:
         raise Conflict(f"{event!r} is {standing} for {person.name!r}, not pending")
-    if not _sign(work, person, fence, item, person.name):
+    if not _sign(tx, person, fence, item, person.name):
         raise Conflict(f"{event!r} is not pending for {person.name!r} any more")
-    return _found(work, event, person)[0][1]
+    return _found(tx, event, person)[0][1]
 
 
 def put_away(
-    work: Work, recipients: Sequence[Entity], key: str, *, source: str, about: Mapping[str, Json], by: Entity | None
+    tx: Transaction,
+    recipients: Sequence[Entity],
+    key: str,
+    *,
+    source: str,
+    about: Mapping[str, Json],
+    by: Entity | None,
 ) -> None:
     """
     What has this key is over, whoever saw to it: it is done for people and discarded for others, if it still waits. So
@@ -267,110 +282,110 @@ def put_away(
     Their inboxes are not locked for it, because many may be asked in many places: each item decides for itself.
     """
     for one in recipients:
-        first = items.keyed(work, [one.number], key)
-        for event in [*first.values(), *gates.repeats(work, one.number, source, about)]:
-            for _, item in items.of_event(work, event, one.number):
+        first = items.keyed(tx, [one.number], key)
+        for event in [*first.values(), *gates.repeats(tx, one.number, source, about)]:
+            for _, item in items.of_event(tx, event, one.number):
                 if item.state is State.PENDING and one.kind is Kind.HUMAN:
-                    _sign(work, one, 0, item, by.name if by is not None else "gatepost")
+                    _sign(tx, one, 0, item, by.name if by is not None else "gatepost")
                 elif item.state is State.PENDING:
-                    items.move(work, one.number, item, State.DISCARDED, ended_at=work.now)
+                    items.move(tx, one.number, item, State.DISCARDED, ended_at=tx.now)
 
 
-def seen(work: Work, name: str, events: Sequence[str]) -> int:
+def seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
     """Record that somebody has seen items, whatever state they are in; return how many were new to them."""
-    return items.see(work, directory.find_live(work, name).number, [ids.check("evt", event) for event in events])
+    return items.see(tx, directory.find_live(tx, name).number, [ids.check("evt", event) for event in events])
 
 
-def discard(work: Work, event: str, name: str | None = None) -> list[Item]:
+def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
     """
     Put away what is pending or dead, for one recipient or for all. A broadcast that an agent has still to take is put
     away for that one alone. The last question of a decision that nothing else would end stays.
     """
-    recipient = directory.find(work, name) if name is not None else None
-    if recipient is not None and recipient.live and not items.of_event(work, ids.check("evt", event), recipient.number):
-        _, cursor = claims.lock(work, recipient.number)
-        _take_broadcasts(work, recipient, cursor, broadcasts.last(work))
-    found = _found(work, event, recipient)
-    asked.keep(work, [item for _, item in found])
+    recipient = directory.find(tx, name) if name is not None else None
+    if recipient is not None and recipient.live and not items.of_event(tx, ids.check("evt", event), recipient.number):
+        _, cursor = claims.lock(tx, recipient.number)
+        _take_broadcasts(tx, recipient, cursor, broadcasts.last(tx))
+    found = _found(tx, event, recipient)
+    asked.keep(tx, [item for _, item in found])
     moved = [
-        replace(item, state=State.DISCARDED, ended_at=work.now)
+        replace(item, state=State.DISCARDED, ended_at=tx.now)
         for number, item in found
-        if _standing(item, work.now) in (State.PENDING, State.DEAD)
-        and items.move(work, number, item, State.DISCARDED, ended_at=work.now)
+        if _standing(item, tx.now) in (State.PENDING, State.DEAD)
+        and items.move(tx, number, item, State.DISCARDED, ended_at=tx.now)
     ]
-    return moved or _refuse(work, event, found, "discarded", (State.PENDING, State.DEAD))
+    return moved or _refuse(tx, event, found, "discarded", (State.PENDING, State.DEAD))
 
 
-def replay(work: Work, event: str, name: str | None = None, *, anew: bool = True) -> list[Item]:
+def replay(tx: Transaction, event: str, name: str | None = None, *, anew: bool = True) -> list[Item]:
     """
     Make what is dead, expired or discarded pending again, from the start, for one recipient or for all. What was
     delivered stays delivered: for those recipients a new event is made with the same content, which begins a new chain
     of events, or (not `anew`, by the recipient itself) goes on with the longer of that event's chain and the
     recipient's. Whoever has retired gets nothing again.
     """
-    found = _found(work, event, directory.find_live(work, name) if name is not None else None)
-    everybody = entities.by_names(work, [item.recipient for _, item in found])
+    found = _found(tx, event, directory.find_live(tx, name) if name is not None else None)
+    everybody = entities.by_names(tx, [item.recipient for _, item in found])
     again: list[Item] = []
     for number, item in found:
         if not everybody[item.recipient].live:
             continue
-        match _standing(item, work.now):
+        match _standing(item, tx.now):
             case State.DEAD | State.EXPIRED | State.DISCARDED:
-                if items.move(work, number, item, State.PENDING):
+                if items.move(tx, number, item, State.PENDING):
                     event_again = replace(item.event, expires_at=None)
                     again.append(Item(event=event_again, recipient=item.recipient, seen_at=item.seen_at))
-                    work.after_commit(Ring(item.recipient, "replay", event_again))
+                    tx.after_commit(Ring(item.recipient, "replay", event_again))
             case State.DELIVERED:
-                hops = 0 if anew else max(item.event.hops, intake.next_hops(work, everybody[item.recipient]))
-                pushed = intake.repeat(work, replace(_repeated(item), hops=hops), everybody[item.recipient])
-                again += [copy for _, copy in items.of_event(work, pushed.event)]
+                hops = 0 if anew else max(item.event.hops, intake.next_hops(tx, everybody[item.recipient]))
+                pushed = intake.repeat(tx, replace(_repeated(item), hops=hops), everybody[item.recipient])
+                again += [copy for _, copy in items.of_event(tx, pushed.event)]
             case State.PENDING | State.CLAIMED:
                 pass
-    return again or _refuse(
-        work, event, found, "replayed", (State.DEAD, State.EXPIRED, State.DISCARDED, State.DELIVERED)
-    )
+    return again or _refuse(tx, event, found, "replayed", (State.DEAD, State.EXPIRED, State.DISCARDED, State.DELIVERED))
 
 
-def _sign(work: Work, person: Entity, fence: int, item: Item, owner: str) -> bool:
+def _sign(tx: Transaction, person: Entity, fence: int, item: Item, owner: str) -> bool:
     """Deliver a person's item, with a receipt of whoever saw to it; say whether it still was in the state it had."""
-    receipt = claimed(work, person, fence, Terms(owner=owner, kind="person"))
-    claims.end(work, receipt.id, owner, fence, "acked")
-    return items.move(work, person.number, item, State.DELIVERED, claim=receipt.number, ended_at=work.now)
+    receipt = claimed(tx, person, fence, Terms(owner=owner, kind="person"))
+    claims.end(tx, receipt.id, owner, fence, "acked")
+    return items.move(tx, person.number, item, State.DELIVERED, claim=receipt.number, ended_at=tx.now)
 
 
-def _take_back(work: Work, recipient: int) -> None:
+def _take_back(tx: Transaction, recipient: int) -> None:
     """Items of drains that took too long are pending again."""
-    for number, _ in claims.lapse(work, recipient, _MOST_LAPSED):
-        items.release(work, number)
+    for number, _ in claims.lapse(tx, recipient, _MOST_LAPSED):
+        items.release(tx, number)
 
 
-def _take_broadcasts(work: Work, reader: Entity, cursor: int, last: int) -> None:
-    if reader.kind is Kind.AGENT and (made := broadcasts.materialise(work, reader.number, cursor, last)):
-        work.count(reader.number, "accepted", made)
+def _take_broadcasts(tx: Transaction, reader: Entity, cursor: int, last: int) -> None:
+    if reader.kind is Kind.AGENT and (made := broadcasts.materialise(tx, reader.number, cursor, last)):
+        tx.add_to_tally(reader.number, "accepted", made)
 
 
-def _others(work: Work, recipient: int, first: Sequence[Candidate], cap: int) -> list[Candidate]:
+def _others(tx: Transaction, recipient: int, first: Sequence[Candidate], cap: int) -> list[Candidate]:
     """The first items of sources further back, as far as they matter: a few of each, and more only if those are few."""
     seen = sorted({item.source for item in first})
     others: list[Candidate] = []
     for depth in (min(rules.FEW, rules.share(cap)), rules.share(cap)):
         if not rules.crowded([*first, *others], cap):
             break
-        others = items.heads(work, recipient, seen, sources=rules.SOURCES, depth=depth, most=rules.DEPTH * cap)
+        others = items.heads(tx, recipient, seen, sources=rules.SOURCES, depth=depth, most=rules.DEPTH * cap)
     return others
 
 
-def _taken(work: Work, claim: Claim, recipient: int, chosen: Sequence[Chosen], waiting: int | None = None) -> Batch:
+def _taken(
+    tx: Transaction, claim: Claim, recipient: int, chosen: Sequence[Chosen], waiting: int | None = None
+) -> Batch:
     """Put the chosen under the claim. One that another verb got hold of meanwhile is left out."""
-    got = items.take(work, recipient, [one.arrival for one in chosen], claim.number)
+    got = items.take(tx, recipient, [one.arrival for one in chosen], claim.number)
     rooms = {one.arrival: one.room for one in chosen}
-    shown = items.read(work, recipient, sorted(got))
+    shown = items.read(tx, recipient, sorted(got))
     return Batch(
         claim=claim,
         items=tuple(shown),
         rooms=tuple(rooms[item.event.arrival] for item in shown),
-        held=items.waiting(work, recipient, rules.COUNTED) if waiting is None else waiting - len(chosen),
-        at=work.now,
+        held=items.waiting(tx, recipient, rules.COUNTED) if waiting is None else waiting - len(chosen),
+        at=tx.now,
     )
 
 
@@ -382,15 +397,15 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
         raise Invalid(f"{fence} is not a fence")
 
 
-def _check_inbox(work: Work, id: str, of: str | None) -> None:
+def _check_inbox(tx: Transaction, id: str, of: str | None) -> None:
     """Whose claims there are is for nobody else to know."""
-    found = claims.read(work, id) if of is not None else None
+    found = claims.read(tx, id) if of is not None else None
     if of is not None and (found is None or found.recipient != of):
         raise NotFound(f"there is no claim {id!r} in the inbox of {of!r}")
 
 
-def _not_held(work: Work, id: str) -> NotFound | Conflict:
-    found = claims.read(work, id)
+def _not_held(tx: Transaction, id: str) -> NotFound | Conflict:
+    found = claims.read(tx, id)
     if found is None:
         return NotFound(f"there is no claim {id!r}")
     if found.outcome == "lapsed":
@@ -400,9 +415,9 @@ def _not_held(work: Work, id: str) -> NotFound | Conflict:
     return Conflict(f"the claim {id!r} belongs to {found.owner!r} with fence {found.fence}")
 
 
-def _found(work: Work, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
-    found = items.of_event(work, ids.check("evt", event), entity.number if entity else None)
-    if not found and entity is None and items.of_broadcast(work, event, 1):
+def _found(tx: Transaction, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
+    found = items.of_event(tx, ids.check("evt", event), entity.number if entity else None)
+    if not found and entity is None and items.of_broadcast(tx, event, 1):
         raise Conflict(
             f"{event!r} is a broadcast that agents have still to take", hint="name the one whom it is about with --to"
         )
@@ -417,8 +432,10 @@ def _standing(item: Item, now: Instant) -> State:
     return State.EXPIRED if overdue and item.state is State.PENDING else item.state
 
 
-def _refuse(work: Work, event: str, found: Sequence[tuple[int, Item]], what: str, states: Sequence[State]) -> NoReturn:
-    standing = ", ".join(f"{_standing(item, work.now)} for {item.recipient!r}" for _, item in found)
+def _refuse(
+    tx: Transaction, event: str, found: Sequence[tuple[int, Item]], what: str, states: Sequence[State]
+) -> NoReturn:
+    standing = ", ".join(f"{_standing(item, tx.now)} for {item.recipient!r}" for _, item in found)
     raise Conflict(f"{event!r} cannot be {what}: it is {standing}", hint=f"only what is {' or '.join(states)} can be")
 
 

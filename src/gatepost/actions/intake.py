@@ -24,7 +24,7 @@ from gatepost.core.instants import DAY, LAST, LONGEST
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Again, Reader, Work, batched, weigh_by
+from gatepost.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
 from gatepost.tables import broadcasts, entities, events, items
 
 #: how the keys begin of what the house itself warns of
@@ -69,17 +69,17 @@ def _weigh(wish: Push) -> int:
 
 @weigh_by(_weigh)
 @batched
-def push_all(work: Work, wishes: Sequence[Push]) -> list[Outcome]:
+def push_all(tx: Transaction, wishes: Sequence[Push]) -> list[Outcome]:
     """Accept what can be accepted; return an outcome for each wish."""
     if not wishes:
         return []
-    drafts = _drafted(work, wishes)
-    _store(work, drafts)
-    _alert(work, drafts)
-    return [_pushed(work, draft) if isinstance(draft, Draft) else draft for draft in drafts]
+    drafts = _drafted(tx, wishes)
+    _store(tx, drafts)
+    _alert(tx, drafts)
+    return [_pushed(tx, draft) if isinstance(draft, Draft) else draft for draft in drafts]
 
 
-def check_batch(reader: Reader, wishes: Sequence[Push]) -> None:
+def check_batch(tx: Reader, wishes: Sequence[Push]) -> None:
     """
     Refuse a batch that would make more than 10,000 items: whoever else writes would wait for it. One event alone is
     exempt, however many it is for. Everybody who is there is counted, repeats and the sender too.
@@ -88,7 +88,7 @@ def check_batch(reader: Reader, wishes: Sequence[Push]) -> None:
     teams = {where for where in addresses if isinstance(where, Team)}
     if len(wishes) < 2 or not teams:
         return  # at most one item each, and doors limit how many there are
-    sizes: dict[Address, int] = {team: entities.count_team(reader, team.team, team.role) for team in teams}
+    sizes: dict[Address, int] = {team: entities.count_team(tx, team.team, team.role) for team in teams}
     count = sum(sizes.get(where, 1) for where in addresses)
     if count > MAX_BATCH_ITEMS:
         raise TooLarge(
@@ -96,33 +96,33 @@ def check_batch(reader: Reader, wishes: Sequence[Push]) -> None:
         )
 
 
-def push(work: Work, wish: Push) -> Pushed:
+def push(tx: Transaction, wish: Push) -> Pushed:
     """Accept one wish, or raise why not."""
-    [outcome] = push_all(work, [wish])
+    [outcome] = push_all(tx, [wish])
     if isinstance(outcome, GatepostError):
         raise outcome
     return outcome
 
 
-def fan_out(work: Work, wish: Push, sender: Entity | None, recipients: Sequence[Entity]) -> Pushed:
+def fan_out(tx: Transaction, wish: Push, sender: Entity | None, recipients: Sequence[Entity]) -> Pushed:
     """Accept one wish of this sender, None for the house, for these recipients: one event, an item each."""
     known: dict[Address, list[Entity]] = {Named(sender.name): [sender]} if sender is not None else {}
-    [wish] = _chained(work, [wish], known)
-    [arrival] = events.take_arrivals(work, 1)
-    draft = drawn(work, wish, arrival, known)
+    [wish] = _chained(tx, [wish], known)
+    [arrival] = events.take_arrivals(tx, 1)
+    draft = drawn(tx, wish, arrival, known)
     draft.recipients = [one for one in recipients if one.live and one != draft.sender]
-    _store(work, [draft])
-    _alert(work, [draft])
-    return _pushed(work, draft)
+    _store(tx, [draft])
+    _alert(tx, [draft])
+    return _pushed(tx, draft)
 
 
-def repeat(work: Work, wish: Push, recipient: Entity) -> Pushed:
+def repeat(tx: Transaction, wish: Push, recipient: Entity) -> Pushed:
     """Accept once more, without a key, what was accepted before; also when its sender has retired since."""
-    [arrival] = events.take_arrivals(work, 1)
-    draft = drawn(work, wish, arrival, directory.resolve(work, _senders([wish])), again=True)
+    [arrival] = events.take_arrivals(tx, 1)
+    draft = drawn(tx, wish, arrival, directory.resolve(tx, _senders([wish])), again=True)
     draft.recipients = [recipient]
-    _store(work, [draft])
-    return _pushed(work, draft)
+    _store(tx, [draft])
+    return _pushed(tx, draft)
 
 
 def warning(
@@ -142,34 +142,34 @@ def warning(
     )
 
 
-def alert(work: Work, wishes: Sequence[Push]) -> None:
+def alert(tx: Transaction, wishes: Sequence[Push]) -> None:
     """Tell owners that something is wrong; the administrator, where an owner is retired."""
     if not wishes:
         return
-    drafts = _drafted(work, wishes)
+    drafts = _drafted(tx, wishes)
     unheard = [wish for wish, draft in zip(wishes, drafts, strict=True) if isinstance(draft, Refused)]
     if unheard:
-        drafts += _drafted(work, [replace(wish, to=directory.ADMINISTRATOR) for wish in unheard])
-    _store(work, drafts)
-    _alert(work, drafts)
+        drafts += _drafted(tx, [replace(wish, to=directory.ADMINISTRATOR) for wish in unheard])
+    _store(tx, drafts)
+    _alert(tx, drafts)
 
 
-def _drafted(work: Work, wishes: Sequence[Push]) -> list[Draft | Outcome]:
+def _drafted(tx: Transaction, wishes: Sequence[Push]) -> list[Draft | Outcome]:
     addresses = [_parsed(wish.to) for wish in wishes]
     good = [one for one in addresses if not isinstance(one, GatepostError)]
-    known = directory.resolve(work, [*good, *_senders(wishes)])
-    wishes = _chained(work, wishes, known)
-    arrivals = events.take_arrivals(work, len(wishes))
+    known = directory.resolve(tx, [*good, *_senders(wishes)])
+    wishes = _chained(tx, wishes, known)
+    arrivals = events.take_arrivals(tx, len(wishes))
     drafts: list[Draft | Outcome] = []
     for wish, where, arrival in zip(wishes, addresses, arrivals, strict=True):
         try:
             if isinstance(where, GatepostError):
                 raise where
-            draft = drawn(work, wish, arrival, known)
+            draft = drawn(tx, wish, arrival, known)
             if isinstance(where, Everyone):
-                drafts.append(_broadcast(work, draft))
+                drafts.append(_broadcast(tx, draft))
             else:
-                draft.recipients = _recipients(work, where, draft.sender, known)
+                draft.recipients = _recipients(tx, where, draft.sender, known)
                 drafts.append(draft)
         except GatepostError as error:
             drafts.append(error)
@@ -188,26 +188,26 @@ def _senders(wishes: Sequence[Push]) -> list[Address]:
     return [one for one in map(_parsed, senders) if isinstance(one, Named)]
 
 
-def next_hops(reader: Reader, sender: Entity | None) -> int:
+def next_hops(tx: Reader, sender: Entity | None) -> int:
     """Return the hops of what somebody sends next; only an agent continues a chain."""
-    return _count_hops(reader, [sender]).get(sender.number, 0) if sender is not None else 0
+    return _count_hops(tx, [sender]).get(sender.number, 0) if sender is not None else 0
 
 
-def _count_hops(reader: Reader, senders: Iterable[Entity]) -> dict[int, int]:
+def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
     """Return the hops of what each agent among these senders sends next, by its number, with one query for all."""
     agents = [sender.number for sender in senders if sender.kind is Kind.AGENT]
     if not agents:
         return {}
-    since, until = reader.now - chain.PAUSE, reader.now + chain.PAUSE
-    longest = items.longest_chains(reader, agents, since=since, until=until, limit=chain.MAX_ITEMS)
+    since, until = tx.now - chain.PAUSE, tx.now + chain.PAUSE
+    longest = items.longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
     return {agent: chain.next_hops(hops) for agent, hops in longest.items()}
 
 
-def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[Entity]]) -> Sequence[Push]:
+def _chained(tx: Transaction, wishes: Sequence[Push], known: Mapping[Address, list[Entity]]) -> Sequence[Push]:
     """Let what agents push continue their chains; hops that a wish names count only if they are more."""
     found = {wish.sender: known.get(Named(wish.sender)) for wish in wishes if wish.sender}
     senders = {name: entities[0] for name, entities in found.items() if entities}
-    hops = _count_hops(work, senders.values())
+    hops = _count_hops(tx, senders.values())
     if not any(hops.values()):
         return wishes
     least: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
@@ -217,20 +217,22 @@ def _chained(work: Work, wishes: Sequence[Push], known: Mapping[Address, list[En
     ]
 
 
-def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False) -> Draft:
+def drawn(
+    tx: Transaction, wish: Push, arrival: int, known: Mapping[Address, list[Entity]], *, again: bool = False
+) -> Draft:
     """Check a wish and make an event of it; what was accepted before (`again`) has no key here."""
     sender = None
     if wish.sender:
         found = known.get(Named(wish.sender))
         if not found:
             address.parse(wish.sender)
-            raise directory.unknown(work, wish.sender)
+            raise directory.unknown(tx, wish.sender)
         [sender] = found
         if not sender.live and not again:
             raise Refused(f"{sender.name!r} is retired and sends nothing")
-    data = checked(wish, work.limits)
+    data = checked(wish, tx.limits)
     event = Event(
-        id=work.id("evt"),
+        id=tx.new_id("evt"),
         type=wish.type,
         source=wish.source,
         sender=Sender(sender.name, sender.display, sender.kind) if sender else None,
@@ -239,14 +241,14 @@ def drawn(work: Work, wish: Push, arrival: int, known: Mapping[Address, list[Ent
         data=wish.data,
         priority=wish.priority,
         key=None if again else _stored_key(wish),
-        created_at=work.now,
+        created_at=tx.now,
         source_time=wish.occurred_at,
-        expires_at=work.now + wish.ttl if wish.ttl is not None else wish.expires_at,
+        expires_at=tx.now + wish.ttl if wish.ttl is not None else wish.expires_at,
         ref=wish.ref,
         route=wish.route,
         hops=wish.hops,
         trust=wish.trust,
-        wakes=wish.priority is not Priority.FYI and wish.hops <= work.limits.hops,
+        wakes=wish.priority is not Priority.FYI and wish.hops <= tx.limits.hops,
         arrival=arrival,
     )
     return Draft(event, data, sender, [], line.measure(event))
@@ -346,13 +348,13 @@ def _json(wish: Push, limits: Limits) -> str:
 
 
 def _recipients(
-    work: Work, where: Named | Team, sender: Entity | None, known: Mapping[Address, list[Entity]]
+    tx: Transaction, where: Named | Team, sender: Entity | None, known: Mapping[Address, list[Entity]]
 ) -> list[Entity]:
     match where:
         case Named(name):
             found = known.get(where)
             if not found:
-                raise directory.unknown(work, name)
+                raise directory.unknown(tx, name)
             if not found[0].live:
                 raise Refused(f"{found[0].name!r} is retired and receives nothing")
             return found
@@ -365,50 +367,50 @@ def _recipients(
             return [one for one in everybody if one.live and one != sender]
 
 
-def _broadcast(work: Work, draft: Draft) -> Pushed:
+def _broadcast(tx: Transaction, draft: Draft) -> Pushed:
     """Store a broadcast: one row, which each agent takes when it next looks."""
     event = draft.event
     key = event.key or f"broadcast:{event.id}"
-    number = broadcasts.number(work, by=1)
-    if event.key and (first := broadcasts.keyed(work, key)):
-        broadcasts.number(work, by=-1)
+    number = broadcasts.number(tx, by=1)
+    if event.key and (first := broadcasts.keyed(tx, key)):
+        broadcasts.number(tx, by=-1)
         return Pushed(first[1], broadcast=first[0], duplicate=True)
-    limit, sender = work.limits.broadcasts, draft.sender
-    if sender is not None and broadcasts.count_since(work, sender.number, work.now - DAY) >= limit:
-        broadcasts.number(work, by=-1)
+    limit, sender = tx.limits.broadcasts, draft.sender
+    if sender is not None and broadcasts.count_since(tx, sender.number, tx.now - DAY) >= limit:
+        broadcasts.number(tx, by=-1)
         raise LimitReached(
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
             hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
         )
     event = replace(event, key=key)
-    events.insert(work, [(event, draft.sender.number if draft.sender else None, draft.data)])
-    broadcasts.insert(work, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)
-    work.after_commit(Ring("*", event.type, event, event.wakes))
-    if event.hops > work.limits.hops:
+    events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
+    broadcasts.insert(tx, number, _item(draft, event, 0), draft.sender.number if draft.sender else None)
+    tx.after_commit(Ring("*", event.type, event, event.wakes))
+    if event.hops > tx.limits.hops:
         # Agents take it one by one, so their owners are not told each: the one who answers for all of them is.
-        alert(work, [_too_long(event, directory.ADMINISTRATOR, "*")])
+        alert(tx, [_too_long(event, directory.ADMINISTRATOR, "*")])
     return Pushed(event.id, broadcast=number)
 
 
-def _store(work: Work, outcomes: Sequence[Draft | Outcome]) -> None:
+def _store(tx: Transaction, outcomes: Sequence[Draft | Outcome]) -> None:
     drafts = [draft for draft in outcomes if isinstance(draft, Draft) and draft.recipients]
     if not drafts:
         return
     rows = [_item(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
     # In one order everywhere, so that two writers with the same keys wait for each other instead of deadlocking.
-    new = items.insert(work, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    new = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
     for draft in drafts:
         draft.new = {one.number for one in draft.recipients if (draft.event.arrival, one.number) in new}
     stored = [draft for draft in drafts if draft.new]
     if stored:
         events.insert(
-            work, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in stored]
+            tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in stored]
         )
     for draft in stored:
         for recipient in draft.recipients:
             if recipient.number in draft.new:
-                work.count(recipient.number, "accepted", 1)
-                work.after_commit(Ring(recipient.name, draft.event.type, draft.event, draft.event.wakes))
+                tx.add_to_tally(recipient.number, "accepted", 1)
+                tx.after_commit(Ring(recipient.name, draft.event.type, draft.event, draft.event.wakes))
 
 
 def _item(draft: Draft, event: Event, recipient: int) -> items.NewItem:
@@ -427,16 +429,16 @@ def _item(draft: Draft, event: Event, recipient: int) -> items.NewItem:
     )
 
 
-def _alert(work: Work, outcomes: Sequence[Draft | Outcome]) -> None:
+def _alert(tx: Transaction, outcomes: Sequence[Draft | Outcome]) -> None:
     """Tell the owner of each recipient of an event past the limit of hops, once an hour for each sender."""
     wishes = [
         _too_long(draft.event, _other(recipient), recipient.name)
         for draft in outcomes
-        if isinstance(draft, Draft) and draft.event.hops > work.limits.hops
+        if isinstance(draft, Draft) and draft.event.hops > tx.limits.hops
         for recipient in draft.recipients
         if recipient.number in draft.new and recipient.owner is not None and recipient.name != directory.ADMINISTRATOR
     ]
-    alert(work, wishes)
+    alert(tx, wishes)
 
 
 def _other(entity: Entity) -> str:
@@ -455,11 +457,11 @@ def _too_long(event: Event, to: str, recipient: str) -> Push:
     return warning(to, content, chain.alert_topic(sender, recipient, event.created_at))
 
 
-def _pushed(work: Work, draft: Draft) -> Pushed:
+def _pushed(tx: Transaction, draft: Draft) -> Pushed:
     repeated = [one.number for one in draft.recipients if one.number not in draft.new]
-    first = items.keyed(work, repeated, draft.event.key) if repeated and draft.event.key is not None else {}
+    first = items.keyed(tx, repeated, draft.event.key) if repeated and draft.event.key is not None else {}
     if len(first) < len(repeated):
-        raise Again(f"the first event with the key {draft.event.key!r} was just removed")
+        raise RetryTransaction(f"the first event with the key {draft.event.key!r} was just removed")
     deliveries = tuple(
         Delivery(one.name, first.get(one.number, draft.event.id), duplicate=one.number not in draft.new)
         for one in draft.recipients

@@ -18,7 +18,7 @@ from gatepost.core.mind import Carried, Turn
 from gatepost.core.ring import Ring
 from gatepost.core.run import CallStatus, OpenCall, Run, Status, Step
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, calls, minds, runs
 from gatepost.tables import steps as journal
 
@@ -38,15 +38,15 @@ class Mind:
         return self.carried.tokens + sum(map(rules.weigh, self.turns))
 
 
-def show(reader: Reader, id: str) -> Run:
-    found = runs.read(reader, ids.check("run", id))
+def show(tx: Reader, id: str) -> Run:
+    found = runs.read(tx, ids.check("run", id))
     if found is None:
         raise NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
     return found
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     agent: str | None = None,
     status: Status | None = None,
@@ -54,79 +54,79 @@ def page(
     limit: int = 100,
 ) -> list[Run]:
     """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
-    return runs.page(reader, agent=directory.number(reader, agent), status=status, before=before, most=limit)
+    return runs.page(tx, agent=directory.number(tx, agent), status=status, before=before, most=limit)
 
 
-def steps(reader: Reader, id: str, *, after: int = 0, limit: int = journal.ALL) -> list[Step]:
+def steps(tx: Reader, id: str, *, after: int = 0, limit: int = journal.ALL) -> list[Step]:
     """The steps of a run in order; `after` is the number of the last one seen."""
-    return journal.of_run(reader, show(reader, id).number, after=after, most=limit)
+    return journal.of_run(tx, show(tx, id).number, after=after, most=limit)
 
 
-def waited_for(reader: Reader, id: str) -> list[OpenCall]:
+def waited_for(tx: Reader, id: str) -> list[OpenCall]:
     """The calls of a run that somebody outside answers, or has answered."""
-    return calls.of_run(reader, show(reader, id).number)
+    return calls.of_run(tx, show(tx, id).number)
 
 
-def mind(reader: Reader, name: str) -> Mind:
+def mind(tx: Reader, name: str) -> Mind:
     """What a resident would begin its next cycle with."""
-    resident = agents.read(reader, directory.find(reader, name).number)
+    resident = agents.read(tx, directory.find(tx, name).number)
     if resident is None:
         raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
-    carried = minds.read(reader, resident.number)
-    return _recalled(reader, resident.number, carried)
+    carried = minds.read(tx, resident.number)
+    return _recalled(tx, resident.number, carried)
 
 
-def mind_before(reader: Reader, run: Run, agent: int) -> Mind:
+def mind_before(tx: Reader, run: Run, agent: int) -> Mind:
     """What an agent had in mind when a run of its began."""
-    return _recalled(reader, agent, minds.of_run(reader, run.carried), run.number)
+    return _recalled(tx, agent, minds.of_run(tx, run.carried), run.number)
 
 
-def _recalled(reader: Reader, agent: int, carried: Carried, before: int = 2**62) -> Mind:
-    return Mind(carried, journal.of_mind(reader, agent, after=carried.run, before=before))
+def _recalled(tx: Reader, agent: int, carried: Carried, before: int = 2**62) -> Mind:
+    return Mind(carried, journal.of_mind(tx, agent, after=carried.run, before=before))
 
 
-def cancel(work: Work, id: str) -> Run:
+def cancel(tx: Transaction, id: str) -> Run:
     """Stop a run. What it has done stays done, and what it was shown counts as delivered."""
-    run = show(work, id)
-    if run.status is not Status.RUNNING or runs.end(work, run.number, Status.CANCELLED) is None:
-        raise Conflict(f"{id!r} is {show(work, id).status}, not running")
-    inbox.ack(work, run.claim, owner=run.id, fence=run.claim_fence)
-    leases.drop(work, name_of(run.agent))
-    work.after_commit(Ring(run.agent, CANCEL))
-    work.after_commit(Ring(f"run:{run.id}", CANCEL))
-    return show(work, id)
+    run = show(tx, id)
+    if run.status is not Status.RUNNING or runs.end(tx, run.number, Status.CANCELLED) is None:
+        raise Conflict(f"{id!r} is {show(tx, id).status}, not running")
+    inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
+    leases.drop(tx, name_of(run.agent))
+    tx.after_commit(Ring(run.agent, CANCEL))
+    tx.after_commit(Ring(f"run:{run.id}", CANCEL))
+    return show(tx, id)
 
 
-def answer(work: Work, run: str, call: str, result: Json) -> OpenCall:
+def answer(tx: Transaction, run: str, call: str, result: Json) -> OpenCall:
     """Give the result of a call; the agent is told."""
-    of = show(work, run)
-    found = calls.read(work, call) if call.isprintable() else None
+    of = show(tx, run)
+    found = calls.read(tx, call) if call.isprintable() else None
     if found is None:
         raise NotFound(f"there is no call {call!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
     if found[1] != of.number:
         raise Refused(f"the call {call!r} belongs to another run")
-    return _ended(work, found[0], of, CallStatus.RESOLVED, result)
+    return _ended(tx, found[0], of, CallStatus.RESOLVED, result)
 
 
-def expire(work: Work) -> int:
+def expire(tx: Transaction) -> int:
     """Let calls go that nobody has answered in time, and runs whose agent has retired; return how many."""
-    late = calls.late(work, upkeep.BATCH)
+    late = calls.late(tx, upkeep.BATCH)
     for call, _ in late:
-        _ended(work, call, show(work, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphans = runs.of_retired(work, upkeep.BATCH)
+        _ended(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
+    orphans = runs.of_retired(tx, upkeep.BATCH)
     for id in orphans:
-        cancel(work, id)
+        cancel(tx, id)
     return len(late) + len(orphans)
 
 
-def abandoned(reader: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
+def abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """Who has a run open that nobody is at work on; from a number on, and where to go on."""
-    rows = runs.abandoned(reader, after, upkeep.BATCH)
+    rows = runs.abandoned(tx, after, upkeep.BATCH)
     return [name for _, name in rows], rows[-1][0] if len(rows) == upkeep.BATCH else None
 
 
-def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
-    if not calls.end(work, call.id, status, result):
+def _ended(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
+    if not calls.end(tx, call.id, status, result):
         raise Conflict(f"the call {call.id!r} is {call.status} already")
     told = Push(
         to=run.agent,
@@ -137,9 +137,9 @@ def _ended(work: Work, call: OpenCall, run: Run, status: CallStatus, result: Jso
         hops=run.onward,
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
-        intake.push(work, told)
-    runs.answered(work, run.number)
-    work.after_commit(Ring(f"run:{run.id}", "answer"))
-    found = calls.read(work, call.id)
+        intake.push(tx, told)
+    runs.answered(tx, run.number)
+    tx.after_commit(Ring(f"run:{run.id}", "answer"))
+    found = calls.read(tx, call.id)
     assert found is not None
     return found[0]

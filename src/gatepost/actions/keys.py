@@ -10,7 +10,7 @@ from gatepost.core import key as rules
 from gatepost.core.key import Key, Kind
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Invalid, NotFound
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import keys
 
 #: whom a ring is for that says that a key, or whoever it stands for, has changed
@@ -18,51 +18,51 @@ TOPIC: Final = rules.TOPIC
 
 
 def create(
-    work: Work, *, kind: Kind, secret: str, entity: str | None = None, trigger: str | None = None, name: str = ""
+    tx: Transaction, *, kind: Kind, secret: str, entity: str | None = None, trigger: str | None = None, name: str = ""
 ) -> Key:
     """Let a secret stand for the administrator, for one entity, for one trigger, or (public) for this installation."""
     rules.check(kind, secret)
     check_scope(kind, entity, trigger)
     for text in (name, trigger or ""):
         rules.named(text)
-    holder = directory.find_live(work, entity) if entity is not None else None
+    holder = directory.find_live(tx, entity) if entity is not None else None
     made = Key(
-        id=work.id("key"),
+        id=tx.new_id("key"),
         prefix=rules.prefix(secret),
         kind=kind,
         entity=holder.name if holder else None,
         trigger=trigger,
         name=name,
-        created_at=work.now,
+        created_at=tx.now,
     )
-    if not keys.insert(work, made, hash=rules.digest(secret), entity=holder.number if holder else None):
+    if not keys.insert(tx, made, hash=rules.digest(secret), entity=holder.number if holder else None):
         raise Conflict(f"the key {made.prefix!r} is there already")
-    work.after_commit(Ring(TOPIC, "key"))
+    tx.after_commit(Ring(TOPIC, "key"))
     return made
 
 
-def find(reader: Reader, secret: str) -> Key | None:
+def find(tx: Reader, secret: str) -> Key | None:
     """The key that this secret is, if it is in force."""
-    return keys.in_force(reader, rules.digest(secret))
+    return keys.in_force(tx, rules.digest(secret))
 
 
-def page(reader: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
+def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
     """All keys, revoked ones too, in the order in which they were made; `after` is the number of the last one seen."""
-    return keys.page(reader, after=after, most=limit)
+    return keys.page(tx, after=after, most=limit)
 
 
-def revoke(work: Work, text: str) -> Key:
+def revoke(tx: Transaction, text: str) -> Key:
     """Put the key with this id or prefix out of force, for good."""
     wanted = rules.called(text)
-    found = keys.called(work, wanted)
+    found = keys.called(tx, wanted)
     if not found:
         raise NotFound(f"there is no key {wanted!r}", hint="`gatepost key list` shows which there are")
     if len(found) > 1:
         raise Conflict(f"{len(found)} keys begin with {wanted!r}", hint="use the id of the one you mean")
-    if not keys.revoke(work, found[0].number):
+    if not keys.revoke(tx, found[0].number):
         raise Conflict(f"the key {found[0].prefix!r} is revoked already")
-    work.after_commit(Ring(TOPIC, "key"))
-    return keys.called(work, found[0].id)[0]
+    tx.after_commit(Ring(TOPIC, "key"))
+    return keys.called(tx, found[0].id)[0]
 
 
 def check_scope(kind: Kind, entity: str | None, trigger: str | None) -> None:

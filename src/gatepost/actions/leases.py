@@ -9,40 +9,40 @@ nothing: whoever acts under it must name the fence in the transaction of the act
 from gatepost.core.instants import Duration
 from gatepost.core.lease import Lease
 from gatepost.errors import Lost
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.tables import leases
 
 
-def take(work: Work, name: str, holder: str, length: Duration) -> Lease | None:
+def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | None:
     """Take a lease that is free or lapsed, or renew one's own; None while somebody else has it."""
-    deadline = work.now + length
-    fence = leases.take(work, name, holder, deadline)
+    deadline = tx.now + length
+    fence = leases.take(tx, name, holder, deadline)
     return Lease(name=name, holder=holder, fence=fence, deadline=deadline) if fence is not None else None
 
 
-def release(work: Work, lease: Lease) -> bool:
+def release(tx: Transaction, lease: Lease) -> bool:
     """Give a lease back; say whether it still was one's own."""
-    return leases.release(work, lease.name, lease.holder, lease.fence)
+    return leases.release(tx, lease.name, lease.holder, lease.fence)
 
 
-def give_back(work: Work, lease: Lease) -> None:
+def give_back(tx: Transaction, lease: Lease) -> None:
     """The same for whoever may act only while it is their own, in the transaction of their last act."""
-    if not release(work, lease):
+    if not release(tx, lease):
         raise _lost(lease)
 
 
-def hold(work: Work, lease: Lease, length: Duration) -> None:
+def hold(tx: Transaction, lease: Lease, length: Duration) -> None:
     """
     Make sure, for as long as this transaction lasts, that a lease is still one's own, and keep it from now on for so
     long. A holder that was asleep past its deadline keeps it too, as long as nobody else has taken it.
     """
-    if not leases.hold(work, lease.name, lease.holder, lease.fence, work.now + length):
+    if not leases.hold(tx, lease.name, lease.holder, lease.fence, tx.now + length):
         raise _lost(lease)
 
 
-def drop(work: Work, name: str) -> None:
+def drop(tx: Transaction, name: str) -> None:
     """Take a lease from whoever has it: nothing they do under it counts any more."""
-    leases.drop(work, name)
+    leases.drop(tx, name)
 
 
 def _lost(lease: Lease) -> Lost:

@@ -50,7 +50,7 @@ from gatepost.core.ring import Ring
 from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.tables import broadcasts, claims, entities, events, records, tallies
 
 _ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
@@ -80,58 +80,58 @@ class Taken:
         return Taken(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
 
-def take(work: Work, chunk: Sequence[Line]) -> Taken:
+def take(tx: Transaction, chunk: Sequence[Line]) -> Taken:
     """Store a chunk. Whatever is wrong with a line of it, nothing of the chunk is stored."""
-    broadcasts.number(work, by=0)  # imports and registrations take turns
+    broadcasts.number(tx, by=0)  # imports and registrations take turns
     taken = Taken()
-    taken += _take_alone(work, [one for one in chunk if not isinstance(one[1], _AFTERWARDS)])
+    taken += _take_alone(tx, [one for one in chunk if not isinstance(one[1], _AFTERWARDS)])
     taken += _take_items(
-        work,
+        tx,
         [(number, record) for number, record in chunk if isinstance(record, EventRecord)],
         [(number, record) for number, record in chunk if isinstance(record, ItemRecord)],
     )
-    taken += _take_alone(work, [one for one in chunk if isinstance(one[1], _AFTERWARDS)])
+    taken += _take_alone(tx, [one for one in chunk if isinstance(one[1], _AFTERWARDS)])
     totals: dict[str, AccountRecord] = {}
     for number, record in chunk:
         if isinstance(record, AccountRecord):
             with _of_line(number):
-                totals[directory.find(work, record.name).name] = record
+                totals[directory.find(tx, record.name).name] = record
     for record in totals.values():
-        _take_account(work, record)
+        _take_account(tx, record)
     return taken
 
 
-def _take_alone(work: Work, chunk: Sequence[Line]) -> Taken:
+def _take_alone(tx: Transaction, chunk: Sequence[Line]) -> Taken:
     taken = Taken()
     for number, record in chunk:
         with _of_line(number):
-            taken += _take_one(work, record)
+            taken += _take_one(tx, record)
     return taken
 
 
-def _take_one(work: Work, record: Record) -> Taken:
+def _take_one(tx: Transaction, record: Record) -> Taken:
     """Store what stands alone; events and items are stored together, and accounts after them."""
     match record:
         case Entity():
-            return Taken(entities=_take_entity(work, record))
+            return Taken(entities=_take_entity(tx, record))
         case Space():
-            return Taken(spaces=resettle.take_space(work, record))
+            return Taken(spaces=resettle.take_space(tx, record))
         case MessageRecord():
-            return Taken(messages=resettle.take_message(work, record))
+            return Taken(messages=resettle.take_message(tx, record))
         case MemberRecord():
-            resettle.take_member(work, record)
+            resettle.take_member(tx, record)
         case Gate():
-            return Taken(gates=reopen.take_gate(work, record))
+            return Taken(gates=reopen.take_gate(tx, record))
         case DecisionRecord():
-            return Taken(decisions=reopen.take_decision(work, record))
+            return Taken(decisions=reopen.take_decision(tx, record))
         case Plan():
-            return Taken(plans=resettle.take_plan(work, record))
+            return Taken(plans=resettle.take_plan(tx, record))
         case ResidentRecord():
-            return Taken(residents=resettle.take_resident(work, record))
+            return Taken(residents=resettle.take_resident(tx, record))
         case TriggerRecord():
-            return Taken(triggers=resettle.take_trigger(work, record))
+            return Taken(triggers=resettle.take_trigger(tx, record))
         case KeyRecord():
-            return Taken(keys=resettle.take_key(work, record))
+            return Taken(keys=resettle.take_key(tx, record))
         case Head() | EventRecord() | ItemRecord() | AccountRecord() | End():
             pass
         case _:
@@ -148,8 +148,8 @@ def _of_line(number: int) -> Iterator[None]:
         raise type(error)(f"line {number}: {error.message}", hint=error.hint) from None
 
 
-def _take_entity(work: Work, record: Entity) -> int:
-    here = entities.by_names(work, [record.name]).get(record.name)
+def _take_entity(tx: Transaction, record: Entity) -> int:
+    here = entities.by_names(tx, [record.name]).get(record.name)
     if here is None:
         newcomer = Newcomer(
             name=record.name,
@@ -158,81 +158,85 @@ def _take_entity(work: Work, record: Entity) -> int:
             team=record.team,
             role=record.role,
         )
-        made = directory.register(work, newcomer)
+        made = directory.register(tx, newcomer)
         if record.owner is not None:  # who may have retired since, or be the entity itself
-            owner = directory.find(work, record.owner).number
-            entities.update(work, made.number, display=made.display, team=made.team, role=made.role, owner=owner)
-        entities.date(work, made.number, record.created_at, record.retired_at)
-        _give_aliases(work, record, made.number)
+            owner = directory.find(tx, record.owner).number
+            entities.update(tx, made.number, display=made.display, team=made.team, role=made.role, owner=owner)
+        entities.date(tx, made.number, record.created_at, record.retired_at)
+        _give_aliases(tx, record, made.number)
         return 1
     if here.name != record.name:
         raise Conflict(f"{record.name!r} is an alias of {here.name!r} here")
     if here.kind is not record.kind:
         raise Conflict(f"{record.name!r} is of the kind {here.kind} here, not {record.kind}")
-    _give_aliases(work, record, here.number)
+    _give_aliases(tx, record, here.number)
     return 0
 
 
-def _give_aliases(work: Work, record: Entity, number: int) -> None:
+def _give_aliases(tx: Transaction, record: Entity, number: int) -> None:
     """Let an entity have the aliases that it had there besides its own, however many that makes."""
     for alias in record.aliases:
-        if not entities.give_name(work, address.alias(alias), number, is_alias=True):
-            holder = entities.by_names(work, [alias])[alias]
+        if not entities.give_name(tx, address.alias(alias), number, is_alias=True):
+            holder = entities.by_names(tx, [alias])[alias]
             if holder.number != number:
                 raise Conflict(f"the alias {alias!r} of {record.name!r} is taken by {holder.name!r} here")
 
 
-def _take_items(work: Work, said: Sequence[tuple[int, EventRecord]], meant: Sequence[tuple[int, ItemRecord]]) -> Taken:
+def _take_items(
+    tx: Transaction, said: Sequence[tuple[int, EventRecord]], meant: Sequence[tuple[int, ItemRecord]]
+) -> Taken:
     if not meant:
         return Taken()
     names = {record.wish.sender for _, record in said if record.wish.sender} | {item.recipient for _, item in meant}
-    known = entities.by_names(work, names)
-    here = records.arrivals_of(work, [record.id for _, record in said])
-    arriving = _arriving(work, said, known, here)
+    known = entities.by_names(tx, names)
+    here = records.arrivals_of(tx, [record.id for _, record in said])
+    arriving = _arriving(tx, said, known, here)
     rows: dict[tuple[int, int], records.OldItem] = {}
     receipts: dict[tuple[int, int], Receipt] = {}
     for number, item in meant:
         with _of_line(number):
-            row = _row(work, item, arriving, known)
-        if item.state in _ENDED and item.ended_at is not None and item.ended_at <= work.now - work.limits.remember:
+            row = _row(tx, item, arriving, known)
+        if item.state in _ENDED and item.ended_at is not None and item.ended_at <= tx.now - tx.limits.remember:
             continue
         rows[row[1], row[0]] = row
         if item.receipt and item.state is State.DELIVERED:
             receipts[row[1], row[0]] = item.receipt
-    new = _restore(work, rows)
+    new = _restore(tx, rows)
     arrived = {arrival for arrival, _ in new}
     stored = [each for id, each in arriving.items() if id not in here and each.event.arrival in arrived]
     if stored:
-        events.insert(work, [(each.event, each.sender.number if each.sender else None, each.data) for each in stored])
-    _attach(work, {key: receipts[key] for key in sorted(new & receipts.keys())})
-    _tell(work, {entity.number: entity.name for entity in known.values()}, [rows[key] for key in sorted(new)])
+        events.insert(tx, [(each.event, each.sender.number if each.sender else None, each.data) for each in stored])
+    _attach(tx, {key: receipts[key] for key in sorted(new & receipts.keys())})
+    _tell(tx, {entity.number: entity.name for entity in known.values()}, [rows[key] for key in sorted(new)])
     return Taken(events=len(stored), items=len(new), known=len(meant) - len(new))
 
 
 def _arriving(
-    work: Work, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity], here: Mapping[str, int]
+    tx: Transaction, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity], here: Mapping[str, int]
 ) -> dict[str, Draft]:
     """Events as they would be pushed, but as they were there, at the place they have here or the one they will have."""
     senders: dict[Address, list[Entity]] = {Named(name): [entity] for name, entity in known.items()}
-    fresh = iter(events.take_arrivals(work, len(said) - len(here)) if len(said) > len(here) else [])
+    fresh = iter(events.take_arrivals(tx, len(said) - len(here)) if len(said) > len(here) else [])
     arriving: dict[str, Draft] = {}
     for number, record in said:
         arrival = here[record.id] if record.id in here else next(fresh)
         with _of_line(number):
-            draft = intake.drawn(work, record.wish, arrival, senders, again=True)
+            draft = intake.drawn(tx, record.wish, arrival, senders, again=True)
         draft.event = replace(draft.event, id=record.id, created_at=record.created_at)
         draft.size = line.measure(draft.event)
         arriving[record.id] = draft
     return arriving
 
 
-def _row(work: Work, item: ItemRecord, arriving: Mapping[str, Draft], known: Mapping[str, Entity]) -> records.OldItem:
+def _row(
+    tx: Transaction, item: ItemRecord, arriving: Mapping[str, Draft], known: Mapping[str, Entity]
+) -> records.OldItem:
     about = arriving.get(item.event)
     if about is None:
         raise Invalid(f"the event {item.event!r} does not stand before its item")
     recipient = known.get(item.recipient)
     if recipient is None:
-        raise directory.unknown(work, item.recipient)
+        raise directory.unknown(tx, item.recipient)
     if item.key is not None:
         dedup.check_stored(item.key)
     return (
@@ -252,45 +256,45 @@ def _row(work: Work, item: ItemRecord, arriving: Mapping[str, Draft], known: Map
     )
 
 
-def _restore(work: Work, rows: Mapping[tuple[int, int], records.OldItem]) -> set[tuple[int, int]]:
+def _restore(tx: Transaction, rows: Mapping[tuple[int, int], records.OldItem]) -> set[tuple[int, int]]:
     """Store items; return the (arrival, recipient) of those that are new."""
     if not rows:
         return set()
     arrivals = [arrival for arrival, _ in rows]
-    before = records.present(work, arrivals)
-    awaited = records.awaited(work, arrivals)
+    before = records.present(tx, arrivals)
+    awaited = records.awaited(tx, arrivals)
     wanted = [row for key, row in rows.items() if key not in before and key not in awaited]
     if wanted:
         # in one order everywhere, as in `intake`
-        records.restore(work, sorted(wanted, key=lambda row: (row[0], row[2] or "", row[1])))
-    return records.present(work, arrivals) - before
+        records.restore(tx, sorted(wanted, key=lambda row: (row[0], row[2] or "", row[1])))
+    return records.present(tx, arrivals) - before
 
 
-def _attach(work: Work, receipts: Mapping[tuple[int, int], Receipt]) -> None:
+def _attach(tx: Transaction, receipts: Mapping[tuple[int, int], Receipt]) -> None:
     """Give what was delivered its receipts: one claim for what was taken together."""
     numbers: dict[tuple[int, Receipt], int] = {}
     for (arrival, recipient), receipt in receipts.items():
         together = recipient, receipt
         if together not in numbers:
-            numbers[together] = claims.restore(work, work.id("clm"), recipient, receipt)
-        records.attach(work, recipient, arrival, numbers[together])
+            numbers[together] = claims.restore(tx, tx.new_id("clm"), recipient, receipt)
+        records.attach(tx, recipient, arrival, numbers[together])
 
 
-def _tell(work: Work, names: Mapping[int, str], rows: Sequence[records.OldItem]) -> None:
+def _tell(tx: Transaction, names: Mapping[int, str], rows: Sequence[records.OldItem]) -> None:
     for row in rows:
-        work.count(row[0], "accepted", 1)
+        tx.add_to_tally(row[0], "accepted", 1)
     for recipient in sorted({row[0] for row in rows if row[8] == State.PENDING.value}):
-        work.after_commit(Ring(names[recipient], "import"))
+        tx.after_commit(Ring(names[recipient], "import"))
 
 
-def _take_account(work: Work, record: AccountRecord) -> None:
-    number = directory.find(work, record.name).number
-    [here] = tallies.accounts(work, number)
+def _take_account(tx: Transaction, record: AccountRecord) -> None:
+    number = directory.find(tx, record.name).number
+    [here] = tallies.accounts(tx, number)
     for state, total, known in (
         ("delivered", record.delivered, here.delivered),
         ("expired", record.expired, here.expired),
         ("discarded", record.discarded, here.discarded),
     ):
         if total > known:
-            work.count(number, state, total - known)
-            work.count(number, "accepted", total - known)
+            tx.add_to_tally(number, state, total - known)
+            tx.add_to_tally(number, "accepted", total - known)

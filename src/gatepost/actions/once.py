@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Final, ParamSpec
 
 from gatepost.core.event import Json
 from gatepost.errors import Invalid, Reused
-from gatepost.ports.store import Again, Work
+from gatepost.ports import RetryTransaction, Transaction
 from gatepost.tables import replies
 
 P = ParamSpec("P")
@@ -27,11 +27,11 @@ _LONGEST: Final = 255
 
 
 def once(
-    work: Work,
+    tx: Transaction,
     scope: str,
     key: str,
     digest: str,
-    verb: Callable[Concatenate[Work, P], Json],
+    verb: Callable[Concatenate[Transaction, P], Json],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Json:
@@ -41,17 +41,17 @@ def once(
     """
     if not key or len(key) > _LONGEST or not key.isascii() or not key.isprintable():
         raise Invalid("this is not an idempotency key", hint=f"use up to {_LONGEST} printable ASCII characters")
-    if not replies.begin(work, scope, key, digest):
-        return _again(work, scope, key, digest)
-    value = verb(work, *args, **kwargs)
-    replies.answer(work, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    if not replies.begin(tx, scope, key, digest):
+        return _again(tx, scope, key, digest)
+    value = verb(tx, *args, **kwargs)
+    replies.answer(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return value
 
 
-def _again(work: Work, scope: str, key: str, digest: str) -> Any:
-    found = replies.read(work, scope, key)
+def _again(tx: Transaction, scope: str, key: str, digest: str) -> Any:
+    found = replies.read(tx, scope, key)
     if found is None:
-        raise Again(f"the answer to the key {key!r} was just forgotten")
+        raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
     if found[0] != digest:
         raise Reused(
             f"the idempotency key {key!r} was used for another request", hint="use a new key for a new request"

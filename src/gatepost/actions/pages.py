@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,11 +36,11 @@ class Bounded(Generic[T_co]):
 def limit_page(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], Bounded[T]]:
     """Return the same query, which reads only as much as a page may have."""
 
-    def read(reader: Reader, /, *args: P.args, **wanted: P.kwargs) -> Bounded[T]:
-        reader.room = PAGE_SIZE
+    def read(tx: Reader, /, *args: P.args, **wanted: P.kwargs) -> Bounded[T]:
+        tx.room = PAGE_SIZE
         try:
-            return Bounded(query(reader, *args, **wanted), reader.is_cut, reader.now)
+            return Bounded(query(tx, *args, **wanted), tx.is_cut, tx.now)
         finally:
-            reader.room = None
+            tx.room = None
 
     return read

@@ -37,7 +37,7 @@ from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, gates, plans
 
 #: how many events one firing makes before it leaves the rest to the next
@@ -55,7 +55,7 @@ class _Turn:
     refused: GatepostError | None = None
 
 
-def set(work: Work, owner: str | None, wish: PlanWish, *, by: str | None = None, hops: int = 0) -> Plan:
+def set(tx: Transaction, owner: str | None, wish: PlanWish, *, by: str | None = None, hops: int = 0) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that is the one it has changes nothing; another one counts from
     now, and what was due by the old one and has not fired does not fire any more.
@@ -63,72 +63,72 @@ def set(work: Work, owner: str | None, wish: PlanWish, *, by: str | None = None,
     `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
     change does not make it shorter. What is due much later, or again and again, begins a new one.
     """
-    hops = max(hops, intake.next_hops(work, directory.find_live(work, by))) if by is not None else hops
-    plan = _made(work, owner, wish, hops) if wish.id is None else _changed(work, owner, wish.id, wish, hops)
-    work.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
+    hops = max(hops, intake.next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
+    plan = _made(tx, owner, wish, hops) if wish.id is None else _changed(tx, owner, wish.id, wish, hops)
+    tx.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
     return plan
 
 
 def page(
-    reader: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
+    tx: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
-    return plans.page(reader, owner=directory.number(reader, owner), status=status, after=after, most=limit)
+    return plans.page(tx, owner=directory.number(tx, owner), status=status, after=after, most=limit)
 
 
-def show(reader: Reader, id: str, *, owner: str | None = None) -> Plan:
-    return _owned(reader, id, owner, plans.read(reader, ids.check("plan", id)))
+def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:
+    return _owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
 
 
-def delete(work: Work, id: str, *, owner: str | None = None) -> None:
-    plans.delete(work, _owned(work, id, owner, plans.lock(work, ids.check("plan", id))))
+def delete(tx: Transaction, id: str, *, owner: str | None = None) -> None:
+    plans.delete(tx, _owned(tx, id, owner, plans.lock(tx, ids.check("plan", id))))
 
 
-def fire(work: Work, *, limit: int = 100) -> int:
+def fire(tx: Transaction, *, limit: int = 100) -> int:
     """
     Tell owners what has come due, in order of slots; return how many plans that were. Repeat it until there are none.
     A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted;
     for one who is retired, the administrator.
     """
-    turns = list(_turns(plans.due(work, limit), work.now))
-    _tell(work, turns)
+    turns = list(_turns(plans.due(tx, limit), tx.now))
+    _tell(tx, turns)
     if turns:
-        plans.advance(work, [_advanced(turn, work.now) for turn in turns])
-    intake.alert(work, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
+        plans.advance(tx, [_advanced(turn, tx.now) for turn in turns])
+    intake.alert(tx, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
     return len(turns)
 
 
-def next_due(reader: Reader) -> Instant | None:
+def next_due(tx: Reader) -> Instant | None:
     """When a plan is due next; in the past if one is waiting to be fired."""
-    return plans.next_due(reader)
+    return plans.next_due(tx)
 
 
-def gate_ended(work: Work, gate: Gate, ending: Ending, who: Entity | None = None, *, hops: int = 0) -> None:
+def gate_ended(tx: Transaction, gate: Gate, ending: Ending, who: Entity | None = None, *, hops: int = 0) -> None:
     """What waited for a gate that `who` has just ended is due now or, if it was not resolved, cancelled and told of."""
-    waiting = plans.of_gate(work, gate.number)
+    waiting = plans.of_gate(tx, gate.number)
     if not waiting:
         return
-    hops = max(hops, intake.next_hops(work, who))
-    fresh = [replace(plan, hops=0) if work.now - plan.created_at >= PAUSE else plan for plan in waiting]
-    told = [_chained(replace(plan, next_at=work.now), hops, work.now) for plan in fresh]
+    hops = max(hops, intake.next_hops(tx, who))
+    fresh = [replace(plan, hops=0) if tx.now - plan.created_at >= PAUSE else plan for plan in waiting]
+    told = [_chained(replace(plan, next_at=tx.now), hops, tx.now) for plan in fresh]
     if ending is Ending.RESOLVED:
-        plans.advance(work, told)
-        work.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
+        plans.advance(tx, told)
+        tx.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
     else:
-        over = [replace(plan, status=Status.CANCELLED, next_at=None, ended_at=work.now) for plan in told]
-        plans.advance(work, over)
+        over = [replace(plan, status=Status.CANCELLED, next_at=None, ended_at=tx.now) for plan in told]
+        plans.advance(tx, over)
         reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {ending}")
-        intake.alert(work, [_alert(plan, reason) for plan in over])
+        intake.alert(tx, [_alert(plan, reason) for plan in over])
 
 
-def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
+def _made(tx: Transaction, owner: str | None, wish: PlanWish, hops: int) -> Plan:
     if owner is None:
         raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
     name, schedule = rules.required(wish)
-    who = directory.find_live(work, owner)
-    _check_limit(work, who)
+    who = directory.find_live(tx, owner)
+    _check_limit(tx, who)
     plan = Plan(
-        id=work.id("plan"),
+        id=tx.new_id("plan"),
         owner=who.name,
         name=rules.named(name),
         instruction=wish.instruction or "",
@@ -139,49 +139,49 @@ def _made(work: Work, owner: str | None, wish: PlanWish, hops: int) -> Plan:
         next_at=None,
         last_at=None,
         fired=0,
-        created_at=work.now,
+        created_at=tx.now,
     )
-    gate = _awaited(work, who.name, schedule)
-    plan = _checked(work, _chained(_caught_up(_scheduled(plan, schedule, gate, work.now), wish), hops, work.now))
-    return replace(plan, number=plans.insert(work, plan, who.number, gate.number if gate else None))
+    gate = _awaited(tx, who.name, schedule)
+    plan = _checked(tx, _chained(_caught_up(_scheduled(plan, schedule, gate, tx.now), wish), hops, tx.now))
+    return replace(plan, number=plans.insert(tx, plan, who.number, gate.number if gate else None))
 
 
-def _changed(work: Work, owner: str | None, id: str, wish: PlanWish, hops: int) -> Plan:
-    found = _owned(work, id, owner, plans.read(work, ids.check("plan", id)))
-    who = directory.find_live(work, found.owner)
+def _changed(tx: Transaction, owner: str | None, id: str, wish: PlanWish, hops: int) -> Plan:
+    found = _owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
+    who = directory.find_live(tx, found.owner)
     if found.status is not Status.PENDING and wish.schedule is not None:  # it becomes pending again
-        _check_limit(work, who)
+        _check_limit(tx, who)
     # The gate's row first: so does whoever ends a gate.
-    gate = _awaited(work, who.name, wish.schedule)
-    plan = _owned(work, id, owner, plans.lock(work, id))
-    number = _gate_number(work, plan.gate)
+    gate = _awaited(tx, who.name, wish.schedule)
+    plan = _owned(tx, id, owner, plans.lock(tx, id))
+    number = _gate_number(tx, plan.gate)
     if wish.name is not None:
         plan = replace(plan, name=rules.named(wish.name))
     if wish.instruction is not None:
         plan = replace(plan, instruction=wish.instruction)
     if wish.schedule is not None and not _has(plan, wish.schedule):
-        plan, number = _scheduled(plan, wish.schedule, gate, work.now), gate.number if gate else None
-    plan = _checked(work, _chained(_caught_up(plan, wish), hops, work.now))
-    plans.change(work, plan, number)
+        plan, number = _scheduled(plan, wish.schedule, gate, tx.now), gate.number if gate else None
+    plan = _checked(tx, _chained(_caught_up(plan, wish), hops, tx.now))
+    plans.change(tx, plan, number)
     return plan
 
 
-def _check_limit(work: Work, owner: Entity) -> None:
+def _check_limit(tx: Transaction, owner: Entity) -> None:
     """Refuse one plan too many; the owner is locked, so that two who make one at once do not both find room."""
-    entities.lock(work, owner.number)
-    limit = work.limits.plans
-    if plans.count_pending(work, owner.number, limit) >= limit:
+    entities.lock(tx, owner.number)
+    limit = tx.limits.plans
+    if plans.count_pending(tx, owner.number, limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending plans already, the limit for one entity",
             hint="delete some, or raise limits.plans",
         )
 
 
-def _awaited(work: Work, owner: str, schedule: Schedule | None) -> Gate | None:
+def _awaited(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate | None:
     """Take the gate that a plan is to wait for: one that its owner may see, and that is, or may yet be, resolved."""
     if not isinstance(schedule, OnGate):
         return None
-    gate = gates.lock(work, schedule.gate)
+    gate = gates.lock(tx, schedule.gate)
     if gate is None or not gate.concerns(owner):
         raise NotFound(f"there is no gate {schedule.gate!r}", hint=f"it must be one that concerns {owner!r}")
     if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
@@ -189,13 +189,13 @@ def _awaited(work: Work, owner: str, schedule: Schedule | None) -> Gate | None:
     return gate
 
 
-def _gate_number(work: Work, id: str | None) -> int | None:
-    gate = gates.read(work, id) if id is not None else None
+def _gate_number(tx: Transaction, id: str | None) -> int | None:
+    gate = gates.read(tx, id) if id is not None else None
     return gate.number if gate is not None else None
 
 
-def _owned(reader: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
-    if plan is None or (owner is not None and plan.owner != directory.find(reader, owner).name):
+def _owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
+    if plan is None or (owner is not None and plan.owner != directory.find(tx, owner).name):
         raise NotFound(f"there is no plan {id!r}")
     return plan
 
@@ -241,9 +241,9 @@ def _chained(plan: Plan, hops: int, now: Instant) -> Plan:
     return replace(plan, hops=max(plan.hops, hops) if goes_on else 0)
 
 
-def _checked(work: Work, plan: Plan) -> Plan:
+def _checked(tx: Transaction, plan: Plan) -> Plan:
     """Return the plan if its event can be stored: better now than when it is due."""
-    intake.checked(_event(plan, work.now), work.limits)
+    intake.checked(_event(plan, tx.now), tx.limits)
     return plan
 
 
@@ -261,10 +261,10 @@ def _turns(due: Sequence[Plan], now: Instant) -> Iterator[_Turn]:
         yield turn
 
 
-def _tell(work: Work, turns: Sequence[_Turn]) -> None:
+def _tell(tx: Transaction, turns: Sequence[_Turn]) -> None:
     slots = [(slot, turn) for turn in turns for slot in turn.firing.slots]
     slots.sort(key=lambda one: (one[0], one[1].plan.number))
-    outcomes = intake.push_all(work, [_event(turn.plan, slot) for slot, turn in slots])
+    outcomes = intake.push_all(tx, [_event(turn.plan, slot) for slot, turn in slots])
     for (_, turn), outcome in zip(slots, outcomes, strict=True):
         if isinstance(outcome, GatepostError):
             turn.refused = outcome

@@ -14,7 +14,7 @@ from gatepost.core.plan import Status as PlanStatus
 from gatepost.core.prompt import Facts, Place
 from gatepost.core.run import Run
 from gatepost.core.space import Space
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.tables import spaces as rooms
 
 #: spaces whose readers are told when an agent thinks, and those of them that the agent is told of
@@ -37,19 +37,19 @@ class Remembered:
     places: tuple[Space, ...]
 
 
-def remembered(reader: Reader, me: Entity, config: Config, run: Run) -> Remembered:
-    places = rooms.page(reader, entity=me.number, after=0, most=_SPACES)
-    system = words.system(facts(reader, me, config, places), reader.now)
-    return Remembered(system, journal.mind_before(reader, run, me.number), tuple(places))
+def remembered(tx: Reader, me: Entity, config: Config, run: Run) -> Remembered:
+    places = rooms.page(tx, entity=me.number, after=0, most=_SPACES)
+    system = words.system(facts(tx, me, config, places), tx.now)
+    return Remembered(system, journal.mind_before(tx, run, me.number), tuple(places))
 
 
-def facts(reader: Reader, me: Entity, config: Config, spaces: Sequence[Space] | None = None) -> Facts:
+def facts(tx: Reader, me: Entity, config: Config, spaces: Sequence[Space] | None = None) -> Facts:
     """
     Of each kind, the first few; one more than those is read, to know whether there are others. Its spaces need not be
     read where they are known.
     """
     if spaces is None:
-        spaces = rooms.page(reader, entity=me.number, after=0, most=_PLACES + 1)
+        spaces = rooms.page(tx, entity=me.number, after=0, most=_PLACES + 1)
     more: set[str] = set()
 
     def few(section: str, most: int, given: Sequence[T]) -> tuple[T, ...]:
@@ -64,16 +64,16 @@ def facts(reader: Reader, me: Entity, config: Config, spaces: Sequence[Space] | 
         role=me.role,
         description=config.description,
         instructions=config.instructions,
-        places=tuple(_places(reader, few("places", _PLACES, spaces))),
-        goals=few("goals", _GOALS, goals.page(reader, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
-        memories=few("memories", _MEMORIES, memories.page(reader, me, limit=_MEMORIES + 1)),
-        plans=few("plans", _PLANS, plans.page(reader, me, status=PlanStatus.PENDING, limit=_PLANS + 1)),
+        places=tuple(_places(tx, few("places", _PLACES, spaces))),
+        goals=few("goals", _GOALS, goals.page(tx, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
+        memories=few("memories", _MEMORIES, memories.page(tx, me, limit=_MEMORIES + 1)),
+        plans=few("plans", _PLANS, plans.page(tx, me, status=PlanStatus.PENDING, limit=_PLANS + 1)),
         more=frozenset(more),
     )
 
 
-def _places(reader: Reader, spaces: Sequence[Space]) -> Iterator[Place]:
-    members = rooms.some_members(reader, [space.number for space in spaces], _MEMBERS + 1)
+def _places(tx: Reader, spaces: Sequence[Space]) -> Iterator[Place]:
+    members = rooms.some_members(tx, [space.number for space in spaces], _MEMBERS + 1)
     for space in spaces:
         some = members.get(space.number, [])
         yield Place(

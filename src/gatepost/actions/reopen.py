@@ -18,68 +18,68 @@ from gatepost.core.gate import Gate, GateKind, GateWish
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.ring import Ring
 from gatepost.errors import Invalid
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 from gatepost.tables import decisions, gates, records
 
 
-def take_gate(work: Work, gate: Gate) -> bool:
+def take_gate(tx: Transaction, gate: Gate) -> bool:
     """Say whether it is new."""
     gate_rules.checked(GateWish(name=gate.name, kind=gate.kind, awaits=gate.awaits, deadline=gate.deadline))
     ended = gate.resolution
-    if gates.read(work, gate.id) or (ended is not None and ended.at <= work.now - work.limits.remember):
+    if gates.read(tx, gate.id) or (ended is not None and ended.at <= tx.now - tx.limits.remember):
         return False
-    _, needed = _hung(work, gate)
-    _look_after(work, gate, needed)
+    _, needed = _hung(tx, gate)
+    _look_after(tx, gate, needed)
     return True
 
 
-def take_decision(work: Work, record: DecisionRecord) -> bool:
+def take_decision(tx: Transaction, record: DecisionRecord) -> bool:
     """Say whether it is new."""
     decision = record.decision
-    _check(work, decision)
-    if decisions.read(work, decision.id) is not None:
+    _check(tx, decision)
+    if decisions.read(tx, decision.id) is not None:
         return False
-    if gates.read(work, record.gate.id) is not None:
+    if gates.read(tx, record.gate.id) is not None:
         raise Invalid(f"the gate {record.gate.id!r} of this decision is here without it")
-    number, needed = _hung(work, record.gate)
-    asked = [directory.find(work, name) for name in decision.asked]
-    stored = decisions.insert(work, decision, gate=number, asker=directory.find(work, decision.asker).number)
+    number, needed = _hung(tx, record.gate)
+    asked = [directory.find(tx, name) for name in decision.asked]
+    stored = decisions.insert(tx, decision, gate=number, asker=directory.find(tx, decision.asker).number)
     for one in asked:
-        decisions.ask(work, stored, one.number)
+        decisions.ask(tx, stored, one.number)
     for given in decision.answers:
-        decisions.answer(work, stored, given, directory.number(work, given.by))
-    _look_after(work, record.gate, [*needed, *asked])
+        decisions.answer(tx, stored, given, directory.number(tx, given.by))
+    _look_after(tx, record.gate, [*needed, *asked])
     return True
 
 
-def _hung(work: Work, gate: Gate) -> tuple[int, list[Entity]]:
+def _hung(tx: Transaction, gate: Gate) -> tuple[int, list[Entity]]:
     """Store a gate as it was; return its number, and who it cannot be without."""
     gate_rules.named(gate.name)
     for what, text in (("instruction", gate.instruction), ("trouble", gate.trouble), ("awaited thing", gate.awaits)):
         gate_rules.short(what, text or "")
-    intake.checked(Push(to="", source="gate", hops=gate.hops), work.limits)
-    owner = directory.find(work, gate.owner)
+    intake.checked(Push(to="", source="gate", hops=gate.hops), tx.limits)
+    owner = directory.find(tx, gate.owner)
     awaited = None
     if gate.kind in (GateKind.HUMAN, GateKind.MAIL) and gate.awaits is not None:
-        awaited = directory.find(work, gate.awaits)
-    maker = directory.find(work, gate.made_by) if gate.made_by is not None else None
-    number = hang(work, gate, owner, maker, awaited, since=lambda: records.last_until(work, gate.created_at))
+        awaited = directory.find(tx, gate.awaits)
+    maker = directory.find(tx, gate.made_by) if gate.made_by is not None else None
+    number = hang(tx, gate, owner, maker, awaited, since=lambda: records.last_until(tx, gate.created_at))
     for name in gate.waiters:
-        gates.wait(work, number, directory.find(work, name).number)
+        gates.wait(tx, number, directory.find(tx, name).number)
     by = gate.resolution.by if gate.resolution else None
-    records.date_gate(work, number, gate, directory.number(work, by))
-    work.after_commit(Ring(f"gate:{gate.id}", "import", wakes=False))
+    records.date_gate(tx, number, gate, directory.number(tx, by))
+    tx.after_commit(Ring(f"gate:{gate.id}", "import", wakes=False))
     return number, [owner, *([awaited] if awaited else [])]
 
 
-def _look_after(work: Work, gate: Gate, needed: list[Entity]) -> None:
+def _look_after(tx: Transaction, gate: Gate, needed: list[Entity]) -> None:
     """End what cannot go on, because somebody has left here."""
     for one in needed if gate.pending else ():
         if not one.live:
-            endings.orphan(work, one)
+            endings.orphan(tx, one)
 
 
-def _check(work: Work, decision: Decision) -> None:
+def _check(tx: Transaction, decision: Decision) -> None:
     rules.checked(
         Question(
             question=decision.question,
@@ -98,4 +98,4 @@ def _check(work: Work, decision: Decision) -> None:
     if not 1 <= decision.iteration <= MOST_ROUNDS or len(decision.answers) > MOST_ROUNDS + 1:
         raise Invalid(f"a decision has at most {MOST_ROUNDS} rounds")
     for text in (decision.guidance, *(given.text for given in decision.answers)):
-        intake.checked(Push(to="", source="decision", content=text or "-"), work.limits)
+        intake.checked(Push(to="", source="decision", content=text or "-"), tx.limits)

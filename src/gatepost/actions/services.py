@@ -20,7 +20,7 @@ from gatepost.core.event import Json, Push, Pushed, Trust, Type
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Again, Work, batched
+from gatepost.ports import RetryTransaction, Transaction, batched
 from gatepost.tables import replies
 
 _LONGEST_KEY: Final = 400
@@ -45,19 +45,19 @@ class Call:
 
 
 @batched
-def call_all(work: Work, calls: Sequence[Call]) -> list[Outcome]:
+def call_all(tx: Transaction, calls: Sequence[Call]) -> list[Outcome]:
     """Accept what can be accepted; return an outcome for each call."""
-    return intake.push_all(work, [_wish(work, call) for call in calls])
+    return intake.push_all(tx, [_wish(tx, call) for call in calls])
 
 
-def call(work: Work, one: Call) -> Pushed:
+def call(tx: Transaction, one: Call) -> Pushed:
     """Accept one call, or raise why not."""
-    [pushed] = _all_or_nothing(work, [one])
+    [pushed] = _all_or_nothing(tx, [one])
     return pushed
 
 
 def receive(
-    work: Work, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
+    tx: Transaction, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
 ) -> list[Pushed]:
     """
     Accept everything that came in one request by a trigger, or raise why not and accept nothing of it. A request that
@@ -65,9 +65,9 @@ def receive(
     """
     names: Sequence[str | None] = [each.id for each in occurrences]
     if signature is not None:
-        names = _signed_names(work, trigger, names, signature)
+        names = _signed_names(tx, trigger, names, signature)
     return _all_or_nothing(
-        work,
+        tx,
         [
             Call(
                 to=trigger.target,
@@ -83,7 +83,7 @@ def receive(
     )
 
 
-def _signed_names(work: Work, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
+def _signed_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
     """
     Return the names that came first with a signature, and remember them as long as other answers to requests. A copy
     may read as more or fewer events than the first, because the content type is not signed: then its last events go by
@@ -91,10 +91,10 @@ def _signed_names(work: Work, trigger: Trigger, names: Sequence[str | None], sig
     """
     scope = f"hook {trigger.id}"
     first = [name or f"{signature} {place}" for place, name in enumerate(names)]
-    if replies.begin(work, scope, signature, ""):
-        replies.answer(work, scope, signature, json.dumps(first))
-    elif (remembered := replies.read(work, scope, signature)) is None:
-        raise Again("the first request with this signature was just forgotten")
+    if replies.begin(tx, scope, signature, ""):
+        replies.answer(tx, scope, signature, json.dumps(first))
+    elif (remembered := replies.read(tx, scope, signature)) is None:
+        raise RetryTransaction("the first request with this signature was just forgotten")
     else:
         first = json.loads(remembered[1])
     return [*first, *first[-1:] * len(names)][: len(names)]
@@ -116,20 +116,20 @@ def key(service: str, name: str) -> str:
     return f"svc::sha256:{sha256(plain.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _all_or_nothing(work: Work, calls: Sequence[Call]) -> list[Pushed]:
+def _all_or_nothing(tx: Transaction, calls: Sequence[Call]) -> list[Pushed]:
     pushed = []
-    wishes = [_wish(work, call) for call in calls]
-    intake.check_batch(work, wishes)
-    for outcome in intake.push_all(work, wishes):
+    wishes = [_wish(tx, call) for call in calls]
+    intake.check_batch(tx, wishes)
+    for outcome in intake.push_all(tx, wishes):
         if isinstance(outcome, GatepostError):
             raise outcome
         pushed.append(outcome)
     return pushed
 
 
-def _wish(work: Work, call: Call) -> Push:
+def _wish(tx: Transaction, call: Call) -> Push:
     context = {"context": call.context} if call.context else {}
-    name = call.key or work.id("evt").removeprefix("evt_")
+    name = call.key or tx.new_id("evt").removeprefix("evt_")
     return Push(
         to=call.to,
         type=Type.SERVICE,

@@ -25,52 +25,52 @@ from gatepost.core.event import Json, Push, Trust, Type
 from gatepost.core.ring import Ring
 from gatepost.core.space import Member, Message, Said, Space
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, messages, spaces
 
 #: past the number of every message
 _END: Final = 2**63 - 1
 
 
-def create(work: Work, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
+def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
     """Make a space; without an id it has the one its name suggests."""
     title = rules.title(name)
-    wanted = rules.check(id if id is not None else rules.slug(title) or work.id("spc"))
-    joining = _live(work, members)
-    made = spaces.insert(work, wanted, title)
+    wanted = rules.check(id if id is not None else rules.slug(title) or tx.new_id("spc"))
+    joining = _live(tx, members)
+    made = spaces.insert(tx, wanted, title)
     if made is None:
         raise Conflict(f"there is a space {wanted!r} already", hint="give it another id")
     if joining:
-        spaces.join(work, made, sorted(joining))
-    work.after_commit(_ring(made, "create"))
+        spaces.join(tx, made, sorted(joining))
+    tx.after_commit(_ring(made, "create"))
     return made
 
 
-def ensure(work: Work, name: str, *, members: Iterable[str] = ()) -> Space:
+def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     """
     Return the space that has this id or else this title, with these members; make it if there is none. Two titles that
     suggest the same id are two spaces.
     """
     title = rules.title(name)
-    found = (spaces.take(work, name, by=0) if rules.is_id(name) else None) or spaces.by_name(work, title)
+    found = (spaces.take(tx, name, by=0) if rules.is_id(name) else None) or spaces.by_name(tx, title)
     if found is None:
         wanted = rules.slug(title)
-        taken = wanted is None or not rules.is_id(wanted) or spaces.read(work, wanted) is not None
-        return create(work, name=title, id=work.id("spc") if taken else wanted, members=members)
-    if found.archived_at is None and (joining := _live(work, members)):
-        locked = _taken(work, found.id)
-        spaces.join(work, locked, sorted(joining))
-        work.after_commit(_ring(locked, "join"))
+        taken = wanted is None or not rules.is_id(wanted) or spaces.read(tx, wanted) is not None
+        return create(tx, name=title, id=tx.new_id("spc") if taken else wanted, members=members)
+    if found.archived_at is None and (joining := _live(tx, members)):
+        locked = _taken(tx, found.id)
+        spaces.join(tx, locked, sorted(joining))
+        tx.after_commit(_ring(locked, "join"))
     return found
 
 
-def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
+def show(tx: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     """
     A space, as one of its members or (None) as the administrator. Nobody else learns whether there is such a space.
     """
     rules.check(id)
-    reading = directory.find_live(reader, as_) if as_ is not None else None
-    found = spaces.read(reader, id, reading.number if reading else None)
+    reading = directory.find_live(tx, as_) if as_ is not None else None
+    found = spaces.read(tx, id, reading.number if reading else None)
     if reading is not None and (found is None or not found[1]):
         raise _build_refusal(id, reading)
     if found is None:
@@ -78,56 +78,56 @@ def show(reader: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
     return found[0]
 
 
-def page(reader: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
+def page(tx: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """The spaces of a member, or all; `after` is the number of the last one seen."""
-    entity = directory.find_live(reader, as_).number if as_ is not None else None
-    return spaces.page(reader, entity=entity, after=after, most=limit)
+    entity = directory.find_live(tx, as_).number if as_ is not None else None
+    return spaces.page(tx, entity=entity, after=after, most=limit)
 
 
-def rename(work: Work, id: str, name: str) -> Space:
+def rename(tx: Transaction, id: str, name: str) -> Space:
     """Change the title; the id stays."""
-    found = _taken(work, id)
+    found = _taken(tx, id)
     changed = replace(found, name=rules.title(name))
-    spaces.update(work, found.number, name=changed.name, archived_at=None)
-    work.after_commit(_ring(found, "rename"))
+    spaces.update(tx, found.number, name=changed.name, archived_at=None)
+    tx.after_commit(_ring(found, "rename"))
     return changed
 
 
-def archive(work: Work, id: str) -> Space:
+def archive(tx: Transaction, id: str) -> Space:
     """Let nothing more be said; its members may still read it."""
-    found = _taken(work, id)
-    spaces.update(work, found.number, name=found.name, archived_at=work.now)
-    work.after_commit(_ring(found, "archive"))
-    return replace(found, archived_at=work.now)
+    found = _taken(tx, id)
+    spaces.update(tx, found.number, name=found.name, archived_at=tx.now)
+    tx.after_commit(_ring(found, "archive"))
+    return replace(found, archived_at=tx.now)
 
 
-def members(reader: Reader, id: str, *, as_: str | None = None) -> list[Member]:
+def members(tx: Reader, id: str, *, as_: str | None = None) -> list[Member]:
     """The live members, in the order in which they joined."""
-    return spaces.members(reader, show(reader, id, as_=as_).number)
+    return spaces.members(tx, show(tx, id, as_=as_).number)
 
 
-def join(work: Work, id: str, entity: str) -> Member:
+def join(tx: Transaction, id: str, entity: str) -> Member:
     """Make somebody a member; whoever is one already stays as they are."""
-    found, newcomer = _taken(work, id), directory.find_live(work, entity)
-    spaces.join(work, found, [newcomer.number])
-    work.after_commit(_ring(found, "join"))
-    return _member(work, found, newcomer)
+    found, newcomer = _taken(tx, id), directory.find_live(tx, entity)
+    spaces.join(tx, found, [newcomer.number])
+    tx.after_commit(_ring(found, "join"))
+    return _member(tx, found, newcomer)
 
 
-def leave(work: Work, id: str, entity: str, *, as_: str | None = None) -> None:
+def leave(tx: Transaction, id: str, entity: str, *, as_: str | None = None) -> None:
     """
     Let somebody hear and read nothing more; what is in their inbox stays there. `as_` is who says so, None for the
     administrator.
     """
-    leaver = directory.find(work, entity)
-    found = _taken(work, id, archived=True, as_=leaver if as_ is not None else None)
-    if not spaces.leave(work, found.number, leaver.number):
+    leaver = directory.find(tx, entity)
+    found = _taken(tx, id, archived=True, as_=leaver if as_ is not None else None)
+    if not spaces.leave(tx, found.number, leaver.number):
         raise _build_refusal(id, leaver) if as_ is not None else NotFound(str(_build_refusal(id, leaver)))
-    work.after_commit(_ring(found, "leave"))
+    tx.after_commit(_ring(found, "leave"))
 
 
 def post(
-    work: Work,
+    tx: Transaction,
     id: str,
     *,
     sender: str | Entity,
@@ -137,14 +137,14 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Say something in a space, and tell every other agent in it."""
-    speaker = directory.find_live(work, sender)
-    found = _taken(work, id, by=1, archived=True, as_=speaker)
-    _member(work, found, speaker)  # first: what has become of a space is for its members to know
+    speaker = directory.find_live(tx, sender)
+    found = _taken(tx, id, by=1, archived=True, as_=speaker)
+    _member(tx, found, speaker)  # first: what has become of a space is for its members to know
     _open(found)
     if not content and data is None:
         raise Invalid("a message needs content")
     message = Message(
-        id=work.id("msg"),
+        id=tx.new_id("msg"),
         space=found.id,
         seq=found.last_seq,
         sender=speaker.name,
@@ -152,7 +152,7 @@ def post(
         sender_kind=speaker.kind,
         content=content,
         data=data,
-        created_at=work.now,
+        created_at=tx.now,
     )
     said = Push(
         to=found.id,
@@ -165,19 +165,19 @@ def post(
         hops=hops,
         trust=trust,
     )
-    stored = intake.checked(said, work.limits)
-    messages.insert(work, message, space=found.number, sender=speaker.number, data=stored)
+    stored = intake.checked(said, tx.limits)
+    messages.insert(tx, message, space=found.number, sender=speaker.number, data=stored)
     # Who had read everything has read this too: it is their own.
-    spaces.advance(work, found.number, speaker.number, message.seq, least=message.seq - 1)
-    others = [one for one in entities.in_space(work, found.number) if one.number != speaker.number]
+    spaces.advance(tx, found.number, speaker.number, message.seq, least=message.seq - 1)
+    others = [one for one in entities.in_space(tx, found.number) if one.number != speaker.number]
     if others:
-        intake.fan_out(work, replace(said, data=_told(found, message)), speaker, others)
-    work.after_commit(_ring(found, Type.SPACE_MESSAGE))
+        intake.fan_out(tx, replace(said, data=_told(found, message)), speaker, others)
+    tx.after_commit(_ring(found, Type.SPACE_MESSAGE))
     return message
 
 
 def read(
-    reader: Reader,
+    tx: Reader,
     id: str,
     *,
     as_: str | Entity | None = None,
@@ -186,49 +186,49 @@ def read(
     limit: int = 50,
 ) -> list[Message]:
     """Messages, oldest first: the first after a number, else the last, or the last before a number."""
-    found = show(reader, id, as_=as_)
+    found = show(tx, id, as_=as_)
     before = _END if before_seq is None else max(0, min(before_seq, _END))
     if after_seq is None:
-        return messages.before(reader, found, before=before, most=limit)
-    return messages.after(reader, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
+        return messages.before(tx, found, before=before, most=limit)
+    return messages.after(tx, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
 
 
-def told(reader: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[Said]]:
+def told(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[Said]]:
     """A space and the last messages in it but for `offset` newer ones, oldest first, as an agent is told them."""
-    found = show(reader, id, as_=member)
+    found = show(tx, id, as_=member)
     # Numbers have no gaps, so the newest can be counted off.
-    return found, messages.said(reader, found, before=max(0, found.last_seq - offset + 1), most=limit)
+    return found, messages.said(tx, found, before=max(0, found.last_seq - offset + 1), most=limit)
 
 
-def enter(work: Work, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Said]]:
+def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Said]]:
     """The same, and its member has read them with that."""
-    found, said = told(work, id, member, limit=limit)
+    found, said = told(tx, id, member, limit=limit)
     if said:
-        spaces.advance(work, found.number, member.number, found.last_seq)
+        spaces.advance(tx, found.number, member.number, found.last_seq)
     return found, said
 
 
-def mark_read(work: Work, id: str, entity: str, seq: int) -> Member:
+def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
     """Note that a member has read up to a message; it never goes back."""
-    member = directory.find_live(work, entity)
-    found = show(work, id, as_=member)
+    member = directory.find_live(tx, entity)
+    found = show(tx, id, as_=member)
     if not 0 <= seq <= found.last_seq:
         raise Invalid(f"the space {found.id!r} has no message {seq}", hint=f"its last one is {found.last_seq}")
-    spaces.advance(work, found.number, member.number, seq)
-    return _member(work, found, member)
+    spaces.advance(tx, found.number, member.number, seq)
+    return _member(tx, found, member)
 
 
-def unread(reader: Reader, entity: str) -> dict[str, int]:
+def unread(tx: Reader, entity: str) -> dict[str, int]:
     """How many messages somebody has not read, for each of their spaces."""
-    return spaces.unread(reader, directory.find_live(reader, entity).number)
+    return spaces.unread(tx, directory.find_live(tx, entity).number)
 
 
-def _taken(work: Work, id: str, *, by: int = 0, archived: bool = False, as_: Entity | None = None) -> Space:
+def _taken(tx: Transaction, id: str, *, by: int = 0, archived: bool = False, as_: Entity | None = None) -> Space:
     """
     Take a space until the commit; an archived one only where that does no harm, or is asked about later. With `as_`, a
     space that is not there is refused like one that somebody is not in.
     """
-    found = spaces.take(work, rules.check(id), by=by)
+    found = spaces.take(tx, rules.check(id), by=by)
     if found is None:
         raise _unknown(id) if as_ is None else _build_refusal(id, as_)
     if not archived:
@@ -241,20 +241,20 @@ def _open(space: Space) -> None:
         raise Conflict(f"the space {space.id!r} is archived: it can only be read")
 
 
-def _member(reader: Reader, space: Space, entity: Entity) -> Member:
-    found = spaces.member(reader, space.number, entity.number)
+def _member(tx: Reader, space: Space, entity: Entity) -> Member:
+    found = spaces.member(tx, space.number, entity.number)
     if found is None:
         raise _build_refusal(space.id, entity)
     return found
 
 
-def _live(work: Work, names: Iterable[str]) -> set[int]:
+def _live(tx: Transaction, names: Iterable[str]) -> set[int]:
     """The numbers of those who are to be members."""
     wanted = list(dict.fromkeys(names))
-    known = directory.resolve(work, [Named(name) for name in wanted])
+    known = directory.resolve(tx, [Named(name) for name in wanted])
     numbers: set[int] = set()
     for name in wanted:
-        [one] = known.get(Named(name)) or [directory.find_live(work, name)]
+        [one] = known.get(Named(name)) or [directory.find_live(tx, name)]
         if not one.live:
             raise Refused(f"{one.name!r} is retired")
         numbers.add(one.number)

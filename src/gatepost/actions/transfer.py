@@ -28,7 +28,7 @@ from gatepost.core.settled import ResidentRecord, bare
 from gatepost.core.space import Space
 from gatepost.core.trigger import Trigger
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.tables import agents, messages, minds, runs, tallies
 from gatepost.tables import records as stored
 from gatepost.tables import triggers as ways_in
@@ -47,41 +47,41 @@ Line = tuple[int, Record]
 N = TypeVar("N", Entity, Space, Gate, Decision, Plan, Trigger)
 
 
-def size(reader: Reader) -> int:
+def size(tx: Reader) -> int:
     """How many events and messages there are to export."""
-    return stored.count_events(reader) + stored.count_messages(reader)
+    return stored.count_events(tx) + stored.count_messages(tx)
 
 
-def records(reader: Reader, *, secrets: bool = False) -> Iterator[Record]:
+def records(tx: Reader, *, secrets: bool = False) -> Iterator[Record]:
     """
     Everything there is. To be read to its end within one query, so that it is of one moment. With `secrets` also what
     lets others in elsewhere too: what is kept of the secrets of triggers and of residents' tools, and the
     administrator's keys.
     """
     lines = 0
-    for record in _records(reader, secrets):
+    for record in _records(tx, secrets):
         lines += 1
         yield record
     yield End(lines)
 
 
-def _records(reader: Reader, secrets: bool) -> Iterator[Record]:
-    yield Head(reader.now)
-    yield from _entities(reader)
-    yield from _spaces(reader)
-    for trigger in _all(partial(triggers.page, reader)):
-        yield TriggerRecord(trigger, ways_in.secret(reader, trigger.number) if secrets else None)
-    yield from _keys(reader, secrets)
+def _records(tx: Reader, secrets: bool) -> Iterator[Record]:
+    yield Head(tx.now)
+    yield from _entities(tx)
+    yield from _spaces(tx)
+    for trigger in _all(partial(triggers.page, tx)):
+        yield TriggerRecord(trigger, ways_in.secret(tx, trigger.number) if secrets else None)
+    yield from _keys(tx, secrets)
     arrival = 0
-    while page := stored.events(reader, arrival, _PAGE):
-        yield from _with_items(reader, page)
+    while page := stored.events(tx, arrival, _PAGE):
+        yield from _with_items(tx, page)
         arrival = page[-1][0]
-    yield from (gate for gate in _all(partial(gates.page, reader)) if gate.kind is not GateKind.DECISION)
-    for decision in _all(partial(decisions.page, reader)):
-        yield DecisionRecord(decision, gates.show(reader, decision.gate))
-    yield from _all(partial(plans.page, reader))
-    yield from _residents(reader, secrets)
-    for account in tallies.accounts(reader):
+    yield from (gate for gate in _all(partial(gates.page, tx)) if gate.kind is not GateKind.DECISION)
+    for decision in _all(partial(decisions.page, tx)):
+        yield DecisionRecord(decision, gates.show(tx, decision.gate))
+    yield from _all(partial(plans.page, tx))
+    yield from _residents(tx, secrets)
+    for account in tallies.accounts(tx):
         if account.delivered or account.expired or account.discarded:
             yield AccountRecord(
                 name=account.name,
@@ -99,14 +99,14 @@ def _all(page: Callable[..., Sequence[N]]) -> Iterator[N]:
         last = found[-1].number
 
 
-def _entities(reader: Reader) -> Iterator[Entity]:
+def _entities(tx: Reader) -> Iterator[Entity]:
     """Every entity, after its owner."""
     written: set[str] = set()
-    for entity in _all(partial(directory.page, reader, retired=True)):
+    for entity in _all(partial(directory.page, tx, retired=True)):
         chain = {entity.name: entity}
         owner = entity.owner
         while owner is not None and owner not in written and owner not in chain:
-            chain[owner] = directory.show(reader, owner)
+            chain[owner] = directory.show(tx, owner)
             owner = chain[owner].owner
         for name, each in reversed(chain.items()):
             if name not in written:
@@ -114,12 +114,12 @@ def _entities(reader: Reader) -> Iterator[Entity]:
                 yield each
 
 
-def _spaces(reader: Reader) -> Iterator[Record]:
+def _spaces(tx: Reader) -> Iterator[Record]:
     """Each space, what was said in it, and who is in it."""
-    for space in _all(partial(spaces.page, reader)):
+    for space in _all(partial(spaces.page, tx)):
         yield space
         seq = 0
-        while said := messages.after(reader, space, after=seq, before=_END, most=_PAGE):
+        while said := messages.after(tx, space, after=seq, before=_END, most=_PAGE):
             for each in said:
                 yield MessageRecord(
                     space=space.id,
@@ -130,37 +130,37 @@ def _spaces(reader: Reader) -> Iterator[Record]:
                     created_at=each.created_at,
                 )
             seq = said[-1].seq
-        yield from stored.members(reader, space)
+        yield from stored.members(tx, space)
 
 
-def _residents(reader: Reader, secrets: bool) -> Iterator[Record]:
+def _residents(tx: Reader, secrets: bool) -> Iterator[Record]:
     """Every resident that is still there, with what is left of its cycles in its own words."""
-    for agent in _all(partial(directory.page, reader, kind=Kind.AGENT)):
-        if (resident := agents.read(reader, agent.number)) is None:
+    for agent in _all(partial(directory.page, tx, kind=Kind.AGENT)):
+        if (resident := agents.read(tx, agent.number)) is None:
             continue
-        carried = minds.read(reader, agent.number)
-        cycles = runs.weights(reader, agent.number, carried.run)
+        carried = minds.read(tx, agent.number)
+        cycles = runs.weights(tx, agent.number, carried.run)
         yield ResidentRecord(
             name=agent.name,
             config=resident.config if secrets else bare(resident.config),
             paused_at=resident.paused_at,
-            memories={one.key: one.value for one in reversed(memories.page(reader, agent))},
-            goals=tuple(goals.page(reader, agent)),
+            memories={one.key: one.value for one in reversed(memories.page(tx, agent))},
+            goals=tuple(goals.page(tx, agent)),
             summaries=(*carried.summaries, *(cycle.summary for cycle in cycles if cycle.summary)),
             dropped=carried.dropped,
         )
 
 
-def _keys(reader: Reader, secrets: bool) -> Iterator[Record]:
+def _keys(tx: Reader, secrets: bool) -> Iterator[Record]:
     last = 0
-    while found := stored.keys(reader, last, _PAGE):
+    while found := stored.keys(tx, last, _PAGE):
         yield from (each for _, each in found if secrets or each.key.kind != "admin")
         last = found[-1][0]
 
 
-def _with_items(reader: Reader, page: Sequence[tuple[int, EventRecord]]) -> Iterator[Record]:
+def _with_items(tx: Reader, page: Sequence[tuple[int, EventRecord]]) -> Iterator[Record]:
     """Each event, and after it what it is to each recipient."""
-    rows = _items_of(reader, page[0][0], page[-1][0])
+    rows = _items_of(tx, page[0][0], page[-1][0])
     row = next(rows, None)
     for arrival, event in page:
         yield event
@@ -169,9 +169,9 @@ def _with_items(reader: Reader, page: Sequence[tuple[int, EventRecord]]) -> Iter
             row = next(rows, None)
 
 
-def _items_of(reader: Reader, first: int, last: int) -> Iterator[tuple[int, ItemRecord]]:
+def _items_of(tx: Reader, first: int, last: int) -> Iterator[tuple[int, ItemRecord]]:
     arrival, recipient = first, 0
-    while found := stored.items(reader, first, last, arrival=arrival, recipient=recipient, most=_ITEMS):
+    while found := stored.items(tx, first, last, arrival=arrival, recipient=recipient, most=_ITEMS):
         yield from ((row[0], row[2]) for row in found)
         arrival, recipient, _ = found[-1]
 

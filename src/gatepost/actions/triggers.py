@@ -15,7 +15,7 @@ from gatepost.core.instants import Instant
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import triggers
 
 LONGEST_PROMPT: Final = 4_000
@@ -43,72 +43,72 @@ class Opened:
     now: Instant
 
 
-def add(work: Work, wish: NewTrigger) -> Trigger:
+def add(tx: Transaction, wish: NewTrigger) -> Trigger:
     """Add a trigger; its name must be free, and somebody must live at its target."""
     name = trigger.named(wish.name)
     kept = webhook.kept(wish.scheme, wish.secret)
     prompt = checked_prompt(wish.prompt)
-    target = _target(work, wish.target)
-    owner = directory.find_live(work, wish.owner or directory.ADMINISTRATOR)
+    target = _target(tx, wish.target)
+    owner = directory.find_live(tx, wish.owner or directory.ADMINISTRATOR)
     added = triggers.insert(
-        work, name=name, scheme=wish.scheme, secret=kept, target=target, prompt=prompt, owner=owner.number
+        tx, name=name, scheme=wish.scheme, secret=kept, target=target, prompt=prompt, owner=owner.number
     )
     if not added:
         raise Conflict(f"there is a trigger {name!r} already", hint="delete it first, or take another name")
-    return show(work, name)
+    return show(tx, name)
 
 
-def show(reader: Reader, name: str, *, owner: str | None = None) -> Trigger:
-    found = triggers.find(reader, trigger.named(name))
+def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
+    found = triggers.find(tx, trigger.named(name))
     if found is None or owner not in (None, found.owner):
         raise NotFound(f"there is no trigger {name!r}")
     return found
 
 
-def page(reader: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
+def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
     """Triggers in the order they were added; `after` is the number of the last one seen."""
-    return triggers.page(reader, owner=owner, after=after, most=limit)
+    return triggers.page(tx, owner=owner, after=after, most=limit)
 
 
-def set_active(work: Work, name: str, active: bool, *, owner: str | None = None) -> Trigger:
+def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:
     """Open or close a trigger; closed, it answers as if it were not there."""
-    found = show(work, name, owner=owner)
-    if active and triggers.secret(work, found.number) is None:
+    found = show(tx, name, owner=owner)
+    if active and triggers.secret(tx, found.number) is None:
         raise Conflict(
             f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
         )
-    triggers.activate(work, found.number, active=active)
-    return show(work, name)
+    triggers.activate(tx, found.number, active=active)
+    return show(tx, name)
 
 
-def delete(work: Work, name: str, *, owner: str | None = None) -> None:
-    triggers.delete(work, show(work, name, owner=owner).number)
+def delete(tx: Transaction, name: str, *, owner: str | None = None) -> None:
+    triggers.delete(tx, show(tx, name, owner=owner).number)
 
 
-def opened(reader: Reader, name: str) -> Opened:
+def opened(tx: Reader, name: str) -> Opened:
     """A trigger that is open, and what its requests are held against."""
-    found = _found(reader, name)
-    kept = triggers.secret(reader, found.number) if found is not None and found.active else None
+    found = _found(tx, name)
+    kept = triggers.secret(tx, found.number) if found is not None and found.active else None
     if found is None or kept is None:
         raise NotFound("there is no such webhook")
-    return Opened(found, kept, reader.limits.data, reader.now)
+    return Opened(found, kept, tx.limits.data, tx.now)
 
 
-def _found(reader: Reader, name: str) -> Trigger | None:
+def _found(tx: Reader, name: str) -> Trigger | None:
     """Look it up, unless no trigger can be called that: a database would choke on some of what comes in a URL."""
     try:
-        return triggers.find(reader, trigger.named(name))
+        return triggers.find(tx, trigger.named(name))
     except Invalid:
         return None
 
 
-def _target(reader: Reader, text: str) -> str:
+def _target(tx: Reader, text: str) -> str:
     """Return the address if somebody lives there now."""
     where = address.parse(text)
-    found = directory.resolve(reader, [where]).get(where)
+    found = directory.resolve(tx, [where]).get(where)
     match where:
         case Named(name) if not found:
-            raise directory.unknown(reader, name)
+            raise directory.unknown(tx, name)
         case Team() if not found:
             raise UnknownAddress(f"nobody is in {text!r}", hint="`gatepost agent list` shows who is in which team")
         case Named() | Team() if not any(one.live for one in found or ()):

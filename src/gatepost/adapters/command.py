@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from gatepost.ports.command import NOT_FOUND, Ran
+from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 
 #: bytes kept of what a command writes; the rest is read and forgotten
 _KEPT: Final = 64 * 1024
@@ -22,19 +22,19 @@ class ShellCommands:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    async def run(self, command: str | Sequence[str], *, stdin: str = "", limit: float) -> Ran:
+    async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         try:
             process = await _started(argv, self._folder)
         except (FileNotFoundError, NotADirectoryError):
-            return Ran(code=NOT_FOUND, stderr=f"{argv[0]} is not here")
+            return CommandResult(code=COMMAND_NOT_FOUND, stderr=f"{argv[0]} is not here")
         except OSError as error:
-            return Ran(code=126, stderr=f"{argv[0]} cannot be run: {error.strerror}")
+            return CommandResult(code=126, stderr=f"{argv[0]} cannot be run: {error.strerror}")
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(time_limit):
                 return await _ended(process, stdin.encode())
         except TimeoutError:
-            return Ran(code=None)
+            return CommandResult(code=None)
         finally:
             await _finish(process)
 
@@ -52,12 +52,12 @@ async def _started(argv: Sequence[str], folder: Path | None) -> Process:
         raise
 
 
-async def _ended(process: Process, given: bytes) -> Ran:
+async def _ended(process: Process, given: bytes) -> CommandResult:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     _, out, err = await asyncio.gather(_write(process.stdin, given), _read(process.stdout), _read(process.stderr))
-    return Ran(code=await process.wait(), stdout=out, stderr=err)
+    return CommandResult(code=await process.wait(), stdout=out, stderr=err)
 
 
 async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:

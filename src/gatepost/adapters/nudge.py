@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import httpx2
 
+from gatepost.core.guest import Guest
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.nudge import Guest
 from gatepost.telemetry import hide_secrets
 
 

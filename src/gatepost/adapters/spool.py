@@ -56,7 +56,7 @@ from gatepost.core.instants import Instant
 from gatepost.core.session import filename
 from gatepost.core.unproved import PrintedBatch
 from gatepost.errors import Conflict, GatepostError, Unavailable
-from gatepost.ports.spool import Draining, Settling
+from gatepost.ports import SpoolDrain, UnprovedBatches
 
 #: stands for the session in the path of a spool
 SESSION: Final = "<session>"
@@ -85,18 +85,18 @@ class FileSpool:
         with _explained(path), self._locked(path) as file:
             _append(file, [entry.line() for entry in entries])
 
-    def waiting(self, session: str) -> Sequence[Entry]:
+    def peek(self, session: str) -> Sequence[Entry]:
         # What waits is read first: it may be set aside in the meantime, and is then seen twice, but never missed.
         with _explained(path := self._file(session)):
             lines = dict.fromkeys(_lines(_read(path)) + _lines(_read(f"{path}.draining")))
         return [entry for line in lines for entry in entries.read(line)[0]]
 
-    def empty(self, session: str) -> bool:
+    def is_empty(self, session: str) -> bool:
         with _explained(path := self._file(session)):
             return not (_size(path) or _size(f"{path}.draining"))
 
     @contextmanager
-    def draining(self, session: str) -> Iterator[Draining]:
+    def drain(self, session: str) -> Iterator[SpoolDrain]:
         path = self._file(session)
         with self._locked(f"{path}.lock", Conflict):
             with _explained(path):
@@ -104,11 +104,11 @@ class FileSpool:
                 files = _Files(path, left, fresh, self._locked)
             yield files
 
-    def unproved(self, session: str) -> Sequence[PrintedBatch]:
+    def read_unproved(self, session: str) -> Sequence[PrintedBatch]:
         return _Unproved(self._file(session), self._locked).batches
 
     @contextmanager
-    def settling(self, session: str) -> Iterator[Settling]:
+    def settle_unproved(self, session: str) -> Iterator[UnprovedBatches]:
         path = self._file(session)
         with self._locked(f"{path}.lock", Conflict):
             yield _Unproved(path, self._locked)
@@ -133,7 +133,7 @@ class FileSpool:
         with self._locked(f"{path}.lock", Conflict), _explained(path):
             unread = any(_size(f"{path}{ending}") for ending in ("", ".draining", ".aside"))
             unread = unread or any(batch.lines for batch in _Unproved(path, self._locked).batches)
-            if unread or not all(self.shown(session).values()):
+            if unread or not all(self.read_shown_keys(session).values()):
                 return True
             if os.path.lexists(path):
                 with self._locked(path) as file:
@@ -148,13 +148,13 @@ class FileSpool:
                     os.unlink(f"{path}{ending}")
         return True
 
-    def shown(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
+    def read_shown_keys(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
         with _explained(path := self._file(session)):
             notes = _notes(_read(f"{path}.shown"))
         return {key: known for key, (known, at) in notes.items() if at >= since or not known}
 
-    def remember(self, session: str, keys: Iterable[str], *, known: bool, at: Instant) -> None:
-        lines = [dumps([key, known, at]).encode() + b"\n" for key in keys]
+    def record_shown_keys(self, session: str, keys: Iterable[str], *, is_known: bool, at: Instant) -> None:
+        lines = [dumps([key, is_known, at]).encode() + b"\n" for key in keys]
         if not lines:
             return
         path = f"{self._file(session)}.shown"
@@ -208,7 +208,7 @@ class _Unproved:
         with _explained(self._path):
             return unproved.read(_read(f"{self._path}.unproved"))
 
-    def note(self, batch: PrintedBatch) -> None:
+    def add(self, batch: PrintedBatch) -> None:
         with _explained(path := f"{self._path}.unproved"), self._locked(path) as file:
             _append(file, [unproved.write(batch)])
             os.fsync(file)
@@ -245,7 +245,7 @@ class _Files:
         self._broken = [rest for _, rest in read if rest]
         # a hook that was killed after it had noted what it printed has left that in both files
         noted = {line for batch in self.unproved.batches for line in batch.lines} if left else set()
-        self.entries = [
+        self.lines = [
             entry
             for place, (found, _) in enumerate(read)
             for entry in found
@@ -253,7 +253,7 @@ class _Files:
         ]
 
     @property
-    def notes(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[str]:
         count = len(self._broken)
         if not count:
             return ()
@@ -264,15 +264,15 @@ class _Files:
     def _aside(self) -> str:
         return f"{self._path}.aside"
 
-    def keep(self, entry: Entry) -> str:
+    def save_copy(self, entry: Entry) -> str:
         self._put_aside([entry.line()])
         return self._aside
 
-    def done(self, left: Iterable[Entry] = ()) -> None:
+    def finish(self, remaining: Iterable[Entry] = ()) -> None:
         if self._broken:
             self._put_aside([line + b"\n" for line in self._broken])
         with _explained(self._path):
-            if lines := [entry.line() for entry in left]:
+            if lines := [entry.line() for entry in remaining]:
                 with self._locked(self._path) as file:
                     _append(file, lines)
                     os.fsync(file)

@@ -19,7 +19,7 @@ from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import rfc3339
 from gatepost.core.ring import Ring
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 app = Noun(help="Agents: programs that have an inbox, and those that live here.")
 
@@ -247,9 +247,9 @@ def _found(place: here.Here, name: str) -> tuple[Entity, Resident | None]:
     return place.look(_agent, lambda far: far.agent, name)
 
 
-def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = verbs.of_kind(directory.show(reader, name))
-    return found, verbs.show(reader, found.name)
+def _agent(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = verbs.of_kind(directory.show(tx, name))
+    return found, verbs.show(tx, found.name)
 
 
 def _apart(fields: Mapping[str, Any]) -> tuple[Changes, dict[str, Any]]:

@@ -22,13 +22,12 @@ from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.event import Item
+from gatepost.core.guest import Guest
 from gatepost.core.instants import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.session import FOLDER
-from gatepost.ports.nudge import Guest
-from gatepost.ports.parcels import Parcels
-from gatepost.ports.store import Store
+from gatepost.ports import Store, Subscription
 from gatepost.runtime import keyring, rewake
 from gatepost.runtime.courier import MOST, Courier
 from gatepost.runtime.following import StoreParcels
@@ -123,7 +122,7 @@ class _House:
     def store(self) -> Store:
         return self._stack.enter_context(app.opened(self._configuration, tell=output.talk))
 
-    def parcels(self, agent: str) -> Parcels:
+    def parcels(self, agent: str) -> Subscription:
         """Where parcels come from now."""
         carried = app.configured_parcels(self._configuration, agent)
         if carried is not None:
@@ -148,7 +147,7 @@ class _House:
                 async with self._client() as client:
                     entity = await client.entity(name)
             else:
-                entity = self.store.look(directory.show, name)
+                entity = self.store.query(directory.show, name)
         except Unavailable as error:
             output.talk(f"going on without having asked who {name!r} is: {error.message}")
             return None
@@ -184,7 +183,7 @@ def _wait(configuration: Configuration, session: str | None) -> int:
             text = rewake.wait(
                 configuration.home / FOLDER,
                 id,
-                waits=lambda: bool(app.configured_spool(configuration).waiting(id)),
+                waits=lambda: bool(app.configured_spool(configuration).peek(id)),
                 over=lambda: is_host_gone() or os.getppid() != parent or guests.ended(configuration.home, id),
             )
     except GatepostError as error:

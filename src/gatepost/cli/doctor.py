@@ -10,7 +10,7 @@ from gatepost.actions import health
 from gatepost.cli import output
 from gatepost.cli.here import Json
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.settings import Configuration
 
 
@@ -82,7 +82,7 @@ def _books(store: Store) -> Iterator[Finding]:
         "; ".join(broken[:3]) or "the database is whole",
         "restore a backup, or save what can be read with `gatepost export`",
     )
-    unbalanced, inboxes, accepted = store.look(health.unbalanced)
+    unbalanced, inboxes, accepted = store.query(health.unbalanced)
     detail = "; ".join(
         f"{account.name!r} accepted {account.accepted} but has {account.found}" for account in unbalanced[:3]
     )
@@ -92,7 +92,7 @@ def _books(store: Store) -> Iterator[Finding]:
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
         "this should not happen: keep a copy of the store and report it",
     )
-    orphans = store.look(health.orphans)
+    orphans = store.query(health.orphans)
     yield Finding(
         "orphans",
         not orphans,

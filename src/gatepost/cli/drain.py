@@ -20,7 +20,7 @@ from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.drain import Drained
 from gatepost.hooks.drain import drain as drained
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.drain import drain as drain_store
 from gatepost.runtime.drain import sweep
 from gatepost.settings import Configuration
@@ -153,7 +153,7 @@ def _whose(session: str, configuration: Configuration, store: Store | None) -> s
         from gatepost.actions import sessions
 
         try:
-            return store.look(sessions.find, session).agent
+            return store.query(sessions.find, session).agent
         except (NotFound, Invalid):
             pass
     return configuration.settings.agent

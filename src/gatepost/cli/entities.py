@@ -32,7 +32,7 @@ def register(place: Here, newcomer: Newcomer) -> Entity:
 
 
 def account_of(place: Here, entity: Entity) -> Account:
-    return place.do(lambda near: near.look(upkeep.accounts, entity.name)[0], lambda far: far.account(entity.name))
+    return place.do(lambda near: near.query(upkeep.accounts, entity.name)[0], lambda far: far.account(entity.name))
 
 
 def list_(kind: Kind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:

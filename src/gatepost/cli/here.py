@@ -29,8 +29,7 @@ from gatepost.core.ring import Ring
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.session import Session
-from gatepost.ports.bell import Bell, silent
-from gatepost.ports.store import Query, Store, Verb
+from gatepost.ports import Query, SignalSink, Store, Verb, ignore_signals
 from gatepost.runtime import notice
 from gatepost.settings import Configuration, masked
 
@@ -64,7 +63,7 @@ class Here:
     store: Store | None = None
     far: "Far | None" = None
     #: how others are rung for, without a gateway
-    bell: Bell = silent
+    bell: SignalSink = ignore_signals
 
     @property
     def near(self) -> Store:
@@ -82,7 +81,7 @@ class Here:
 
     def look(self, query: Query[P, T], far: "Callable[[Client], Told[T]]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the store, or the gateway, with the same words."""
-        return self.do(lambda store: store.look(query, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
+        return self.do(lambda store: store.query(query, *args, **kwargs), lambda client: far(client)(*args, **kwargs))
 
     def all(
         self, query: Query[P, list[T]], far: "Callable[[Client], Listed[T]]", *args: P.args, **kwargs: P.kwargs
@@ -92,10 +91,10 @@ class Here:
         async def every(client: "Client") -> list[T]:
             return [each async for each in far(client)(*args, **kwargs)]
 
-        return self.do(lambda store: store.look(query, *args, **kwargs), every)
+        return self.do(lambda store: store.query(query, *args, **kwargs), every)
 
     def now(self) -> Instant:
-        return self.near.look(lambda reader: reader.now) if self.far is None else time.time_ns() // 1_000
+        return self.near.query(lambda tx: tx.now) if self.far is None else time.time_ns() // 1_000
 
     def entity(self, name: str) -> Entity:
         return self.look(directory.show, lambda far: far.entity, name)
@@ -155,7 +154,7 @@ def session(configuration: Configuration) -> str | None:
     ids = list(dict.fromkeys(id for name in _SESSIONS if (id := os.environ.get(name))))
     if len(ids) < 2:
         return ids[0] if ids else None
-    noted = {id: guest.noted for id in ids if (guest := guests.find(configuration.home, id)) is not None}
+    noted = {id: guest.revision for id in ids if (guest := guests.find(configuration.home, id)) is not None}
     return max(noted, key=lambda id: noted[id], default=ids[0])
 
 
@@ -172,7 +171,7 @@ def opened(configuration: Configuration | None = None) -> Iterator[Here]:
             yield Here(configuration, store=store, bell=bell)
 
 
-def _bell(configuration: Configuration) -> Bell:
+def _bell(configuration: Configuration) -> SignalSink:
     """
     Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
     this machine find what is for them in their spools, but for the one in whose session this command was given.

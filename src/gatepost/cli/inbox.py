@@ -95,7 +95,7 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
         whose = place.whose(to)
         now = place.now()
         found = place.do(
-            lambda near: near.look(verbs.peek, whose, limit=most + 1),
+            lambda near: near.query(verbs.peek, whose, limit=most + 1),
             lambda far: far.peek(whose, limit=min(most + 1, _PAGE)),
         )
     shown = found[:most]
@@ -156,11 +156,11 @@ def _arriving(place: here.Here, name: str, ready: Callable[[], None]) -> Iterato
     if place.far is not None:
         yield from place.far.each(lambda far, once: far.watch_inbox(name, ready=once), ready)
         return
-    position = place.near.look(feed.here)
-    place.near.look(directory.find, name)
+    position = place.near.query(feed.here)
+    place.near.query(directory.find, name)
     ready()
     while True:
-        page = place.near.look(feed.of_inbox, name, after=position, limit=_ARRIVALS)
+        page = place.near.query(feed.of_inbox, name, after=position, limit=_ARRIVALS)
         position = page.position
         yield from (item for item, _ in page.entries)
         if len(page.entries) < _ARRIVALS:

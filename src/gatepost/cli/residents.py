@@ -19,7 +19,7 @@ from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
 from gatepost.core.run import Run, Status
 from gatepost.core.wire import Document
 from gatepost.errors import Invalid
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 
 if TYPE_CHECKING:
     from gatepost.client import Client
@@ -59,7 +59,7 @@ def mind(name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         agent = entities.expect(place.entity(name), Kind.AGENT).name
-        carried, turns, tokens = place.do(lambda near: near.look(_mind, agent), lambda far: _mind_far(far, agent))
+        carried, turns, tokens = place.do(lambda near: near.query(_mind, agent), lambda far: _mind_far(far, agent))
     if json:
         output.document(wire.mind(agent, carried, turns, tokens))
         return
@@ -99,8 +99,8 @@ def replay(
     output.talk(f"{found['model']} was shown the run again; nothing was done")
 
 
-def _mind(reader: Reader, name: str) -> tuple[Carried, Sequence[Turn], int]:
-    found = journal.mind(reader, name)
+def _mind(tx: Reader, name: str) -> tuple[Carried, Sequence[Turn], int]:
+    found = journal.mind(tx, name)
     return found.carried, found.turns, found.tokens
 
 

@@ -13,7 +13,7 @@ from gatepost.core import line, wire
 from gatepost.core import space as rules
 from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 app = Noun(help="Spaces: where people and agents talk.")
 
@@ -176,7 +176,7 @@ def read(
     me = words.given(member, "--as")
     with here.opened() as place:
         found = place.do(
-            lambda near: near.look(verbs.read, space, as_=me, after_seq=first, limit=most),
+            lambda near: near.query(verbs.read, space, as_=me, after_seq=first, limit=most),
             lambda far: far.read(space, member=me, after_seq=first, limit=most),
         )
         if json:
@@ -209,8 +209,8 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
                 _mark_read(place, space, me, message.seq)
 
 
-def _page(reader: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
-    return verbs.page(reader, as_=member, limit=limit)
+def _page(tx: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
+    return verbs.page(tx, as_=member, limit=limit)
 
 
 def _members(place: here.Here, space: str) -> list[rules.Member]:
@@ -229,10 +229,10 @@ def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[]
     if place.far is not None:
         yield from place.far.each(lambda far, once: far.watch_space(space, member=member, ready=once), ready)
         return
-    last = place.near.look(verbs.show, space, as_=member).last_seq
+    last = place.near.query(verbs.show, space, as_=member).last_seq
     ready()
     while True:
-        found = place.near.look(verbs.read, space, as_=member, after_seq=last, limit=_PAGE)
+        found = place.near.query(verbs.read, space, as_=member, after_seq=last, limit=_PAGE)
         yield from found
         if len(found) < _PAGE:
             time.sleep(here.PAUSE)

@@ -24,7 +24,7 @@ from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MessageReco
 from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, Unavailable
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 Step = Callable[[int], None]
 
@@ -69,17 +69,17 @@ def export(
     with app.opened(settings.load(), tell=output.talk) as store, _target(file, force=force) as stream:
         counts = dict.fromkeys(_NOUNS.values(), 0)
 
-        def write(reader: Reader) -> None:
+        def write(tx: Reader) -> None:
             in_terminal = file == "-" and sys.stdout.isatty()
-            with _progress("exporting", None if in_terminal else transfer.size(reader), shown=not in_terminal) as step:
-                for each in transfer.records(reader, secrets=secrets):
+            with _progress("exporting", None if in_terminal else transfer.size(tx), shown=not in_terminal) as step:
+                for each in transfer.records(tx, secrets=secrets):
                     stream.write(_CONTROLS.sub(_escape, record.write(each)).encode() + b"\n")
                     if (noun := _NOUNS.get(type(each))) is not None:
                         counts[noun] += 1
                         step(noun in ("event", "message"))
             stream.flush()
 
-        store.look(write)
+        store.query(write)
     if json and file != "-":
         output.document({"file": file, **{output.count(2, noun)[2:]: number for noun, number in counts.items()}})
     output.talk(f"exported {_told(counts)}")

@@ -10,7 +10,7 @@ from gatepost.actions.endings import Looked
 from gatepost.cli.here import Here
 from gatepost.core.instants import SECOND, Duration
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 
 T = TypeVar("T")
 
@@ -41,12 +41,12 @@ def _end_due(store: Store, looked: Looked | None) -> Looked | None:
     """
     with suppress(GatepostError):
         while True:
-            over, looked = store.look(_over, looked)
+            over, looked = store.query(_over, looked)
             if not over or not store.call(endings.settle, last=looked):
                 break
     return looked
 
 
-def _over(reader: Reader, last: Looked | None) -> tuple[bool, Looked]:
-    due, looked = endings.next_due(reader), endings.came(reader, last)
-    return bool(looked.met) or (due is not None and due <= reader.now), looked
+def _over(tx: Reader, last: Looked | None) -> tuple[bool, Looked]:
+    due, looked = endings.next_due(tx), endings.came(tx, last)
+    return bool(looked.met) or (due is not None and due <= tx.now), looked

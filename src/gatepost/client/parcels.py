@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from gatepost.client.client import Client
 from gatepost.core.event import State
-from gatepost.ports.parcels import Look, Take, fleeting
+from gatepost.ports import EventHandler, ResyncHandler, build_unkept_event
 
 
 class GatewayParcels:
@@ -20,8 +20,8 @@ class GatewayParcels:
         self._connect = connect
         self._agent = agent
 
-    async def follow(self, take: Take, look: Look) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         async with self._connect() as client, aclosing(client.watch_inbox(self._agent, ready=look)) as items:
             async for item in items:
                 if item.state is State.PENDING:
-                    await take(fleeting(item.event, look))
+                    await take(build_unkept_event(item.event, look))

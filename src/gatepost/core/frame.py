@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gatepost.core.event import Json
+from gatepost.core.ring import Ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +13,7 @@ class Frame:
     #: the name of the event as readers see it, such as `agent.active`
     event: str
     data: Json
+
+
+#: what a transport carries to other processes
+TransportMessage = Ring | Frame

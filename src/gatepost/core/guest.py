@@ -21,3 +21,14 @@ class GuestSession(NamedTuple):
     doing: str
     started_at: Instant
     seen_at: Instant
+
+
+class Guest(NamedTuple):
+    """A session of a guest on this machine, as its hooks noted it."""
+
+    session: str
+    agent: str
+    #: whether it has nothing to do; one of which nothing is known is not idle
+    is_idle: bool = False
+    #: another number whenever its hooks have noted something
+    revision: int = 0

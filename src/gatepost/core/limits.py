@@ -1,4 +1,4 @@
-"""The rules an installation runs by. Verbs read them from `work.limits`; settings fill them."""
+"""The rules an installation runs by. Verbs read them from `tx.limits`; settings fill them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import AgentChange, NewAgent
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 router = APIRouter(prefix="/api/agents", tags=["agents"], responses=documented(401, 403, 422, 503))
 
@@ -34,12 +34,12 @@ async def add_agent(body: NewAgent, who: Who, write: Write) -> Any:
     newcomer = body.newcomer(Kind.AGENT)
     wish = {field: value for field, value in body.configuration().items() if value is not None}
 
-    def verb(work: Work) -> wire.Document:
+    def verb(tx: Transaction) -> wire.Document:
         if wish:
-            agents.settle(work, newcomer, rules.parse(wish))
+            agents.settle(tx, newcomer, rules.parse(wish))
         else:
-            directory.register(work, newcomer)
-        return wire.agent(*_agent(work, newcomer.name))
+            directory.register(tx, newcomer)
+        return wire.agent(*_agent(tx, newcomer.name))
 
     return await write(verb, lane="directory")
 
@@ -67,16 +67,14 @@ async def change_agent(name: str, body: AgentChange, who: Who, write: Write) -> 
     """Change what is named in the body; the rest stays. A guest that is given a configuration becomes a resident."""
     administrator(who)
     wish, changes = body.configuration(), body.changes()
-    return await _changed(write, name, lambda work: agents.change(work, name, changes, wish))
+    return await _changed(write, name, lambda tx: agents.change(tx, name, changes, wish))
 
 
 @router.delete("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
 async def retire_agent(name: str, who: Who, write: Write) -> Any:
     """Retire an agent: it keeps its history and receives nothing more."""
     administrator(who)
-    return await _changed(
-        write, name, lambda work: directory.retire(work, agents.of_kind(directory.find(work, name)).name)
-    )
+    return await _changed(write, name, lambda tx: directory.retire(tx, agents.of_kind(directory.find(tx, name)).name))
 
 
 @router.post("/{name}/wake", status_code=202, responses=shaped(shapes.Woken, 202) | documented(404))
@@ -91,14 +89,14 @@ async def wake(name: str, who: Who, house: House) -> Any:
 async def pause(name: str, who: Who, write: Write) -> Any:
     """Let a resident begin nothing from now on; its inbox fills meanwhile."""
     administrator(who)
-    return await _changed(write, name, lambda work: agents.pause(work, name))
+    return await _changed(write, name, lambda tx: agents.pause(tx, name))
 
 
 @router.post("/{name}/resume", responses=shaped(thoughts.Agent) | documented(404))
 async def resume(name: str, who: Who, write: Write) -> Any:
     """Let a resident go on with whatever waits."""
     administrator(who)
-    return await _changed(write, name, lambda work: agents.resume(work, name))
+    return await _changed(write, name, lambda tx: agents.resume(tx, name))
 
 
 @router.get("/{name}/runs", responses=shaped(thoughts.RunPage) | documented(404))
@@ -148,12 +146,12 @@ def _memory(after: str | None) -> tuple[int, str] | None:
     raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
 
 
-async def _changed(write: Write, name: str, change: Callable[[Work], object]) -> Any:
+async def _changed(write: Write, name: str, change: Callable[[Transaction], object]) -> Any:
     """Do something to an agent, and show what it is then."""
 
-    def verb(work: Work) -> wire.Document:
-        change(work)
-        return wire.agent(*_agent(work, name))
+    def verb(tx: Transaction) -> wire.Document:
+        change(tx)
+        return wire.agent(*_agent(tx, name))
 
     return await write(verb, lane="directory")
 
@@ -163,6 +161,6 @@ async def _own(house: Office, who: Principal, name: str) -> Entity:
     return agents.of_kind(await find_own(house.store, who, name))
 
 
-def _agent(reader: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = agents.of_kind(directory.show(reader, name))
-    return found, agents.show(reader, found.name)
+def _agent(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
+    found = agents.of_kind(directory.show(tx, name))
+    return found, agents.show(tx, found.name)

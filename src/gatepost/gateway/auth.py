@@ -23,13 +23,12 @@ from fastapi import Request
 from gatepost.actions import directory, keys
 from gatepost.core import key as core_key
 from gatepost.core.entity import Entity
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized
 from gatepost.gateway import repeated
 from gatepost.gateway.jwks import Jwks
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Store
 
 #: seconds for which a principal counts after it was looked up
 FRESH: Final = 5.0
@@ -90,7 +89,7 @@ class Doorkeeper:
         #: grows with every change; what was looked up before one is not kept after it
         self._changes = 0
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """Forget what was looked up when a key or an entity has changed."""
         if not isinstance(signal, Frame) and signal.recipient == keys.TOPIC:
             self._changes += 1

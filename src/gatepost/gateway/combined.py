@@ -20,7 +20,7 @@ from gatepost.gateway.auth import find_own
 from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import House, Who
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.runtime.hub import Ended
 
 router = APIRouter(tags=["streams"], responses=stream.STREAMED | documented(401, 403, 404, 422, 503))
@@ -72,14 +72,14 @@ async def _of(request: Request, house: Office, name: str | None, me: str | None,
     return await stream.respond(request, house, parts, who=me, last=last, combined=True, still=still)
 
 
-def _theirs(reader: Reader, name: str | None) -> tuple[list[Space], dict[str, int], feed.Position]:
+def _theirs(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], feed.Position]:
     """The spaces of somebody, how far they have read in each, and the end of all inboxes."""
-    found = spaces.page(reader, as_=name, limit=_MOST + 1)
+    found = spaces.page(tx, as_=name, limit=_MOST + 1)
     if len(found) > _MOST:
         raise Invalid(f"these are over {_MOST} spaces", hint="name those to watch: ?space=ID&space=ID")
-    unread = spaces.unread(reader, name) if name is not None else {}
-    return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, feed.here(reader)
+    unread = spaces.unread(tx, name) if name is not None else {}
+    return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, feed.here(tx)
 
 
-def _named(reader: Reader, ids: Sequence[str], me: str | None) -> tuple[list[Space], feed.Position]:
-    return [spaces.show(reader, id, as_=me) for id in dict.fromkeys(ids)], feed.here(reader)
+def _named(tx: Reader, ids: Sequence[str], me: str | None) -> tuple[list[Space], feed.Position]:
+    return [spaces.show(tx, id, as_=me) for id in dict.fromkeys(ids)], feed.here(tx)

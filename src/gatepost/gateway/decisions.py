@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=docume
 async def ask(body: NewDecision, who: Who, write: Write) -> Any:
     """Ask for a decision. A gate keeps whoever asks from stopping until it is answered."""
     asker, question = who.as_(body.asker), body.wish()
-    return await write(lambda work: wire.decision(decisions.ask(work, question, by=asker), work.now), lane=asker or "")
+    return await write(lambda tx: wire.decision(decisions.ask(tx, question, by=asker), tx.now), lane=asker or "")
 
 
 @router.get("", responses=shaped(waits.DecisionPage))
@@ -64,20 +64,18 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def answer(id: str, body: AnswerWish, who: Who, write: Write) -> Any:
     """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
     by = who.as_(body.by) or ADMINISTRATOR
-    return await write(lambda work: wire.decision(decisions.answer(work, id, body.reply(), by=by), work.now), lane=id)
+    return await write(lambda tx: wire.decision(decisions.answer(tx, id, body.reply(), by=by), tx.now), lane=id)
 
 
 @router.put("/{id}/question", responses=shaped(waits.Decision) | documented(409, 413))
 async def revise(id: str, body: Revision, who: Who, write: Write) -> Any:
     """Ask anew what was sent back: the next round."""
     by, question = who.as_(body.asker) or ADMINISTRATOR, body.wish()
-    return await write(lambda work: wire.decision(decisions.revise(work, id, question, by=by), work.now), lane=id)
+    return await write(lambda tx: wire.decision(decisions.revise(tx, id, question, by=by), tx.now), lane=id)
 
 
 @router.delete("/{id}", responses=shaped(waits.Decision) | documented(409))
 async def withdraw(id: str, who: Who, write: Write, reason: str = "", by: waits.Who = None) -> Any:
     """Withdraw a question: it need not be answered any more."""
     actor = who.as_(by) or ADMINISTRATOR
-    return await write(
-        lambda work: wire.decision(decisions.withdraw(work, id, by=actor, reason=reason), work.now), lane=id
-    )
+    return await write(lambda tx: wire.decision(decisions.withdraw(tx, id, by=actor, reason=reason), tx.now), lane=id)

@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import structlog
 
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Refused
@@ -35,8 +36,7 @@ from gatepost.gateway.local import bound
 from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler, Listed, Wait
 from gatepost.porch import Hook, Porch, Said
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Store
 from gatepost.settings import anchored
 
 log = structlog.get_logger("gatepost.doorstep")
@@ -76,7 +76,7 @@ class Doorstep:
         self._closing = asyncio.Event()
         self._visits: set[asyncio.Task[None]] = set()
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """Have the chains look again that wait for this agent."""
         if isinstance(signal, Ring):
             for event in self._waiting.get(signal.recipient, ()):

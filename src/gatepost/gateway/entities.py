@@ -23,7 +23,7 @@ async def add_entity(body: NewEntity, who: Who, write: Write) -> Any:
     """Register an agent, a human or a service."""
     administrator(who)
     newcomer = body.newcomer(Kind(body.kind))
-    return await write(lambda work: wire.entity(directory.register(work, newcomer)), lane="directory")
+    return await write(lambda tx: wire.entity(directory.register(tx, newcomer)), lane="directory")
 
 
 @router.get("/api/entities", responses=shaped(shapes.EntityPage))
@@ -56,11 +56,11 @@ async def show_entity(name: str, who: Who, house: House) -> Any:
 async def change_entity(name: str, body: EntityChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     administrator(who)
-    return await write(lambda work: wire.entity(directory.update(work, name, **body.changes())), lane="directory")
+    return await write(lambda tx: wire.entity(directory.update(tx, name, **body.changes())), lane="directory")
 
 
 @router.delete("/api/entities/{name}", responses=shaped(shapes.Entity) | documented(404, 409))
 async def retire_entity(name: str, who: Who, write: Write) -> Any:
     """Retire an entity: it keeps its history and receives nothing more."""
     administrator(who)
-    return await write(lambda work: wire.entity(directory.retire(work, name)), lane="directory")
+    return await write(lambda tx: wire.entity(directory.retire(tx, name)), lane="directory")

@@ -15,7 +15,7 @@ from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, dated, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.waits import GateEnd, NewGate, WaiterWish
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 
 router = APIRouter(prefix="/api/gates", tags=["gates"], responses=documented(401, 403, 404, 422, 503))
 
@@ -25,7 +25,7 @@ async def create(body: NewGate, who: Who, write: Write) -> Any:
     """Make a gate, which keeps its owner from stopping. Only the administrator makes one that runs a command."""
     maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()
     return await write(
-        lambda work: wire.gate(gates.add(work, wish, by=maker), work.now, whole=_all(who)), lane=wish.owner or maker
+        lambda tx: wire.gate(gates.add(tx, wish, by=maker), tx.now, whole=_all(who)), lane=wish.owner or maker
     )
 
 
@@ -68,9 +68,9 @@ async def resolve(id: str, body: GateEnd, who: Who, write: Write) -> Any:
     """Say that what it waits for has come or, with `withdraw`, that it is not needed any more. The first end counts."""
     by = who.as_(body.by) or ADMINISTRATOR
 
-    def verb(work: Work) -> wire.Document:
+    def verb(tx: Transaction) -> wire.Document:
         end = gates.withdraw if body.withdraw else gates.resolve
-        return wire.gate(end(work, id, by=by, reason=body.reason), work.now, whole=_all(who))
+        return wire.gate(end(tx, id, by=by, reason=body.reason), tx.now, whole=_all(who))
 
     return await write(verb, lane=id)
 
@@ -80,7 +80,7 @@ async def add_waiter(id: str, body: WaiterWish, who: Who, write: Write) -> Any:
     """Let somebody be told when it ends."""
     by = who.as_(body.by) or ADMINISTRATOR
     return await write(
-        lambda work: wire.gate(gates.add_waiter(work, id, body.name, by=by), work.now, whole=_all(who)), lane=id
+        lambda tx: wire.gate(gates.add_waiter(tx, id, body.name, by=by), tx.now, whole=_all(who)), lane=id
     )
 
 

@@ -28,7 +28,7 @@ from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import House, Who
 from gatepost.gateway.shapes import shaped
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 
 router = APIRouter(tags=["health"])
 
@@ -114,19 +114,19 @@ async def _try_to_write(store: Store) -> None:
         await store.run(clock.note_time, lane="health")
 
 
-def _vitals(reader: Reader) -> Vitals:
-    balanced = all(account.balanced for account in upkeep.accounts(reader))
-    return Vitals(balanced, upkeep.lag(reader) / SECOND)
+def _vitals(tx: Reader) -> Vitals:
+    balanced = all(account.balanced for account in upkeep.accounts(tx))
+    return Vitals(balanced, upkeep.lag(tx) / SECOND)
 
 
 @router.get("/health", responses=shaped(shapes.Health) | shaped(shapes.Health, 503, "The store cannot be reached"))
 async def health(house: House) -> Response:
     """Live and ready, the accounting identity, and how long the oldest waiting item has waited."""
-    condition = house.exchange.condition
+    condition = house.exchange.status
     transport = {
         "name": house.exchange.name,
-        "degraded": condition.degraded,
-        "reason": "not connected" if condition.degraded else None,
+        "degraded": condition.is_degraded,
+        "reason": "not connected" if condition.is_degraded else None,
     }
     try:
         skew = await _read_clock_skew(house)
@@ -136,7 +136,7 @@ async def health(house: House) -> Response:
         body = {"status": "unavailable", "live": True, "ready": False, "reason": error.message, "transport": transport}
         return JSONResponse(body, 503)
     is_skewed = abs(skew) > _CLOCK_SKEW
-    good = vitals.balanced and not condition.degraded and not is_skewed
+    good = vitals.balanced and not condition.is_degraded and not is_skewed
     return JSONResponse(
         {
             "status": "ok" if good else "degraded",
@@ -155,7 +155,7 @@ async def _read_clock_skew(house: Office) -> Duration:
     """Return how far the store's clock is ahead of this machine's; raise Unavailable if the store does not answer."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            now: Instant = await house.store.read(lambda reader: reader.now)
+            now: Instant = await house.store.read(lambda tx: tx.now)
     except TimeoutError:
         raise Unavailable("the store does not answer") from None
     except GatepostError as error:
@@ -171,8 +171,8 @@ async def metrics(who: Who, house: House) -> Response:
     meters = house.meters
     vitals = await meters.vitals(house)
     meters.readers.set(house.hub.readers)
-    meters.degraded.set(house.exchange.condition.degraded)
+    meters.degraded.set(house.exchange.status.is_degraded)
     meters.lag.set(vitals.lag)
-    meters.ring_failures.set(house.store.bell_failures + house.exchange.failures)
+    meters.ring_failures.set(house.store.signal_failures + house.exchange.failures)
     meters.balanced.set(vitals.balanced)
     return Metrics(generate_latest(meters.registry))

@@ -18,7 +18,7 @@ from gatepost.core import webhook
 from gatepost.core.event import Pushed
 from gatepost.core.webhook import Challenge, Refusal
 from gatepost.errors import TooLarge, Unauthorized
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 #: status, headers, body
 Answer = tuple[int, dict[str, str], bytes]

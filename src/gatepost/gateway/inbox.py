@@ -19,7 +19,7 @@ from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import About, ClaimWish, Drain, Held, Release, SeenBody
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 router = APIRouter(tags=["inbox"], responses=documented(401, 403, 404, 422, 503))
 Words = Annotated[str | None, Query(max_length=300)]
@@ -117,7 +117,7 @@ async def ack(name: str, body: Held, who: Who, house: House, write: Write) -> An
     """Say that the items of a claim were read."""
     reader = await _whose(house, who, name)
     return await write(
-        lambda work: {"delivered": inbox.ack(work, body.claim_id, of=reader, owner=body.owner, fence=body.fence)},
+        lambda tx: {"delivered": inbox.ack(tx, body.claim_id, of=reader, owner=body.owner, fence=body.fence)},
         lane=reader,
     )
 
@@ -127,9 +127,9 @@ async def release(name: str, body: Release, who: Who, house: House, write: Write
     """Give the items of a claim back; those that `failed` of their own are counted."""
     reader = await _whose(house, who, name)
 
-    def verb(work: Work) -> wire.Document:
+    def verb(tx: Transaction) -> wire.Document:
         id, owner, fence, failed = body.claim_id, body.owner, body.fence, body.failed
-        return {"released": inbox.release(work, id, of=reader, owner=owner, fence=fence, failed=failed)}
+        return {"released": inbox.release(tx, id, of=reader, owner=owner, fence=fence, failed=failed)}
 
     return await write(verb, lane=reader)
 
@@ -159,21 +159,21 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def replay(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
     name, anew = who.as_(body.name if body else None), not isinstance(who, Acting)
-    return await write(lambda work: _items(inbox.replay(work, id, name, anew=anew)))
+    return await write(lambda tx: _items(inbox.replay(tx, id, name, anew=anew)))
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))
 async def discard(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Put away what is pending or dead."""
     name = who.as_(body.name if body else None)
-    return await write(lambda work: _items(inbox.discard(work, id, name)))
+    return await write(lambda tx: _items(inbox.discard(tx, id, name)))
 
 
 @router.post("/api/events/{id}/done", tags=["events"], responses=shaped(shapes.Items) | documented(409))
 async def done(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Mark a person's item as done; the administrator's own unless another is named."""
     name = who.as_(body.name if body else None) or directory.ADMINISTRATOR
-    return await write(lambda work: _items([inbox.done(work, name, id)]))
+    return await write(lambda tx: _items([inbox.done(tx, name, id)]))
 
 
 def _number(text: str, after: str | None) -> int:
@@ -192,8 +192,8 @@ async def _whose(house: Office, who: Principal, name: str) -> str:
     return (await find_own(house.store, who, name)).name
 
 
-def _shown(reader: Reader, id: str, name: str | None) -> wire.Document:
-    found = [item for item in inbox.show(reader, id) if name is None or item.recipient == name]
+def _shown(tx: Reader, id: str, name: str | None) -> wire.Document:
+    found = [item for item in inbox.show(tx, id) if name is None or item.recipient == name]
     if not found:
         raise inbox.missing(id)
     return wire.items(found)

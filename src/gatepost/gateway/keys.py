@@ -46,4 +46,4 @@ async def list_keys(who: Who, house: House, after: After = 0, limit: Limit = 100
 async def revoke(id: str, who: Who, write: Write) -> Any:
     """Let a key, named by its id or prefix, be good for nothing from now on."""
     administrator(who)
-    return await write(lambda work: wire.key(keys.revoke(work, id)))
+    return await write(lambda tx: wire.key(keys.revoke(tx, id)))

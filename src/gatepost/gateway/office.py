@@ -11,8 +11,7 @@ from fastapi import Request
 from gatepost.core.agent import ModelChoice
 from gatepost.core.limits import Limits
 from gatepost.gateway.auth import Doorkeeper, Principal
-from gatepost.ports.model import Model
-from gatepost.ports.store import Store
+from gatepost.ports import Model, Store
 from gatepost.runtime.exchange import Exchange
 from gatepost.runtime.hub import Hub
 

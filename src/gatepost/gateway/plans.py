@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/plans", tags=["plans"], responses=documented(401
 async def create(body: NewPlan, who: Who, write: Write) -> Any:
     """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
     owner, by = who.as_(body.owner), who.as_(body.by)
-    return await write(lambda work: wire.plan(plans.set(work, owner, _wish(body), by=by)), lane=owner or "")
+    return await write(lambda tx: wire.plan(plans.set(tx, owner, _wish(body), by=by)), lane=owner or "")
 
 
 @router.get("", responses=shaped(shapes.PlanPage))
@@ -50,14 +50,14 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def change(id: str, body: PlanChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     owner, by = who.as_(None), who.as_(body.by)
-    return await write(lambda work: wire.plan(plans.set(work, owner, _wish(body, id), by=by)))
+    return await write(lambda tx: wire.plan(plans.set(tx, owner, _wish(body, id), by=by)))
 
 
 @router.delete("/{id}", status_code=204)
 async def delete(id: str, who: Who, write: Write) -> None:
     """Delete a plan: it fires no more."""
     owner = who.as_(None)
-    await write(lambda work: plans.delete(work, id, owner=owner))
+    await write(lambda tx: plans.delete(tx, id, owner=owner))
 
 
 def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanWish:

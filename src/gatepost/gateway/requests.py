@@ -23,7 +23,7 @@ from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal, caller
 from gatepost.gateway.misread import told
 from gatepost.gateway.office import Office, office
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -63,7 +63,7 @@ class Writer:
     office: Office
     header: str | None
 
-    async def __call__(self, verb: Callable[[Work], Any], *, lane: str = "") -> Any:
+    async def __call__(self, verb: Callable[[Transaction], Any], *, lane: str = "") -> Any:
         """Run a verb that returns what to answer; with an idempotency key, once."""
         key = idempotency_key(self.header)
         if key is None:
@@ -110,8 +110,8 @@ def page(
 def dated(verb: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], tuple[T, Instant]]:
     """The same verb, which also says when it was that it found what it returns."""
 
-    def query(reader: Reader, /, *args: P.args, **wanted: P.kwargs) -> tuple[T, Instant]:
-        return verb(reader, *args, **wanted), reader.now
+    def query(tx: Reader, /, *args: P.args, **wanted: P.kwargs) -> tuple[T, Instant]:
+        return verb(tx, *args, **wanted), tx.now
 
     return query
 

@@ -16,7 +16,7 @@ from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import ReplayWish, ToolResult
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.runtime.replay import replay as replayed
 
 router = APIRouter(prefix="/api/runs", tags=["runs"], responses=documented(401, 403, 404, 422, 503))
@@ -65,7 +65,7 @@ async def watch(id: str, request: Request, who: Who, house: House, last: stream.
 async def answer(id: str, body: ToolResult, who: Who, house: House, write: Write) -> Any:
     """Give the result of a call that a run waits for: its agent is told."""
     run = await house.store.read(_own, id, who.as_(None))
-    return await write(lambda work: wire.call(journal.answer(work, run.id, body.call_id, body.result)), lane=run.agent)
+    return await write(lambda tx: wire.call(journal.answer(tx, run.id, body.call_id, body.result)), lane=run.agent)
 
 
 @router.post("/{id}/cancel", responses=shaped(thoughts.Run) | documented(409))
@@ -73,7 +73,7 @@ async def cancel(id: str, who: Who, house: House, write: Write) -> Any:
     """Stop a run; what it has done stays done."""
     administrator(who)
     run = await house.store.read(_own, id, None)
-    return await write(lambda work: wire.run(journal.cancel(work, run.id)), lane=run.agent)
+    return await write(lambda tx: wire.run(journal.cancel(tx, run.id)), lane=run.agent)
 
 
 @router.post("/{id}/replay", responses=shaped(thoughts.Replayed))
@@ -86,18 +86,18 @@ async def replay(id: str, body: ReplayWish, who: Who, house: House) -> Any:
     return wire.replayed(run.id, model.name, original=told.original, replayed=told.replayed, same=told.same)
 
 
-def _own(reader: Reader, id: str, me: str | None) -> Run:
+def _own(tx: Reader, id: str, me: str | None) -> Run:
     """A run, if it is one's own; the administrator (None) may see all."""
-    run = journal.show(reader, id)
+    run = journal.show(tx, id)
     if me is not None and run.agent != me:
         raise NotFound(f"there is no run {id!r} of {me!r}")
     return run
 
 
-def _waiting(reader: Reader, id: str, me: str | None) -> tuple[Run, list[OpenCall]]:
-    run = _own(reader, id, me)
-    return run, journal.waited_for(reader, run.id)
+def _waiting(tx: Reader, id: str, me: str | None) -> tuple[Run, list[OpenCall]]:
+    run = _own(tx, id, me)
+    return run, journal.waited_for(tx, run.id)
 
 
-def _journal(reader: Reader, id: str, me: str | None, *, after: int, limit: int) -> list[Step]:
-    return journal.steps(reader, _own(reader, id, me).id, after=after, limit=limit)
+def _journal(tx: Reader, id: str, me: str | None, *, after: int, limit: int) -> list[Step]:
+    return journal.steps(tx, _own(tx, id, me).id, after=after, limit=limit)

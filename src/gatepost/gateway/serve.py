@@ -33,8 +33,7 @@ from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
 from gatepost.gateway.spooling import Spooling
 from gatepost.hooks import plugins
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Condition
+from gatepost.ports import Store, TransportStatus
 from gatepost.runtime import memory, notice
 from gatepost.runtime.collector import Collector
 from gatepost.runtime.exchange import Exchange
@@ -228,7 +227,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _refuse_without_keys(store: Store, host: str) -> None:
-    made = [key for key in store.look(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
+    made = [key for key in store.query(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
     if not made:
         raise Refused(
             f"listening on {host!r} lets others in, and no key was made for them",
@@ -242,8 +241,8 @@ def _url(host: str, ears: socket.socket) -> str:
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{ears.getsockname()[1]}"
 
 
-def _changed(reminded: Sequence[Callable[[], None]], condition: Condition) -> None:
+def _changed(reminded: Sequence[Callable[[], None]], condition: TransportStatus) -> None:
     """Say that the transport is degraded, or up again; what was rung for meanwhile may have been lost."""
-    log.warning("the transport has changed", degraded=condition.degraded, reason=condition.reason)
+    log.warning("the transport has changed", degraded=condition.is_degraded, reason=condition.reason)
     for remind in reminded:
         remind()

@@ -15,7 +15,7 @@ from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
 from gatepost.gateway.shapes import shaped
 from gatepost.gateway.wire import MemberWish, NewMessage, NewSpace, ReadMark, SpaceChange
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 
 router = APIRouter(prefix="/api/spaces", tags=["spaces"], responses=documented(401, 403, 422, 503))
 Member = Annotated[str | None, Query(max_length=200, description="as whom to read; the caller, if it is not given")]
@@ -27,9 +27,9 @@ async def create(body: NewSpace, who: Who, write: Write) -> Any:
     """Make a space; its id is made from its name unless one is given."""
     administrator(who)
 
-    def verb(work: Work) -> wire.Document:
-        made = spaces.create(work, name=body.name, id=body.id, members=body.members)
-        return wire.space(made) | {"members": [wire.member(one) for one in spaces.members(work, made.id)]}
+    def verb(tx: Transaction) -> wire.Document:
+        made = spaces.create(tx, name=body.name, id=body.id, members=body.members)
+        return wire.space(made) | {"members": [wire.member(one) for one in spaces.members(tx, made.id)]}
 
     return await write(verb, lane="directory")
 
@@ -51,14 +51,14 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def rename(id: str, body: SpaceChange, who: Who, write: Write) -> Any:
     """Give a space another name; its id stays."""
     administrator(who)
-    return await write(lambda work: wire.space(spaces.rename(work, id, body.name)), lane=f"space:{id}")
+    return await write(lambda tx: wire.space(spaces.rename(tx, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
 async def archive(id: str, who: Who, write: Write) -> Any:
     """Close a space: its members can read it, and nobody posts any more."""
     administrator(who)
-    return await write(lambda work: wire.space(spaces.archive(work, id)), lane=f"space:{id}")
+    return await write(lambda tx: wire.space(spaces.archive(tx, id)), lane=f"space:{id}")
 
 
 @router.get("/{id}/members", responses=shaped(shapes.MemberPage) | documented(404))
@@ -72,14 +72,14 @@ async def list_members(id: str, who: Who, house: House) -> Any:
 async def join(id: str, body: MemberWish, who: Who, write: Write) -> Any:
     """Add a member, who then sees all messages."""
     administrator(who)
-    return await write(lambda work: wire.member(spaces.join(work, id, body.name)), lane=f"space:{id}")
+    return await write(lambda tx: wire.member(spaces.join(tx, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}/members/{name}", status_code=204, responses=documented(404, 409))
 async def leave(id: str, name: str, who: Who, house: House, write: Write) -> None:
     """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
     entity = await find_own(house.store, who, name)
-    await write(lambda work: spaces.leave(work, id, entity.name, as_=who.as_(None)), lane=f"space:{id}")
+    await write(lambda tx: spaces.leave(tx, id, entity.name, as_=who.as_(None)), lane=f"space:{id}")
 
 
 @router.get("/{id}/messages", responses=shaped(shapes.MessagePage) | documented(404))
@@ -108,7 +108,7 @@ async def post(id: str, body: NewMessage, who: Who, write: Write) -> Any:
     if sender is None:
         raise Invalid("who says it?", hint="name the sender")
     return await write(
-        lambda work: wire.message(spaces.post(work, id, sender=sender, content=body.content, data=body.data)),
+        lambda tx: wire.message(spaces.post(tx, id, sender=sender, content=body.content, data=body.data)),
         lane=f"space:{id}",
     )
 

@@ -7,9 +7,9 @@ import asyncio
 from collections import deque
 from typing import Final
 
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import Ring
 from gatepost.hooks.carrying import Carrier
-from gatepost.ports.transport import Signal
 from gatepost.runtime.loops import Duty
 
 #: rings that wait to be written; of more, the oldest are left to the store
@@ -23,7 +23,7 @@ class Spooling:
         self._rings: deque[Ring] = deque(maxlen=_MOST)
         self.duty = Duty("spooling", self._round, interval=3600.0)
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """For `Exchange.subscribed`."""
         if isinstance(signal, Ring) and signal.event is not None:
             self._rings.append(signal)

@@ -34,7 +34,7 @@ from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
 from gatepost.gateway import place, shapes
 from gatepost.gateway.office import Office
 from gatepost.gateway.shapes import reference
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 from gatepost.runtime.hub import Ended, Entry, Page, Position, Seen, Source
 
 log = structlog.get_logger("gatepost.stream")
@@ -114,14 +114,14 @@ def run_part(office: Office, id: str) -> Part:
     return Part(Source(f"run:{id}", page), 0)
 
 
-def _run(reader: Reader, id: str) -> tuple[Run, list[Step]]:
-    return journal.show(reader, id), journal.steps(reader, id)
+def _run(tx: Reader, id: str) -> tuple[Run, list[Step]]:
+    return journal.show(tx, id), journal.steps(tx, id)
 
 
-def _messages(reader: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
+def _messages(tx: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
     """Messages, and who may see them as of the same moment."""
-    found = spaces.read(reader, id, after_seq=after, limit=_PAGE)
-    return found, frozenset(member.name for member in spaces.members(reader, id))
+    found = spaces.read(tx, id, after_seq=after, limit=_PAGE)
+    return found, frozenset(member.name for member in spaces.members(tx, id))
 
 
 def _raw(document: wire.Document) -> msgspec.Raw:
@@ -163,16 +163,16 @@ async def respond(
     return Stream(office, sources, positions, who, guarded, combined=combined, expires_at=expires_at)
 
 
-def _reached(reader: Reader, known: Mapping[str, Position]) -> None:
+def _reached(tx: Reader, known: Mapping[str, Position]) -> None:
     """Refuse a place that is not there yet: whoever waited there would miss everything up to it."""
     for topic, position in known.items():
         kind, _, name = topic.partition(":")
         if kind == "inbox":
-            feed.of_inbox(reader, name, position, 1)
+            feed.of_inbox(tx, name, position, 1)
         elif kind == "run":
-            if position > (last := len(journal.steps(reader, name)) + 2):
+            if position > (last := len(journal.steps(tx, name)) + 2):
                 raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
-        elif position > (last := spaces.show(reader, name).last_seq):
+        elif position > (last := spaces.show(tx, name).last_seq):
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 
 

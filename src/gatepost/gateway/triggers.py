@@ -33,7 +33,7 @@ async def add(body: NewTrigger, who: Who, write: Write) -> Any:
         prompt=body.prompt,
         owner=body.owner,
     )
-    return await write(lambda work: wire.trigger(triggers.add(work, wish)))
+    return await write(lambda tx: wire.trigger(triggers.add(tx, wish)))
 
 
 @router.get("", responses=shaped(shapes.TriggerPage))
@@ -55,14 +55,14 @@ async def show(name: str, who: Who, house: House) -> Any:
 async def change(name: str, body: TriggerChange, who: Who, write: Write) -> Any:
     """Open or close a webhook; closed, it answers as if it were not there."""
     administrator(who)
-    return await write(lambda work: wire.trigger(triggers.set_active(work, name, body.active)))
+    return await write(lambda tx: wire.trigger(triggers.set_active(tx, name, body.active)))
 
 
 @router.delete("/{name}", status_code=204, responses=documented(404))
 async def delete(name: str, who: Who, write: Write) -> None:
     """Delete a webhook; what came by it stays."""
     administrator(who)
-    await write(lambda work: triggers.delete(work, name))
+    await write(lambda tx: triggers.delete(tx, name))
 
 
 async def hook(request: Request) -> Response:

@@ -13,7 +13,7 @@ from gatepost.errors import GatepostError
 from gatepost.hooks.chain import Wait
 from gatepost.hooks.desk import Desk
 from gatepost.hooks.occasion import Verdict
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 #: the option that lets an agent go
 STOP: Final = "stop"
@@ -63,9 +63,9 @@ def asked(desk: Desk, agent: str) -> Decision | None:
     return max(mine, key=lambda one: one.number, default=None)
 
 
-def _recent(reader: Reader, agent: str, turn: Instant) -> list[Decision]:
+def _recent(tx: Reader, agent: str, turn: Instant) -> list[Decision]:
     """All that were asked for since then: they are open, or a round of theirs has ended since."""
-    return decisions.page(reader, asker=agent, pending=True) + decisions.page(reader, asker=agent, since=turn)
+    return decisions.page(tx, asker=agent, pending=True) + decisions.page(tx, asker=agent, since=turn)
 
 
 def _instruction(desk: Desk, agent: str) -> str:

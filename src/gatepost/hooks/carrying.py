@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 from gatepost.core import entry
 from gatepost.core.event import Event
+from gatepost.core.guest import Guest
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError
-from gatepost.ports.nudge import Guest, Guests
-from gatepost.ports.spool import Spool
+from gatepost.ports import ListGuests, Spool
 
 
 class Carrier:
     """A bell that writes to spools. The pusher is not told by its own: not in the session `own`, if that is known."""
 
-    def __init__(self, spool: Spool, guests: Guests, *, own: str | None = None) -> None:
+    def __init__(self, spool: Spool, guests: ListGuests, *, own: str | None = None) -> None:
         self._spool = spool
         self._guests = guests
         self._own = own

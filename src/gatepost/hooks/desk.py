@@ -13,13 +13,11 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 from gatepost.core.instants import DAY, MINUTE, SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks.session import Session, State
-from gatepost.ports.clock import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a hook that has nothing to do needs neither
     from gatepost.core.unproved import PrintedBatch
-    from gatepost.ports.spool import Spool
-    from gatepost.ports.store import Reader, Store, Work
+    from gatepost.ports import Clock, Reader, Spool, Store, Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,7 +47,7 @@ class Desk:
         *,
         home: Path,
         rules: Rules,
-        clock: Clock,
+        clock: "Clock",
         session: Session,
         reach: "Callable[[], Store | None]" = lambda: None,
         spool: "Callable[[], Spool] | None" = None,
@@ -116,9 +114,9 @@ class Desk:
 
     def look(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the store; Unavailable if it is out of reach."""
-        return self._reached(lambda store: store.look(query, *args, **kwargs))
+        return self._reached(lambda store: store.query(query, *args, **kwargs))
 
-    def call(self, verb: "Callable[Concatenate[Work, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self, verb: "Callable[Concatenate[Transaction, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Have the store do something; Unavailable if it is out of reach."""
         return self._reached(lambda store: store.call(verb, *args, **kwargs))
 

@@ -52,8 +52,7 @@ from gatepost.core.session import filename
 from gatepost.core.unproved import PrintedBatch
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.hooks import proof
-from gatepost.ports.spool import Draining, Settling, Spool
-from gatepost.ports.store import Store
+from gatepost.ports import Spool, SpoolDrain, Store, UnprovedBatches
 
 #: characters of an owner of a claim
 _LONGEST_OWNER = 200
@@ -121,7 +120,7 @@ def drain(
     try:
         with suppress(Conflict, Unavailable):  # then the next drain does it
             proof.release_expired(reader.store, spool, session, now)
-        if not reconcile and spool.empty(session):
+        if not reconcile and spool.is_empty(session):
             return Drained()
         return reader.begin(reconcile, cap, budget)
     except GatepostError as error:
@@ -147,29 +146,29 @@ class _Reader:
     def begin(self, reconcile: bool, cap: int, budget: int) -> Drained:
         with ExitStack() as stack:
             aside = self._set_aside(stack)
-            self.notes += aside.notes
+            self.notes += aside.warnings
             reading = self._reading(aside, reconcile, cap, budget)
             if not reading.told:
-                aside.done(reading.left)
+                aside.finish(reading.left)
                 return Drained(held=reading.held, notes=tuple(self.notes))
             text = self._text(reading, aside)
             end = _End(self.store, self._spool, self._session, self._now, reading, aside, stack.pop_all())
         return Drained(text, tuple(told.event for told in reading.told), reading.held, tuple(self.notes), end)
 
-    def _set_aside(self, stack: ExitStack) -> Draining:
+    def _set_aside(self, stack: ExitStack) -> SpoolDrain:
         """What was in the spool; nothing, if that cannot be used: then the store stands in for it."""
         try:
-            return stack.enter_context(self._spool.draining(self._session))
+            return stack.enter_context(self._spool.drain(self._session))
         except Unavailable as error:
             self.notes.append(_sentence(error))
             return _NOTHING
 
-    def _reading(self, aside: Draining, reconcile: bool, cap: int, budget: int) -> Reading:
-        lines = aside.entries
+    def _reading(self, aside: SpoolDrain, reconcile: bool, cap: int, budget: int) -> Reading:
+        lines = aside.lines
         shown: dict[str, bool] = {}
         printed: set[str] = set()
         with suppress(Unavailable):  # then the store alone tells a repeat
-            shown = self._spool.shown(self._session, since=self._now - self._remember)
+            shown = self._spool.read_shown_keys(self._session, since=self._now - self._remember)
             printed = {key for batch in aside.unproved.batches for key in batch.keys}
         untold = [key for key, known in shown.items() if not known]
         if self.store is not None:
@@ -193,13 +192,13 @@ class _Reader:
                 self.store = None
             else:
                 with suppress(GatepostError):  # then they are told again
-                    self._spool.remember(self._session, untold, known=True, at=self._now)
+                    self._spool.record_shown_keys(self._session, untold, is_known=True, at=self._now)
                 return reading
         found = merging.sort_out(lines, now=self._now, shown=printed.union(shown), known=None)
         chosen = rules.choose(merging.candidates(found.fresh), cap=cap, budget=budget)
         return merging.reading(found, chosen, at=self._now)
 
-    def _text(self, reading: Reading, aside: Draining) -> str:
+    def _text(self, reading: Reading, aside: SpoolDrain) -> str:
         header = line.header(len(reading.told), reading.held, reading.at)
         return "\n".join((header, *(_line(told, aside) for told in reading.told)))
 
@@ -214,7 +213,7 @@ class _End:
         session: str,
         now: Instant,
         reading: Reading,
-        aside: Draining,
+        aside: SpoolDrain,
         lock: ExitStack,
     ) -> None:
         self._store = store
@@ -233,9 +232,9 @@ class _End:
             except GatepostError:
                 known = False
             with suppress(GatepostError):  # then a repeat is recognised by the store alone
-                self._spool.remember(self._session, _keys(self._reading), known=known, at=self._now)
+                self._spool.record_shown_keys(self._session, _keys(self._reading), is_known=known, at=self._now)
             with suppress(GatepostError):  # then the next drain does it
-                self._aside.done(self._reading.left)
+                self._aside.finish(self._reading.left)
 
     def await_proof(self, event: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
         claim, told = self._reading.claim, self._reading.told
@@ -253,13 +252,13 @@ class _End:
         with self._lock:
             is_noted = False
             with suppress(GatepostError):  # then nothing proves it: the lines stay set aside, and the claim lapses
-                self._aside.unproved.note(batch)
+                self._aside.unproved.add(batch)
                 is_noted = True
             with suppress(GatepostError):  # then it lapses sooner
                 self._tell_store(inbox.extend, hold=hold)
             if is_noted:
                 with suppress(GatepostError):  # then the next drain does it
-                    self._aside.done(self._reading.left)
+                    self._aside.finish(self._reading.left)
 
     def release(self) -> None:
         with self._lock, suppress(GatepostError):  # then the claim lapses
@@ -273,15 +272,15 @@ class _End:
 class _Nothing:
     """What is taken out of a spool that cannot be used; nothing can be noted there either."""
 
-    entries: Sequence[Entry] = ()
-    notes: Sequence[str] = ()
+    lines: Sequence[Entry] = ()
+    warnings: Sequence[str] = ()
     batches: Sequence[PrintedBatch] = ()
 
     @property
-    def unproved(self) -> Settling:
+    def unproved(self) -> UnprovedBatches:
         return self
 
-    def note(self, batch: PrintedBatch) -> None:
+    def add(self, batch: PrintedBatch) -> None:
         raise Unavailable(f"the spool cannot be used: what {batch.event} has printed cannot be noted")
 
     def replace(self, batches: Sequence[PrintedBatch]) -> None:
@@ -290,22 +289,22 @@ class _Nothing:
     def put_back(self, lines: Sequence[bytes]) -> None:
         raise AssertionError(f"{lines} did not come from here")
 
-    def keep(self, entry: Entry) -> str:
+    def save_copy(self, entry: Entry) -> str:
         raise AssertionError(f"{entry} did not come from here")
 
-    def done(self, left: Iterable[Entry] = ()) -> None:
-        assert not list(left)
+    def finish(self, remaining: Iterable[Entry] = ()) -> None:
+        assert not list(remaining)
 
 
 _NOTHING = _Nothing()
 
 
-def _line(told: Told, aside: Draining) -> str:
+def _line(told: Told, aside: SpoolDrain) -> str:
     """A line of the batch. Where only the spool had it and it is cut, the whole is kept where it can be read."""
     if told.room is None or told.entry is None or merging.ours(told.entry.id):
         return line.line(told.event, told.room)
     try:
-        kept = aside.keep(told.entry)
+        kept = aside.save_copy(told.entry)
     except GatepostError:
         kept = "there was no room to keep it"
     return line.line(told.event, told.room, rest=kept)

@@ -4,12 +4,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from gatepost.core.guest import ENDED, IDLE
+from gatepost.core.guest import ENDED, IDLE, Guest
 from gatepost.core.instants import DAY, Instant
 from gatepost.core.session import of_filename
 from gatepost.errors import Unavailable
 from gatepost.hooks.session import FOLDER, Session
-from gatepost.ports.nudge import Guest
 
 #: how long a session counts of which nothing was heard: its host may have been killed. One that is back is seen again.
 _SILENCE: Final = 7 * DAY
@@ -40,7 +39,7 @@ def find(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
     state = session.read()
     if state.agent is None or state.state == ENDED:
         return None
-    return Guest(session=id, agent=state.agent, idle=state.state == IDLE, noted=noted)
+    return Guest(session=id, agent=state.agent, is_idle=state.state == IDLE, revision=noted)
 
 
 def ended(home: Path, id: str) -> bool:

@@ -44,8 +44,7 @@ from gatepost.hooks.occasion import Occasion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # most hooks have nothing to settle
-    from gatepost.ports.spool import Settling, Spool
-    from gatepost.ports.store import Store
+    from gatepost.ports import Spool, Store, UnprovedBatches
 
 #: a reply of the model has asked for a tool
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
@@ -105,7 +104,7 @@ def release_expired(store: "Store | None", spool: "Spool", session: str, now: In
     def action(batch: PrintedBatch) -> str:
         return RELEASE if batch.outcome is None and batch.expires_at <= now else KEEP
 
-    if any(action(batch) is RELEASE for batch in spool.unproved(session)):
+    if any(action(batch) is RELEASE for batch in spool.read_unproved(session)):
         settle_batches(store.call if store else _unreachable, spool, session, action, now=now, hold=0)
 
 
@@ -119,7 +118,7 @@ def settle_batches(
     hold: Duration,
 ) -> None:
     """Do with each printed batch of a session what `action` says, while nobody else drains it."""
-    with spool.settling(session) as settling:
+    with spool.settle_unproved(session) as settling:
         settler = _Settler(call, spool, settling, session, now, hold)
         before = settling.batches
         after = [left for batch in before if (left := settler.settle(batch, action(batch))) is not None]
@@ -138,7 +137,7 @@ class _Settler:
         self,
         call: Callable[..., object],
         spool: "Spool",
-        settling: "Settling",
+        settling: "UnprovedBatches",
         session: str,
         now: Instant,
         hold: Duration,
@@ -158,7 +157,7 @@ class _Settler:
             case "prove":
                 reached = self._tell_store(inbox.ack, batch)
                 with suppress(GatepostError):  # then a repeat is recognised by the store alone
-                    self._spool.remember(self._session, batch.keys, known=reached is True, at=self._now)
+                    self._spool.record_shown_keys(self._session, batch.keys, is_known=reached is True, at=self._now)
                 return _left(batch, PROVED, reached)
             case "release":
                 if batch.lines:

@@ -26,9 +26,9 @@ from gatepost.actions import inbox
 from gatepost.actions.cycle import Held, Taken
 from gatepost.core.event import Body, Event, Mailed, Posted, body
 from gatepost.core.mind import Call, Prompt, Reply, Result
+from gatepost.core.model import ModelFailed, Trouble
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
-from gatepost.ports.model import ModelFailed, Trouble
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.runtime.cycle import Means, Outcome, Slept, refused, write
 from gatepost.runtime.results import failure
 
@@ -160,9 +160,9 @@ async def think(means: Means, taken: Taken, function: Function) -> Outcome:
     return Slept(await write(means.store, held, journal.finish, me.steps + 1, reply, summary=""))
 
 
-def _events(reader: Reader, ids: list[str], name: str) -> list[Event]:
+def _events(tx: Reader, ids: list[str], name: str) -> list[Event]:
     """The events of a batch as they were shown."""
-    return [item.event for id in ids for item in inbox.show(reader, id) if item.recipient == name]
+    return [item.event for id in ids for item in inbox.show(tx, id) if item.recipient == name]
 
 
 def _fields(result: Result) -> dict[str, Any]:

@@ -22,11 +22,10 @@ from gatepost.actions import intake
 from gatepost.core import address, foreign
 from gatepost.core.address import Named
 from gatepost.core.event import Push
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import WAKEUP, Ring
 from gatepost.errors import GatepostError, Invalid, Unavailable
-from gatepost.ports.letterbox import Entry, Letterbox
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import IntakeQueue, QueuedEntry, Store
 from gatepost.runtime.loops import Duty
 
 log = structlog.get_logger("gatepost.collector")
@@ -36,7 +35,7 @@ _AGENTS: Final = 16
 
 
 class Collector:
-    def __init__(self, letterbox: Letterbox, store: Store, *, interval: float = 15.0) -> None:
+    def __init__(self, letterbox: IntakeQueue, store: Store, *, interval: float = 15.0) -> None:
         """`duty` looks where it was rung for, and everywhere when `interval` seconds have passed without a ring."""
         self._letterbox = letterbox
         self._store = store
@@ -47,7 +46,7 @@ class Collector:
         self.accepted = 0
         self.rejected = 0
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """For `Exchange.subscribed`."""
         if isinstance(signal, Ring) and signal.cause == WAKEUP:
             self._rung.add(signal.recipient)
@@ -75,10 +74,10 @@ class Collector:
                 while entries := await self._letterbox.take(some):
                     await self._take_in(entries)
 
-    async def _take_in(self, entries: Sequence[Entry]) -> None:
-        read = [_read(entry, self._letterbox.road) for entry in entries]
+    async def _take_in(self, entries: Sequence[QueuedEntry]) -> None:
+        read = [_read(entry, self._letterbox.source) for entry in entries]
         outcomes = iter(await self._push([wish for wish in read if isinstance(wish, Push)]))
-        settled: list[tuple[Entry, str | None]] = []
+        settled: list[tuple[QueuedEntry, str | None]] = []
         for entry, wish in zip(entries, read, strict=True):
             outcome = next(outcomes) if isinstance(wish, Push) else wish
             if isinstance(outcome, Unavailable):
@@ -106,15 +105,15 @@ class Collector:
         return [outcome for wish in wishes for outcome in await self._push([wish])]
 
 
-def _read(entry: Entry, road: str) -> Push | GatepostError:
+def _read(entry: QueuedEntry, road: str) -> Push | GatepostError:
     try:
         return _wish(entry, road)
     except GatepostError as error:
         return error
 
 
-def _wish(entry: Entry, road: str) -> Push:
+def _wish(entry: QueuedEntry, road: str) -> Push:
     for_all = road == foreign.NATS and entry.agent == "*"
     if not for_all and not isinstance(address.parse(entry.agent), Named):
         raise Invalid(f"{entry.agent!r} is not one agent")
-    return foreign.read_push(entry.raw, entry.agent, road=road, place=entry.place)
+    return foreign.read_push(entry.raw, entry.agent, road=road, place=entry.position)

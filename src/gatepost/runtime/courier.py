@@ -30,10 +30,9 @@ import structlog
 
 from gatepost.core import entry
 from gatepost.core.event import Event, Item
+from gatepost.core.guest import Guest
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.nudge import Guest, Guests, Nudge
-from gatepost.ports.parcels import Parcel, Parcels
-from gatepost.ports.spool import Spool
+from gatepost.ports import ListGuests, Nudge, Spool, SubscribedEvent, Subscription
 from gatepost.runtime.loops import Duty, running
 from gatepost.runtime.nudging import Nudger
 
@@ -58,10 +57,10 @@ class Courier:
         self,
         agent: str,
         *,
-        source: Callable[[], Parcels],
+        source: Callable[[], Subscription],
         pending: Pending,
         spool: Spool,
-        guests: Guests,
+        guests: ListGuests,
         nudge: Nudge | None = None,
         interval: float = 600.0,
         look: float = LOOK,
@@ -123,11 +122,11 @@ class Courier:
         self._condition = None
         self.reconciling.wake()
 
-    async def _take(self, parcel: Parcel) -> None:
+    async def _take(self, parcel: SubscribedEvent) -> None:
         async with self._hands:
             event = parcel.event
             if event is None:
-                log.warning("a parcel cannot be read and is put away", reason=parcel.trouble)
+                log.warning("a parcel cannot be read and is put away", reason=parcel.error)
             elif not self._own(parcel, event):
                 try:
                     await asyncio.to_thread(self._deliver, event)
@@ -144,7 +143,7 @@ class Courier:
         nothing = {guest.session: frozenset[str]() for guest in self._guests()}
         self._put([event], nothing, since=time.monotonic() - _REMEMBER)
 
-    def _own(self, parcel: Parcel, event: Event) -> bool:
+    def _own(self, parcel: SubscribedEvent, event: Event) -> bool:
         """Whether it is the agent's own word to all, which does not come back to it."""
         return parcel.broadcast and event.sender is not None and event.sender.name == self._agent
 
@@ -169,15 +168,15 @@ class Courier:
     def _read(self) -> tuple[dict[str, set[str]], set[str]]:
         """The keys that wait in the spool of each session, and those shown from any that the store does not know of."""
         sessions = [guest.session for guest in self._guests()]
-        had = {each: {line.dedup_key or line.id for line in self._spool.waiting(each)} for each in sessions}
-        return had, {key for each in sessions for key, known in self._spool.shown(each).items() if not known}
+        had = {each: {line.dedup_key or line.id for line in self._spool.peek(each)} for each in sessions}
+        return had, {key for each in sessions for key, known in self._spool.read_shown_keys(each).items() if not known}
 
     async def _read_waiting(self, session: str) -> set[str]:
         """
         Return the keys of what waits in the spool of a session and was not read by another way since. What the store
         says counts if it can be asked, and says all.
         """
-        lines = await asyncio.to_thread(self._spool.waiting, session)
+        lines = await asyncio.to_thread(self._spool.peek, session)
         keys = {line.dedup_key or line.id for line in lines}
         try:
             items = await self._pending() if keys else ()

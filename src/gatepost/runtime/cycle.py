@@ -32,10 +32,10 @@ from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.instants import SECOND
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, estimate_usage, fitted, recalled, recent, weigh
+from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
 from gatepost.core.run import Limit, find_limit
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
-from gatepost.ports.model import Ask, CallDelta, Model, ModelFailed, TextDelta, Trouble
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Model, Store, Transaction
 from gatepost.runtime.results import failure, succeeded
 from gatepost.runtime.streaming import Streams, key
 from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waiting
@@ -260,7 +260,7 @@ class Cycle:
         config = self._held.resident.config
         shown = self._shown()
         step = self._replies() + 1
-        ask = Ask(
+        ask = ChatRequest(
             system=self._system,
             turns=[*shown, preview] if preview else shown,
             tools=[spec for spec in self._toolkit.specs(step) if not (self._alone and spec.name == PULL)],
@@ -395,8 +395,8 @@ async def write(store: Store, held: Held, verb: Callable[..., Any], *args: Any, 
         raise
 
 
-def _nothing(work: Work) -> None:
-    del work
+def _nothing(tx: Transaction) -> None:
+    del tx
 
 
 async def fetch(means: Means, errand: Errand) -> None:

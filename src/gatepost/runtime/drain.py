@@ -29,7 +29,7 @@ from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
 from gatepost.core.claim import Batch
 from gatepost.core.instants import Duration
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 #: how much old business a drain clears away
 SWEEP = 200

@@ -14,12 +14,11 @@ from typing import Final
 
 from gatepost.actions import errands
 from gatepost.core.errand import Errand
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports.command import Commands
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import CommandRunner, Reader, Store
 from gatepost.telemetry import hide_secrets
 
 #: seconds that a command may take, well within the hold of an errand
@@ -45,20 +44,20 @@ async def run(store: Store, handlers: Mapping[str, Handler], holder: str) -> flo
     return await store.read(_wait, list(handlers))
 
 
-async def answered(commands: Commands, command: str, errand: Errand) -> None:
+async def answered(commands: CommandRunner, command: str, errand: Errand) -> None:
     """
     Run the command of `decision.on_answer`, with the answer as JSON on its stdin. One that does not end with 0 has
     failed, and is run again later.
     """
-    ran = await commands.run(command, stdin=json.dumps(errand.payload, ensure_ascii=False), limit=_LIMIT)
+    ran = await commands.run(command, stdin=json.dumps(errand.payload, ensure_ascii=False), time_limit=_LIMIT)
     if ran.code is None:
         raise Unavailable(f"decision.on_answer took over {_LIMIT:.0f} seconds")
     if ran.code != 0:
-        said = f": {hide_secrets(ran.said)}" if ran.said else ""
+        said = f": {hide_secrets(ran.first_line)}" if ran.first_line else ""
         raise Unavailable(f"decision.on_answer ended with {ran.code}{said}")
 
 
-def wakes(signal: Signal) -> bool:
+def wakes(signal: TransportMessage) -> bool:
     """Whether a signal says that there is something to do."""
     return isinstance(signal, Ring) and signal.recipient.startswith("errand:")
 
@@ -75,6 +74,6 @@ async def _do(store: Store, handler: Handler, errand: Errand, holder: str) -> No
             await store.run(errands.done, errand.id, holder, lane="errands")
 
 
-def _wait(reader: Reader, kinds: list[str]) -> float | None:
-    due = errands.next_due(reader, kinds)
-    return max(0.0, (due - reader.now) / SECOND) if due is not None else None
+def _wait(tx: Reader, kinds: list[str]) -> float | None:
+    due = errands.next_due(tx, kinds)
+    return max(0.0, (due - tx.now) / SECOND) if due is not None else None

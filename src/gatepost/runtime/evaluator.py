@@ -22,13 +22,13 @@ import structlog
 
 from gatepost.actions import gates
 from gatepost.core import gate as rules
+from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
+from gatepost.core.frame import TransportMessage
 from gatepost.core.gate import Check, Gate, GateKind, Gone, Met, NotYet, Sight, Troubled
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.command import NOT_FOUND, Commands, Ran
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import CommandRunner, Reader, Store
 
 log = structlog.get_logger("gatepost.evaluator")
 
@@ -44,7 +44,7 @@ _MISSING: Final = ("404", "not found", "could not resolve to a")
 class Reach:
     """What is done outside for gates and decisions."""
 
-    commands: Commands
+    commands: CommandRunner
     #: whether gates may run commands of users
     allowed: bool = False
     #: what `gh` may be asked about
@@ -91,29 +91,29 @@ async def _seen(reach: Reach, gate: Gate) -> Sight:
         refusal = rules.explain_refusal(check, reach.repositories)
         if refusal is not None:
             return Troubled(refusal)
-        return _checked(check, await reach.commands.run(_asking(check), limit=seconds))
+        return _checked(check, await reach.commands.run(_asking(check), time_limit=seconds))
     if not reach.allowed:
         return Troubled("commands are not run here: gates.commands is not set")
-    return _commanded(await reach.commands.run(gate.awaits, limit=seconds))
+    return _commanded(await reach.commands.run(gate.awaits, time_limit=seconds))
 
 
-def wakes(signal: Signal) -> bool:
+def wakes(signal: TransportMessage) -> bool:
     """Whether a signal says that there is a new gate."""
     return isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "opened"
 
 
-def _commanded(ran: Ran) -> Sight:
+def _commanded(ran: CommandResult) -> Sight:
     match ran.code:
         case 0:
-            return Met(ran.said)
+            return Met(ran.first_line)
         case 1:
             return NotYet()
         case None:
             return Troubled("the command took too long")
         case 127:
-            return Gone(ran.said or "the command is not there")
+            return Gone(ran.first_line or "the command is not there")
         case code:
-            return Troubled(f"the command ended with {code}" + (f": {ran.said}" if ran.said else ""))
+            return Troubled(f"the command ended with {code}" + (f": {ran.first_line}" if ran.first_line else ""))
 
 
 def _asking(check: Check) -> list[str]:
@@ -122,13 +122,13 @@ def _asking(check: Check) -> list[str]:
     return ["gh", check.what, "view", check.id, *where, "--json", fields]
 
 
-def _checked(check: Check, ran: Ran) -> Sight:
-    if ran.code == NOT_FOUND:
+def _checked(check: Check, ran: CommandResult) -> Sight:
+    if ran.code == COMMAND_NOT_FOUND:
         return Troubled("`gh` is not here, which says how things stand on GitHub")
     if ran.code is None:
         return Troubled("`gh` took too long")
     if ran.code != 0:
-        reason = ran.said or f"`gh` ended with {ran.code}"
+        reason = ran.first_line or f"`gh` ended with {ran.code}"
         gone = any(word in (ran.stdout + ran.stderr).lower() for word in _MISSING)
         return Gone(f"{check.what} {check.id} is not there: {reason}") if gone else Troubled(reason)
     try:
@@ -136,7 +136,7 @@ def _checked(check: Check, ran: Ran) -> Sight:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        return Troubled(f"`gh` answered what cannot be read: {ran.said:.200}")
+        return Troubled(f"`gh` answered what cannot be read: {ran.first_line:.200}")
     return _of_run(check, found) if check.what == "run" else _of_request(check, found)
 
 
@@ -158,6 +158,6 @@ def _of_request(check: Check, found: dict[str, Any]) -> Sight:
             return NotYet()
 
 
-def _wait(reader: Reader) -> float | None:
-    due = gates.next_look(reader)
-    return max(0.0, (due - reader.now) / SECOND) if due is not None else None
+def _wait(tx: Reader) -> float | None:
+    due = gates.next_look(tx)
+    return max(0.0, (due - tx.now) / SECOND) if due is not None else None

@@ -10,14 +10,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Condition, Heard, Signal, Transport
+from gatepost.ports import MessageHandler, Transport, TransportStatus
 
 
 class Exchange:
     def __init__(self, transport: Transport | None = None) -> None:
         self._transport = transport
-        self._subscribers: list[Heard] = []
+        self._subscribers: list[MessageHandler] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         #: subscribers that raised; they are told the next signal all the same
         self.failures = 0
@@ -28,14 +29,14 @@ class Exchange:
         return self._transport.name if self._transport else "none"
 
     @property
-    def condition(self) -> Condition:
-        return self._transport.condition if self._transport else Condition()
+    def status(self) -> TransportStatus:
+        return self._transport.status if self._transport else TransportStatus()
 
     def bell(self, rings: Sequence[Ring]) -> None:
         """Pass on what was committed; called on the thread that committed."""
         self.send(rings)
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         """Pass signals to the subscribers here and to other processes; from any thread."""
         loop = self._loop
         if loop is not None:
@@ -44,14 +45,14 @@ class Exchange:
         if self._transport is not None:
             self._transport.send(signals)
 
-    def tell(self, signals: Sequence[Signal]) -> None:
+    def tell(self, signals: Sequence[TransportMessage]) -> None:
         """Pass signals to the subscribers here and to nobody else; from the event loop."""
         for signal in signals:
             for heard in tuple(self._subscribers):
                 self._told(heard, signal)
 
     @contextmanager
-    def subscribed(self, heard: Heard) -> Iterator[None]:
+    def subscribed(self, heard: MessageHandler) -> Iterator[None]:
         """While entered, `heard` is called in the event loop for every signal; it must be quick."""
         self._subscribers.append(heard)
         try:
@@ -67,15 +68,15 @@ class Exchange:
             if self._transport is None:
                 yield
             else:
-                async with self._transport.listening(self._hear):
+                async with self._transport.listen(self._hear):
                     yield
         finally:
             self._loop = None
 
-    def _hear(self, signal: Signal) -> None:
+    def _hear(self, signal: TransportMessage) -> None:
         self.tell([signal])
 
-    def _told(self, heard: Callable[[Signal], None], signal: Signal) -> None:
+    def _told(self, heard: Callable[[TransportMessage], None], signal: TransportMessage) -> None:
         try:
             heard(signal)
         except Exception:  # noqa: BLE001 (one subscriber's fault is not the others')

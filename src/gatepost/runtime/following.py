@@ -5,8 +5,7 @@ from typing import ClassVar, Final
 
 from gatepost.actions import feed
 from gatepost.core.event import State
-from gatepost.ports.parcels import Look, Take, fleeting
-from gatepost.ports.store import Store
+from gatepost.ports import EventHandler, ResyncHandler, Store, build_unkept_event
 
 #: seconds between two looks
 _PAUSE: Final = 1.0
@@ -21,14 +20,14 @@ class StoreParcels:
         self._agent = agent
         self._pause = pause
 
-    async def follow(self, take: Take, look: Look) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         position = await self._store.read(feed.here)
         look()
         while True:
             page = await self._store.read(feed.of_inbox, self._agent, after=position, limit=_PAGE)
             for item, _ in page.entries:
                 if item.state is State.PENDING:
-                    await take(fleeting(item.event, look))
+                    await take(build_unkept_event(item.event, look))
             position = page.position
             if len(page.entries) < _PAGE:
                 await asyncio.sleep(self._pause)

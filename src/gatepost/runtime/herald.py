@@ -20,10 +20,9 @@ import structlog
 
 from gatepost.actions import decisions, gates
 from gatepost.core import wire
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.errors import GatepostError
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store
 from gatepost.runtime.hub import Hub
 
 log = structlog.get_logger("gatepost.herald")
@@ -39,7 +38,7 @@ class Herald:
         self._hub = hub
         self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue(_MOST)
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """Note what a ring is about, if anybody reads a stream."""
         if isinstance(signal, Frame):
             return
@@ -74,11 +73,11 @@ class Herald:
                 self._hub.heard(Frame(f"inbox:{name}", event, document))
 
 
-def _gate(reader: Reader, id: str) -> tuple[Collection[str], wire.Document]:
-    gate = gates.show(reader, id)
-    return gate.concerned, wire.gate(gate, reader.now, whole=False)
+def _gate(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+    gate = gates.show(tx, id)
+    return gate.concerned, wire.gate(gate, tx.now, whole=False)
 
 
-def _decision(reader: Reader, id: str) -> tuple[Collection[str], wire.Document]:
-    decision = decisions.show(reader, id)
-    return decision.concerned, wire.decision(decision, reader.now)
+def _decision(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+    decision = decisions.show(tx, id)
+    return decision.concerned, wire.decision(decision, tx.now)

@@ -13,8 +13,8 @@ from functools import partial
 
 from gatepost.actions import decisions
 from gatepost.actions.cycle import ERRAND, LENGTH, Taken
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import Duration
-from gatepost.ports.transport import Signal
 from gatepost.runtime import code, cycle, errands, evaluator, janitor, keeper, ticker
 from gatepost.runtime.code import Function
 from gatepost.runtime.cycle import Means, Outcome
@@ -100,6 +100,6 @@ def _duties(means: Means, exchange: Exchange, holder: str, habits: Habits) -> It
     yield Duty("reminder", remind, interval=habits.interval)
 
 
-def _heard(duties: Sequence[Duty], signal: Signal) -> None:
+def _heard(duties: Sequence[Duty], signal: TransportMessage) -> None:
     for duty in duties:
         duty.heard(signal)

@@ -33,9 +33,8 @@ from typing import Any, Final
 import structlog
 
 from gatepost.core import key
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.transport import Signal
 
 log = structlog.get_logger("gatepost.hub")
 
@@ -190,7 +189,7 @@ class Hub:
     def readers(self) -> int:
         return sum(len(tail.readers) for tail in self._tails.values())
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """Pass a frame on, or look for what a ring announces."""
         match signal:
             case Frame(topic=topic):

@@ -20,7 +20,7 @@ import structlog
 from gatepost.actions import clock, journal, upkeep
 from gatepost.core.ring import JANITOR, Ring
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.runtime.exchange import Exchange
 
 log = structlog.get_logger("gatepost.janitor")

@@ -13,11 +13,11 @@ import structlog
 from gatepost.actions import endings
 from gatepost.actions.endings import Looked
 from gatepost.core.event import Type
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store
 
 log = structlog.get_logger("gatepost.keeper")
 
@@ -72,7 +72,7 @@ class Keeper:
                 log.warning("gate cannot be ended", gate=id, reason=error.message)
         return settled, True
 
-    def wakes(self, signal: Signal) -> bool:
+    def wakes(self, signal: TransportMessage) -> bool:
         """
         Whether a signal says that there may be something to end before the next look. Mail for a busy agent must not
         cause one where a tool's result is waited for.
@@ -85,10 +85,10 @@ class Keeper:
         )
 
 
-def _seen(reader: Reader, last: Looked | None) -> tuple[float, frozenset[tuple[str, str]], Looked | None]:
-    due = endings.next_due(reader)
-    watched = endings.watching(reader)
-    looked = endings.came(reader, last) if watched else None
+def _seen(tx: Reader, last: Looked | None) -> tuple[float, frozenset[tuple[str, str]], Looked | None]:
+    due = endings.next_due(tx)
+    watched = endings.watching(tx)
+    looked = endings.came(tx, last) if watched else None
     if looked is not None and looked.met:
         return 0.0, watched, looked
-    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND), watched, looked
+    return LONGEST if due is None else min(LONGEST, (due - tx.now) / SECOND), watched, looked

@@ -11,7 +11,7 @@ from typing import Final
 from gatepost.actions import keys
 from gatepost.core import key as rules
 from gatepost.errors import Conflict, Invalid, Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 ADMIN_KEY: Final = "admin.key"
 #: how to get in again where the key is good for nothing
@@ -42,11 +42,11 @@ def admit_administrator(store: Store, home: Path) -> bool:
     path = home / ADMIN_KEY
     made = _write(path)
     secret = administrator(home)
-    if store.look(keys.find, secret) is None:
+    if store.query(keys.find, secret) is None:
         try:
             store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
         except Conflict:
-            if store.look(keys.find, secret) is None:
+            if store.query(keys.find, secret) is None:
                 raise Conflict(f"the key in {str(path)!r} was revoked", hint=ANEW) from None
     return made
 

@@ -21,11 +21,11 @@ from typing import Final
 import structlog
 
 from gatepost.actions import leases
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import SECOND
 from gatepost.core.lease import Lease
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.store import Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Store
 
 log = structlog.get_logger("gatepost.duty")
 
@@ -42,7 +42,7 @@ class Duty:
         round: Round,
         *,
         interval: float,
-        wakes: Callable[[Signal], bool] = lambda _: False,
+        wakes: Callable[[TransportMessage], bool] = lambda _: False,
         store: Store | None = None,
         holder: str = "",
     ) -> None:
@@ -67,7 +67,7 @@ class Duty:
         """Begin the next round now."""
         self._wake.set()
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         if self._wakes(signal):
             self._wake.set()
 

@@ -16,9 +16,9 @@ import structlog
 
 from gatepost.core import line
 from gatepost.core.event import Event
+from gatepost.core.guest import Guest
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.command import Commands
-from gatepost.ports.nudge import Guest, Nudge
+from gatepost.ports import CommandRunner, Nudge
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.courier")
@@ -76,7 +76,7 @@ class Nudger:
                 self._owed.pop(session, None)
             elif (
                 owed.events
-                and guest.idle
+                and guest.is_idle
                 and self._due(guest, owed)
                 and (pending := await self._choose_pending(session, owed))
             ):
@@ -95,7 +95,7 @@ class Nudger:
     def _due(self, guest: Guest, owed: _Owed) -> bool:
         now = self._clock()
         noted, at = self._nudged.get(guest.session, (-1, -_RESPITE))
-        return now >= owed.not_before and (noted != guest.noted or now >= at + _RESPITE)
+        return now >= owed.not_before and (noted != guest.revision or now >= at + _RESPITE)
 
     async def _try(self, guest: Guest, owed: _Owed, pending: Sequence[Event]) -> None:
         now, first = self._clock(), min(pending, key=lambda event: event.priority)
@@ -108,7 +108,7 @@ class Nudger:
         else:
             owed.settle(pending)
             owed.tries, owed.not_before = 0, 0.0
-            self._nudged[guest.session] = (guest.noted, now)
+            self._nudged[guest.session] = (guest.revision, now)
             log.info("nudged", session=guest.session, events=len(pending))
 
 
@@ -118,7 +118,7 @@ class CommandNudge:
     line: it is `$1` and stdin, and `$2` is the session.
     """
 
-    def __init__(self, commands: Commands, command: str, *, limit: float) -> None:
+    def __init__(self, commands: CommandRunner, command: str, *, limit: float) -> None:
         self._commands = commands
         self._command = command
         self._limit = limit
@@ -126,13 +126,13 @@ class CommandNudge:
     async def __call__(self, guest: Guest, text: str) -> None:
         argv = ["/bin/sh", "-c", self._command, "gatepost", text, guest.session]
         try:
-            ran = await self._commands.run(argv, stdin=f"{text}\n", limit=self._limit)
+            ran = await self._commands.run(argv, stdin=f"{text}\n", time_limit=self._limit)
         except ValueError as error:  # a session's id may hold what no argument can
             raise Unavailable(f"the command cannot be run: {error}") from None
         if ran.code is None:
             raise Unavailable(f"the command took longer than {self._limit:g} s and was killed")
         if ran.code != 0:
-            said = f": {hide_secrets(ran.said)[:200]}" if ran.said else ""
+            said = f": {hide_secrets(ran.first_line)[:200]}" if ran.first_line else ""
             raise Unavailable(f"the command ended with {ran.code}{said}")
 
 

@@ -17,10 +17,10 @@ from gatepost.actions.tools import BUILT_IN
 from gatepost.core import prompt as words
 from gatepost.core.agent import Config, Resident
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
+from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec
 from gatepost.core.run import Run, Step
 from gatepost.errors import Unavailable
-from gatepost.ports.model import Ask, Model, ModelFailed, ToolSpec
-from gatepost.ports.store import Reader, Store
+from gatepost.ports import Model, Reader, Store
 from gatepost.runtime import schema
 from gatepost.runtime.results import failure
 
@@ -52,7 +52,7 @@ async def replay(store: Store, run: str, model: Model) -> Replayed:
     answers = _Answers(past.steps)
     turns: list[Turn] = list(next(shown, ()))
     for _ in range(past.resident.config.loop.max_steps):
-        ask = Ask(
+        ask = ChatRequest(
             system=past.system,
             turns=fitted([*before, *turns], past.resident.config.mind.max_tokens),
             tools=_offered(past.resident.config),
@@ -68,16 +68,16 @@ async def replay(store: Store, run: str, model: Model) -> Replayed:
     return Replayed(past.steps, tuple(turns), _said([step.turn for step in past.steps]) == _said(turns))
 
 
-def _read(reader: Reader, id: str) -> _Past:
-    run: Run = journal.show(reader, id)
-    resident = agents.show(reader, run.agent)
+def _read(tx: Reader, id: str) -> _Past:
+    run: Run = journal.show(tx, id)
+    resident = agents.show(tx, run.agent)
     assert resident is not None, "what has run is a resident"
-    facts = prompt.facts(reader, directory.find(reader, run.agent), resident.config)
-    mind = journal.mind_before(reader, run, resident.number)
-    return _Past(resident, words.system(facts, reader.now), mind, tuple(journal.steps(reader, id)))
+    facts = prompt.facts(tx, directory.find(tx, run.agent), resident.config)
+    mind = journal.mind_before(tx, run, resident.number)
+    return _Past(resident, words.system(facts, tx.now), mind, tuple(journal.steps(tx, id)))
 
 
-async def _reply(model: Model, ask: Ask) -> Reply:
+async def _reply(model: Model, ask: ChatRequest) -> Reply:
     try:
         async with aclosing(model.respond(ask)) as hearing:
             async for heard in hearing:

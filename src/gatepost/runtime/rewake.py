@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Final
 
 from gatepost import home
+from gatepost.core.guest import Guest
 from gatepost.core.session import filename
 from gatepost.errors import Unavailable
-from gatepost.ports.nudge import Guest
 
 #: seconds between two looks
 _PAUSE: Final = 0.5

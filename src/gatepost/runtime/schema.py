@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 from gatepost.actions.tools import Desk
 from gatepost.core import strict
 from gatepost.core.event import Json
+from gatepost.core.model import Caller, ToolSpec
 from gatepost.errors import Invalid, Malformed, TooLarge
-from gatepost.ports.model import ToolSpec
-from gatepost.ports.tools import Caller
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

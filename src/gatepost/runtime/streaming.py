@@ -18,8 +18,8 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from gatepost.core.frame import Frame
+from gatepost.core.model import CallDelta
 from gatepost.core.run import Run
-from gatepost.ports.model import CallDelta
 
 #: whether the agent may speak in a space
 Place = Callable[[str], Awaitable[bool]]

@@ -23,12 +23,11 @@ from gatepost.actions import agents, cycle, upkeep
 from gatepost.actions import journal as runs
 from gatepost.actions.cycle import Held, Taken
 from gatepost.core.agent import CODE
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.instants import SECOND, Duration
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store
 from gatepost.runtime.cycle import Outcome, Resting
 from gatepost.runtime.loops import tasks
 
@@ -84,7 +83,7 @@ class Supervisor:
     def thinking(self) -> int:
         return len(self._held)
 
-    def heard(self, signal: Signal) -> None:
+    def heard(self, signal: TransportMessage) -> None:
         """Take note of a ring."""
         if isinstance(signal, Frame) or self._stopping:
             return
@@ -249,11 +248,11 @@ class Supervisor:
                 await self._store.run(cycle.let_go, held, lane=name)
 
 
-def _everybody_stirring(reader: Reader) -> list[str]:
+def _everybody_stirring(tx: Reader) -> list[str]:
     found: list[str] = []
     for query in (upkeep.awaiting, upkeep.behind, runs.abandoned):
         after: int | None = 0
         while after is not None:
-            names, after = query(reader, after=after)
+            names, after = query(tx, after=after)
             found += names
-    return [name for name in dict.fromkeys(found) if cycle.looked_at(reader, name)[1]]
+    return [name for name in dict.fromkeys(found) if cycle.looked_at(tx, name)[1]]

@@ -9,10 +9,10 @@ soon anyway. Any number tick side by side on one store without a leader: what is
 from typing import Final
 
 from gatepost.actions import plans
+from gatepost.core.frame import TransportMessage
 from gatepost.core.instants import SECOND
 from gatepost.core.ring import Ring
-from gatepost.ports.store import Reader, Store
-from gatepost.ports.transport import Signal
+from gatepost.ports import Reader, Store
 
 #: seconds to sleep at most
 LONGEST: Final = 5.0
@@ -28,11 +28,11 @@ async def tick(store: Store) -> float:
     return wait
 
 
-def wakes(signal: Signal) -> bool:
+def wakes(signal: TransportMessage) -> bool:
     """Whether a signal says that a plan was set, which may be due before the next look."""
     return isinstance(signal, Ring) and signal.recipient.startswith("plan:")
 
 
-def _wait(reader: Reader) -> float:
-    due = plans.next_due(reader)
-    return LONGEST if due is None else min(LONGEST, (due - reader.now) / SECOND)
+def _wait(tx: Reader) -> float:
+    due = plans.next_due(tx)
+    return LONGEST if due is None else min(LONGEST, (due - tx.now) / SECOND)

@@ -31,9 +31,9 @@ from gatepost.core.agent import Tool as Configured
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND, Duration, short
 from gatepost.core.mind import Call, Result
+from gatepost.core.model import Caller, ToolResult, ToolSpec
 from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable
-from gatepost.ports.model import ToolSpec
-from gatepost.ports.tools import Answered, Caller, Servers, Visit, Web
+from gatepost.ports import HttpToolCaller, ToolServers, ToolServerSession
 from gatepost.runtime import schema
 
 log = structlog.get_logger("gatepost.tools")
@@ -63,7 +63,7 @@ class Outside:
     #: reads the arguments as the model wrote them
     arguments: Callable[[str], dict[str, Any]]
     #: does it: the id of the call, the arguments
-    _do: Callable[[str, Mapping[str, Any]], Awaitable[Answered]]
+    _do: Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
     #: whether readers of the active space see it at work
     visible: bool = True
     #: whether the agent goes on without the result
@@ -134,7 +134,7 @@ class Toolkit:
 class Toolbox:
     """Where toolkits come from: one for a process."""
 
-    def __init__(self, web: Web, servers: Servers) -> None:
+    def __init__(self, web: HttpToolCaller, servers: ToolServers) -> None:
         self._web = web
         self._servers = servers
         self._functions: dict[str, dict[str, Callable[..., Any]]] = {}
@@ -153,7 +153,7 @@ class Toolbox:
 
     @asynccontextmanager
     async def _visiting(self, resident: Resident) -> AsyncIterator[Toolkit]:
-        async with self._servers.visit() as visit:
+        async with self._servers.open_session() as visit:
             listed, troubles = await _listed(visit, resident.config.servers)
             yield self._toolkit(resident, [_served(visit, server, spec) for server, spec in listed], troubles)
 
@@ -213,11 +213,11 @@ def _function(agent: str, name: str, function: Callable[..., Any], timeout: Dura
 
 def _doing(
     agent: str, function: Callable[..., Any], timeout: Duration
-) -> Callable[[str, Mapping[str, Any]], Awaitable[Answered]]:
+) -> Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]:
     """Call a function of this process; a plain one in a thread, so that nobody waits for it."""
     wanted = schema.callers(function)
 
-    async def do(id: str, arguments: Mapping[str, Any]) -> Answered:
+    async def do(id: str, arguments: Mapping[str, Any]) -> ToolResult:
         given = dict(arguments) | dict.fromkeys(wanted, Caller(agent=agent, call=id))
         try:
             async with asyncio.timeout(timeout / SECOND):
@@ -227,17 +227,17 @@ def _doing(
                     made = await asyncio.to_thread(function, **given)
         except TimeoutError:
             return _failed(f"it was not done within {short(timeout)}")
-        return Answered(_jsonable(made))
+        return ToolResult(_jsonable(made))
 
     return do
 
 
-async def _missing(id: str, arguments: Mapping[str, Any]) -> Answered:
+async def _missing(id: str, arguments: Mapping[str, Any]) -> ToolResult:
     del id, arguments
     return _failed("no function of that name is registered in this process")
 
 
-def _served(visit: Visit, server: ToolServer, spec: ToolSpec) -> Outside:
+def _served(visit: ToolServerSession, server: ToolServer, spec: ToolSpec) -> Outside:
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server.name}__{spec.name}")[:_LONGEST_NAME]
     return Outside(
         name,
@@ -248,11 +248,11 @@ def _served(visit: Visit, server: ToolServer, spec: ToolSpec) -> Outside:
 
 
 async def _listed(
-    visit: Visit, servers: Iterable[ToolServer]
+    visit: ToolServerSession, servers: Iterable[ToolServer]
 ) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
     """What all servers offer, asked at the same time; and why some offer nothing."""
     wanted = list(servers)
-    answers = await asyncio.gather(*(visit.tools(server) for server in wanted), return_exceptions=True)
+    answers = await asyncio.gather(*(visit.list_tools(server) for server in wanted), return_exceptions=True)
     found: list[tuple[ToolServer, ToolSpec]] = []
     troubles: list[str] = []
     for server, answer in zip(wanted, answers, strict=True):
@@ -293,5 +293,5 @@ def _drop_infinities(value: Json) -> Json:
             return value
 
 
-def _failed(error: str) -> Answered:
-    return Answered({"success": False, "error": error}, ok=False)
+def _failed(error: str) -> ToolResult:
+    return ToolResult({"success": False, "error": error}, ok=False)

@@ -7,7 +7,7 @@ from gatepost.core import config
 from gatepost.core.agent import Config, Resident
 from gatepost.core.entity import Entity
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables import entities
 from gatepost.tables.rows import Columns
 
@@ -16,23 +16,23 @@ _RESIDENT: Final = Columns(
 )
 
 
-def insert(work: Work, entity: int, wish: Config) -> bool:
+def insert(tx: Transaction, entity: int, wish: Config) -> bool:
     """Make an agent a resident; say whether it was none."""
-    return work.run("agents/insert", entity=entity, config=config.encode(wish), now=work.now) == 1
+    return tx.execute("agents/insert", entity=entity, config=config.encode(wish), now=tx.now) == 1
 
 
-def change(work: Work, entity: int, wish: Config) -> None:
+def change(tx: Transaction, entity: int, wish: Config) -> None:
     """Write another configuration; whatever kept the agent from thinking is forgiven."""
-    work.run("agents/change", entity=entity, config=config.encode(wish), now=work.now)
+    tx.execute("agents/change", entity=entity, config=config.encode(wish), now=tx.now)
 
 
-def pause(work: Work, entity: int, at: Instant | None) -> None:
-    work.run("agents/pause", entity=entity, at=at)
+def pause(tx: Transaction, entity: int, at: Instant | None) -> None:
+    tx.execute("agents/pause", entity=entity, at=at)
 
 
-def rest(work: Work, resident: Resident) -> None:
+def rest(tx: Transaction, resident: Resident) -> None:
     """Write how often its model has failed, until when it rests and how small its next batch must be."""
-    work.run(
+    tx.execute(
         "agents/rest",
         entity=resident.number,
         failures=resident.failures,
@@ -41,37 +41,37 @@ def rest(work: Work, resident: Resident) -> None:
     )
 
 
-def end_rests(work: Work) -> None:
+def end_rests(tx: Transaction) -> None:
     """Let every resident that rests think again now."""
-    work.run("agents/hurry", now=work.now)
+    tx.execute("agents/hurry", now=tx.now)
 
 
-def completed(work: Work, entity: int, *, cycles: int, tokens: int) -> None:
+def completed(tx: Transaction, entity: int, *, cycles: int, tokens: int) -> None:
     """Write how many cycles it has completed and what its mind weighs; it thinks again as it should."""
-    work.run("agents/completed", entity=entity, cycles=cycles, tokens=tokens)
+    tx.execute("agents/completed", entity=entity, cycles=cycles, tokens=tokens)
 
 
-def stirring(reader: Reader, entity: int, *, looking: bool) -> bool:
+def stirring(tx: Reader, entity: int, *, looking: bool) -> bool:
     """Whether it has something to think about now; `looking` when also what does not wake is enough."""
     return bool(
-        reader.one(
+        tx.fetch_one(
             "agents/stirring",
             entity=entity,
             looking=looking,
-            now=reader.now,
-            fyi_before=reader.now - reader.limits.fyi_wait,
+            now=tx.now,
+            fyi_before=tx.now - tx.limits.fyi_wait,
         )
     )
 
 
-def read(reader: Reader, entity: int) -> Resident | None:
-    row = reader.one("agents/read", entity=entity)
+def read(tx: Reader, entity: int) -> Resident | None:
+    row = tx.fetch_one("agents/read", entity=entity)
     return _resident(row) if row else None
 
 
-def at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None] | None:
+def at_home(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
     """Whoever has this name or alias, and how it stands if it is a resident."""
-    row = reader.one("agents/at_home", name=name)
+    row = tx.fetch_one("agents/at_home", name=name)
     if row is None:
         return None
     entity, config, standing = entities.of(row[:9]), row[9], row[10:]
@@ -79,9 +79,9 @@ def at_home(reader: Reader, name: str) -> tuple[Entity, Resident | None] | None:
     return entity, _resident(home) if config is not None else None
 
 
-def among(reader: Reader, entities: Sequence[int]) -> dict[int, Resident]:
+def among(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
     """Those of these entities that are residents."""
-    return {row[0]: _resident(row) for row in reader.all("agents/among", entities=list(entities))}
+    return {row[0]: _resident(row) for row in tx.fetch_all("agents/among", entities=list(entities))}
 
 
 def _resident(row: Row) -> Resident:

@@ -1,23 +1,23 @@
 """Broadcasts: one row for every agent there is, and each agent's cursor."""
 
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables.items import NewItem
 
 
-def number(work: Work, *, by: int) -> int:
+def number(tx: Transaction, *, by: int) -> int:
     """
     Take the row under which broadcasts and registrations take turns, and return the number: the next one (`by` 1) or
     the last (`by` 0). The row stays locked until the commit, so numbers become visible in their order.
     """
-    row = work.one("broadcasts/number", by=by)
+    row = tx.fetch_one("broadcasts/number", by=by)
     assert row is not None
     return int(row[0])
 
 
-def insert(work: Work, number: int, item: NewItem, sender: int | None) -> None:
+def insert(tx: Transaction, number: int, item: NewItem, sender: int | None) -> None:
     _, arrival, key, priority, person, source, expires_at, wakes, size = item
-    work.run(
+    tx.execute(
         "broadcasts/insert",
         number=number,
         arrival=arrival,
@@ -32,39 +32,39 @@ def insert(work: Work, number: int, item: NewItem, sender: int | None) -> None:
     )
 
 
-def keyed(work: Work, key: str) -> tuple[int, str] | None:
+def keyed(tx: Transaction, key: str) -> tuple[int, str] | None:
     """The number and the event of the broadcast that came first with this key."""
-    row = work.one("broadcasts/keyed", dedup_key=key)
+    row = tx.fetch_one("broadcasts/keyed", dedup_key=key)
     return (row[0], row[1]) if row else None
 
 
-def count_since(reader: Reader, sender: int, since: Instant) -> int:
+def count_since(tx: Reader, sender: int, since: Instant) -> int:
     """Count the broadcasts that an entity has made after a time."""
-    row = reader.one("broadcasts/count_since", sender=sender, since=since)
+    row = tx.fetch_one("broadcasts/count_since", sender=sender, since=since)
     assert row is not None
     return int(row[0])
 
 
-def last(reader: Reader) -> int:
-    row = reader.one("broadcasts/last")
+def last(tx: Reader) -> int:
+    row = tx.fetch_one("broadcasts/last")
     assert row is not None
     return int(row[0])
 
 
-def materialise(work: Work, recipient: int, cursor: int, last: int) -> int:
+def materialise(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
     """Make items of what an agent has not taken yet, up to the last; return how many are new."""
     if last <= cursor:
         return 0
-    made = work.run("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=work.now)
-    work.run("inboxes/advance", recipient=recipient, cursor=last)
+    made = tx.execute("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=tx.now)
+    tx.execute("inboxes/advance", recipient=recipient, cursor=last)
     return made
 
 
-def behind(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:
+def behind(tx: Reader, after: int, most: int) -> list[tuple[int, str]]:
     """Agents that have not taken the last broadcast that wakes."""
-    return [(row[0], row[1]) for row in reader.all("inboxes/behind", after=after, most=most, now=reader.now)]
+    return [(row[0], row[1]) for row in tx.fetch_all("inboxes/behind", after=after, most=most, now=tx.now)]
 
 
-def reap(work: Work, before: Instant, most: int) -> list[int]:
+def reap(tx: Transaction, before: Instant, most: int) -> list[int]:
     """Delete those that every live agent has behind it; return their arrivals."""
-    return [row[0] for row in work.all("broadcasts/reap", before=before, most=most)]
+    return [row[0] for row in tx.fetch_all("broadcasts/reap", before=before, most=most)]

@@ -7,34 +7,34 @@ from gatepost.core.event import Json
 from gatepost.core.instants import Instant
 from gatepost.core.mind import Call
 from gatepost.core.run import CallStatus, OpenCall
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Columns, columns
 
 _CALL: Final = Columns(OpenCall, "id run agent tool arguments status result created_at expires_at ended_at")
 
 
-def insert(work: Work, run: int, call: Call, expires_at: Instant) -> None:
-    work.run("calls/insert", **columns(call, "id tool arguments"), run=run, now=work.now, expires_at=expires_at)
+def insert(tx: Transaction, run: int, call: Call, expires_at: Instant) -> None:
+    tx.execute("calls/insert", **columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at)
 
 
-def read(reader: Reader, id: str) -> tuple[OpenCall, int] | None:
+def read(tx: Reader, id: str) -> tuple[OpenCall, int] | None:
     """A call, and the number of its run."""
-    row = reader.one("calls/read", id=id)
+    row = tx.fetch_one("calls/read", id=id)
     return (_call(row), row[-1]) if row else None
 
 
-def of_run(reader: Reader, run: int) -> list[OpenCall]:
-    return [_call(row) for row in reader.all("calls/of_run", run=run)]
+def of_run(tx: Reader, run: int) -> list[OpenCall]:
+    return [_call(row) for row in tx.fetch_all("calls/of_run", run=run)]
 
 
-def late(reader: Reader, most: int) -> list[tuple[OpenCall, int]]:
+def late(tx: Reader, most: int) -> list[tuple[OpenCall, int]]:
     """Those that nobody has answered in time, and the numbers of their runs."""
-    return [(_call(row), row[-1]) for row in reader.all("calls/late", now=reader.now, most=most)]
+    return [(_call(row), row[-1]) for row in tx.fetch_all("calls/late", now=tx.now, most=most)]
 
 
-def end(work: Work, id: str, status: CallStatus, result: Json) -> bool:
+def end(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
     """Answer a call, or let it run out of time; say whether it was pending."""
-    return work.run("calls/end", id=id, status=status, result=json.dumps(result), now=work.now) == 1
+    return tx.execute("calls/end", id=id, status=status, result=json.dumps(result), now=tx.now) == 1
 
 
 def _call(row: Row) -> OpenCall:

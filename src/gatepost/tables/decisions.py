@@ -7,7 +7,7 @@ from typing import Final
 from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Ref
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Columns, columns, grouped
 
 _DECISION: Final = Columns(
@@ -18,8 +18,8 @@ _DECISION: Final = Columns(
 _ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
 
 
-def insert(work: Work, decision: Decision, *, gate: int, asker: int) -> int:
-    row = work.one(
+def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
+    row = tx.fetch_one(
         "decisions/insert",
         **columns(decision, "id question free_text context context_hash session iteration guidance"),
         gate=gate,
@@ -35,14 +35,14 @@ def insert(work: Work, decision: Decision, *, gate: int, asker: int) -> int:
     return int(row[0])
 
 
-def ask(work: Work, decision: int, entity: int) -> None:
+def ask(tx: Transaction, decision: int, entity: int) -> None:
     """Let somebody answer."""
-    work.run("asked/insert", decision=decision, entity=entity)
+    tx.execute("asked/insert", decision=decision, entity=entity)
 
 
-def revise(work: Work, decision: Decision) -> None:
+def revise(tx: Transaction, decision: Decision) -> None:
     """Write the question of the next round over that of the last."""
-    work.run(
+    tx.execute(
         "decisions/revise",
         **columns(decision, "number question free_text context context_hash iteration guidance"),
         options=_written(decision.options),
@@ -53,9 +53,9 @@ def revise(work: Work, decision: Decision) -> None:
     )
 
 
-def answer(work: Work, decision: int, given: Answer, by: int | None) -> bool:
+def answer(tx: Transaction, decision: int, given: Answer, by: int | None) -> bool:
     """Write down how a round ended; say whether that is how."""
-    changed = work.run(
+    changed = tx.execute(
         "answers/insert",
         decision=decision,
         iteration=given.iteration,
@@ -68,18 +68,18 @@ def answer(work: Work, decision: int, given: Answer, by: int | None) -> bool:
     return changed == 1
 
 
-def read(reader: Reader, id: str) -> Decision | None:
-    row = reader.one("decisions/read", id=id)
-    return _decisions(reader, [row])[0] if row else None
+def read(tx: Reader, id: str) -> Decision | None:
+    row = tx.fetch_one("decisions/read", id=id)
+    return _decisions(tx, [row])[0] if row else None
 
 
-def of_gate(reader: Reader, gate: str) -> Decision | None:
-    row = reader.one("decisions/of_gate", gate=gate)
-    return _decisions(reader, [row])[0] if row else None
+def of_gate(tx: Reader, gate: str) -> Decision | None:
+    row = tx.fetch_one("decisions/of_gate", gate=gate)
+    return _decisions(tx, [row])[0] if row else None
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     asker: int | None,
     asked: int | None,
@@ -91,7 +91,7 @@ def page(
     most: int,
 ) -> list[Decision]:
     """Decisions in the order they were asked."""
-    rows = reader.page(
+    rows = tx.fetch_page(
         "decisions/list",
         asker=asker,
         asked=asked,
@@ -102,23 +102,23 @@ def page(
         after=after,
         most=most,
     )
-    return _decisions(reader, rows)
+    return _decisions(tx, rows)
 
 
-def left_behind(reader: Reader, entity: int) -> list[str]:
-    return [row[0] for row in reader.all("decisions/left_behind", entity=entity)]
+def left_behind(tx: Reader, entity: int) -> list[str]:
+    return [row[0] for row in tx.fetch_all("decisions/left_behind", entity=entity)]
 
 
 def _written(options: Sequence[Option]) -> str:
     return json.dumps([[each.id, each.label, each.description] for each in options], ensure_ascii=False)
 
 
-def _decisions(reader: Reader, rows: Sequence[Row]) -> list[Decision]:
+def _decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
     numbers = [row[0] for row in rows]
     if not numbers:
         return []
-    asked = grouped(reader.all("asked/of_decisions", decisions=numbers))
-    given = reader.all("answers/of_decisions", decisions=numbers)
+    asked = grouped(tx.fetch_all("asked/of_decisions", decisions=numbers))
+    given = tx.fetch_all("answers/of_decisions", decisions=numbers)
     answers = grouped((row[0], _ANSWER.read(row[1:])) for row in given)
     return [_decision(row, asked.get(row[0], ()), answers.get(row[0], ())) for row in rows]
 

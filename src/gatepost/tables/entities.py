@@ -5,98 +5,100 @@ from typing import Final
 
 from gatepost.core.entity import Entity, Kind
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns, grouped
 
 #: the entity of a row
 of: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
 
 
-def by_name(reader: Reader, name: str) -> Entity | None:
+def by_name(tx: Reader, name: str) -> Entity | None:
     """Whoever has this name or alias."""
-    row = reader.one("entities/by_name", name=name)
+    row = tx.fetch_one("entities/by_name", name=name)
     return of(row) if row else None
 
 
-def by_names(reader: Reader, names: Iterable[str]) -> dict[str, Entity]:
+def by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Those of these names and aliases that somebody has."""
-    rows = reader.all("entities/by_names", names=sorted(set(names)))
+    rows = tx.fetch_all("entities/by_names", names=sorted(set(names)))
     return {row[0]: of(row[1:]) for row in rows}
 
 
-def of_team(reader: Reader, team: str, role: str | None) -> list[Entity]:
+def of_team(tx: Reader, team: str, role: str | None) -> list[Entity]:
     """Everybody who is or was in a team."""
-    return [of(row) for row in reader.all("entities/of_team", team=team, role=role)]
+    return [of(row) for row in tx.fetch_all("entities/of_team", team=team, role=role)]
 
 
-def count_team(reader: Reader, team: str, role: str | None) -> int:
+def count_team(tx: Reader, team: str, role: str | None) -> int:
     """Count the live members of a team."""
-    row = reader.one("entities/count_team", team=team, role=role)
+    row = tx.fetch_one("entities/count_team", team=team, role=role)
     assert row is not None
     return int(row[0])
 
 
-def in_space(reader: Reader, space: int) -> list[Entity]:
+def in_space(tx: Reader, space: int) -> list[Entity]:
     """The live agents among the members of a space."""
-    return [of(row) for row in reader.all("entities/in_space", space=space)]
+    return [of(row) for row in tx.fetch_all("entities/in_space", space=space)]
 
 
-def at_work(reader: Reader, run: int) -> tuple[Entity, int, int]:
+def at_work(tx: Reader, run: int) -> tuple[Entity, int, int]:
     """Return whose run it is, and its hops and its weight by now."""
-    row = reader.one("entities/at_work", run=run)
+    row = tx.fetch_one("entities/at_work", run=run)
     assert row is not None
     return of(row[2:]), int(row[0]), int(row[1])
 
 
-def page(reader: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
+def page(tx: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
-    rows = reader.page("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
-    aliases = aliases_of(reader, [row[0] for row in rows])
+    rows = tx.fetch_page("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
+    aliases = aliases_of(tx, [row[0] for row in rows])
     return [of(row, aliases=aliases.get(row[0], ())) for row in rows]
 
 
-def aliases_of(reader: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    return grouped(reader.all("names/aliases", entities=list(entities)))
+def aliases_of(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    return grouped(tx.fetch_all("names/aliases", entities=list(entities)))
 
 
-def like(reader: Reader, name: str) -> list[str]:
+def like(tx: Reader, name: str) -> list[str]:
     """Names to look for a near one in."""
-    return [row[0] for row in reader.all("names/like", name=name)]
+    return [row[0] for row in tx.fetch_all("names/like", name=name)]
 
 
 def insert(
-    work: Work, *, name: str, kind: Kind, display: str, team: str | None, role: str | None, owner: int | None
+    tx: Transaction, *, name: str, kind: Kind, display: str, team: str | None, role: str | None, owner: int | None
 ) -> int | None:
     """Return the number of the new entity, or None when there was one of that name."""
-    row = work.one(
-        "entities/insert", name=name, kind=kind, display=display, team=team, role=role, owner=owner, now=work.now
+    row = tx.fetch_one(
+        "entities/insert", name=name, kind=kind, display=display, team=team, role=role, owner=owner, now=tx.now
     )
     return row[0] if row else None
 
 
-def give_name(work: Work, name: str, entity: int, *, is_alias: bool) -> bool:
+def give_name(tx: Transaction, name: str, entity: int, *, is_alias: bool) -> bool:
     """Say whether the name was free."""
-    return work.run("names/insert", name=name, entity=entity, is_alias=is_alias) == 1
+    return tx.execute("names/insert", name=name, entity=entity, is_alias=is_alias) == 1
 
 
-def take_name(work: Work, name: str, entity: int) -> None:
+def take_name(tx: Transaction, name: str, entity: int) -> None:
     """An alias that the entity no longer has."""
-    work.run("names/delete", name=name, entity=entity)
+    tx.execute("names/delete", name=name, entity=entity)
 
 
-def lock(work: Work, entity: int) -> None:
+def lock(tx: Transaction, entity: int) -> None:
     """Keep the row until the commit."""
-    work.run("entities/lock", number=entity)
+    tx.execute("entities/lock", number=entity)
 
 
-def update(work: Work, entity: int, *, display: str, team: str | None, role: str | None, owner: int | None) -> None:
-    work.run("entities/update", number=entity, display=display, team=team, role=role, owner=owner)
+def update(
+    tx: Transaction, entity: int, *, display: str, team: str | None, role: str | None, owner: int | None
+) -> None:
+    tx.execute("entities/update", number=entity, display=display, team=team, role=role, owner=owner)
 
 
-def retire(work: Work, entity: int) -> bool:
-    return work.run("entities/retire", number=entity, now=work.now) == 1
+def retire(tx: Transaction, entity: int) -> bool:
+    return tx.execute("entities/retire", number=entity, now=tx.now) == 1
 
 
-def date(work: Work, entity: int, created_at: Instant, retired_at: Instant | None) -> None:
+def date(tx: Transaction, entity: int, created_at: Instant, retired_at: Instant | None) -> None:
     """Say since when, and until when, there is an entity that was registered elsewhere."""
-    work.run("entities/date", number=entity, created_at=created_at, retired_at=retired_at)
+    tx.execute("entities/date", number=entity, created_at=created_at, retired_at=retired_at)

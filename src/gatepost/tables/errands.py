@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from gatepost.core.errand import Errand
 from gatepost.core.event import Json
 from gatepost.core.instants import Duration, Instant
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 
-def insert(work: Work, id: str, kind: str, payload: Json, due_at: Instant) -> None:
-    work.run("errands/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
+def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) -> None:
+    tx.execute("errands/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
 
 
-def take(work: Work, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Errand]:
+def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Errand]:
     """Put what is due under a holder until a deadline, oldest first."""
-    rows = work.all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=work.now, most=most)
+    rows = tx.fetch_all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, most=most)
     errands = [
         Errand(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
         for id, kind, payload, attempts, due_at in rows
@@ -24,7 +24,7 @@ def take(work: Work, kinds: Sequence[str], holder: str, deadline: Instant, most:
 
 
 def finish(
-    work: Work,
+    tx: Transaction,
     id: str,
     holder: str,
     *,
@@ -34,21 +34,21 @@ def finish(
     error: str | None,
 ) -> bool:
     """End an errand, or put it back until it is due; say whether the holder still had it."""
-    changed = work.run(
+    changed = tx.execute(
         "errands/finish", id=id, holder=holder, due_at=due_at, ended_at=ended_at, outcome=outcome, error=error
     )
     return changed == 1
 
 
-def next_due(reader: Reader, kinds: Sequence[str]) -> Instant | None:
-    row = reader.one("errands/next_due", kinds=list(kinds))
+def next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
+    row = tx.fetch_one("errands/next_due", kinds=list(kinds))
     return row[0] if row else None
 
 
-def hurry(work: Work, longest: Duration) -> None:
+def hurry(tx: Transaction, longest: Duration) -> None:
     """Make everything due now; a holder whose time ends later than `longest` from now has lost it."""
-    work.run("errands/hurry", now=work.now, future=work.now + longest)
+    tx.execute("errands/hurry", now=tx.now, future=tx.now + longest)
 
 
-def reap(work: Work, before: Instant, most: int) -> int:
-    return work.run("errands/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, most: int) -> int:
+    return tx.execute("errands/reap", before=before, most=most)

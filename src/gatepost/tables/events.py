@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gatepost.core.event import Event
 from gatepost.core.position import Position
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 _COLUMNS = [
     "arrival",
@@ -41,21 +41,21 @@ class Here:
     held: bool
 
 
-def here(reader: Reader) -> Here:
-    row = reader.one("events/here")
+def here(tx: Reader) -> Here:
+    row = tx.fetch_one("events/here")
     assert row is not None
     return Here(Position(row[0], row[1]), Position(row[2], row[3]), bool(row[4]))
 
 
-def take_arrivals(work: Work, count: int) -> list[int]:
+def take_arrivals(tx: Transaction, count: int) -> list[int]:
     """The next places in the order of all events."""
-    row = work.one("arrivals/take", count=count)
+    row = tx.fetch_one("arrivals/take", count=count)
     assert row is not None
     arrivals: list[int] = json.loads(row[0])
     return arrivals
 
 
-def insert(work: Work, events: Sequence[tuple[Event, int | None, str | None]]) -> None:
+def insert(tx: Transaction, events: Sequence[tuple[Event, int | None, str | None]]) -> None:
     """Store events, each with the number of its sender and its data as JSON."""
     rows = [
         (
@@ -79,17 +79,17 @@ def insert(work: Work, events: Sequence[tuple[Event, int | None, str | None]]) -
         )
         for event, sender, data in events
     ]
-    work.many("events/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    tx.execute_many("events/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
 
 
 def zip_columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def reap(work: Work, arrivals: Sequence[int]) -> int:
+def reap(tx: Transaction, arrivals: Sequence[int]) -> int:
     """
     Of these, delete those that nobody has any more. They are locked first: of two reapers that each remove one of the
     last two items of an event, the second must see that the first has done so.
     """
-    work.all("events/lock", arrivals=list(arrivals))
-    return work.run("events/reap", arrivals=list(arrivals))
+    tx.fetch_all("events/lock", arrivals=list(arrivals))
+    return tx.execute("events/reap", arrivals=list(arrivals))

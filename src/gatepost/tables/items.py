@@ -22,7 +22,7 @@ from gatepost.core.event import (
 )
 from gatepost.core.instants import Instant
 from gatepost.core.position import Position
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns
 
 _COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
@@ -34,50 +34,48 @@ _CONTENT: Final = 10
 NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
 
 
-def insert(work: Work, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
+def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
     """Store items but for repeats of a key; return the (arrival, recipient) of those that are new."""
-    stored = work.many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    stored = tx.execute_many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
     if stored == len(rows):
         return {(row[1], row[0]) for row in rows}
-    return {(row[0], row[1]) for row in work.all("items/present", arrivals=sorted({row[1] for row in rows}))}
+    return {(row[0], row[1]) for row in tx.fetch_all("items/present", arrivals=sorted({row[1] for row in rows}))}
 
 
-def keyed(reader: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
+def keyed(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
     """The event that came first with this key, for each of these recipients that have one."""
-    rows = reader.all("items/keyed", recipients=list(recipients), dedup_key=key)
+    rows = tx.fetch_all("items/keyed", recipients=list(recipients), dedup_key=key)
     return {row[0]: row[1] for row in rows}
 
 
-def candidates(reader: Reader, recipient: int, most: int) -> list[Candidate]:
-    rows = reader.all("items/candidates", recipient=recipient, now=reader.now, most=most)
+def candidates(tx: Reader, recipient: int, most: int) -> list[Candidate]:
+    rows = tx.fetch_all("items/candidates", recipient=recipient, now=tx.now, most=most)
     return [_candidate(row) for row in rows]
 
 
-def candidates_at(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
+def candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
     """Those of these items that are pending, whether they are past their time or not."""
-    rows = reader.all("items/candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
+    rows = tx.fetch_all("items/candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
     return [_candidate(row) for row in rows]
 
 
-def known(reader: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, Known]:
+def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, Known]:
     """How items stand, by their keys and by the ids of their events."""
     found: dict[str, Known] = {}
-    rows = reader.all("items/known", recipient=recipient, keys=list(keys), events=list(events))
+    rows = tx.fetch_all("items/known", recipient=recipient, keys=list(keys), events=list(events))
     for key, event, arrival, state, expires_at in rows:
-        overdue = state == "pending" and expires_at is not None and expires_at <= reader.now
+        overdue = state == "pending" and expires_at is not None and expires_at <= tx.now
         standing = Known(arrival, State.EXPIRED if overdue else State(state))
         found |= {event: standing} | ({key: standing} if key is not None else {})
     return found
 
 
-def heads(
-    reader: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, most: int
-) -> list[Candidate]:
+def heads(tx: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, most: int) -> list[Candidate]:
     """The first few items of other sources than those seen."""
-    rows = reader.all(
+    rows = tx.fetch_all(
         "items/heads",
         recipient=recipient,
-        now=reader.now,
+        now=tx.now,
         seen=list(seen),
         steps=sources + len(seen),
         sources=sources,
@@ -87,60 +85,60 @@ def heads(
     return [_candidate(row) for row in rows]
 
 
-def waiting(reader: Reader, recipient: int, most: int) -> int:
+def waiting(tx: Reader, recipient: int, most: int) -> int:
     """How many wait, up to `most`."""
-    row = reader.one("items/waiting", recipient=recipient, now=reader.now, most=most)
+    row = tx.fetch_one("items/waiting", recipient=recipient, now=tx.now, most=most)
     assert row is not None
     return int(row[0])
 
 
-def oldest(reader: Reader) -> Instant | None:
+def oldest(tx: Reader) -> Instant | None:
     """When the oldest item that waits for an agent or a service came."""
-    row = reader.one("items/oldest", now=reader.now)
+    row = tx.fetch_one("items/oldest", now=tx.now)
     return row[0] if row else None
 
 
 def longest_chains(
-    reader: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
+    tx: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
 ) -> dict[int, int]:
     """
     Return the hops of the longest chain behind what each of these entities sends next, by its number; an entity that
     nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
     """
-    rows = reader.all("items/chains", entities=sorted(set(entities)), since=since, until=until, limit=limit)
+    rows = tx.fetch_all("items/chains", entities=sorted(set(entities)), since=since, until=until, limit=limit)
     return {row[0]: row[1] for row in rows}
 
 
-def take(work: Work, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
+def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
     """Put pending items under a claim; return the arrivals of those that still were."""
-    rows = work.all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
+    rows = tx.fetch_all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
     return {row[0] for row in rows}
 
 
-def read(reader: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
+def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
     """Items with their events, in the order to show them."""
-    return [_item(row) for row in reader.all("items/read", recipient=recipient, arrivals=list(arrivals))]
+    return [_item(row) for row in tx.fetch_all("items/read", recipient=recipient, arrivals=list(arrivals))]
 
 
 def peek(
-    reader: Reader, recipient: int, most: int, type: Type | None = None, *, after: tuple[int, int] = (-1, 0)
+    tx: Reader, recipient: int, most: int, type: Type | None = None, *, after: tuple[int, int] = (-1, 0)
 ) -> list[Item]:
     """What waits, most urgent first; `after` is the priority and the arrival of the last one seen."""
     priority, arrival = after
-    rows = reader.page(
+    rows = tx.fetch_page(
         "items/peek",
         recipient=recipient,
         type=type,
         priority=priority,
         arrival=arrival,
-        now=reader.now,
+        now=tx.now,
         most=most,
     )
     return [_item(row) for row in rows]
 
 
 def page(
-    reader: Reader,
+    tx: Reader,
     *,
     recipient: int | None,
     state: State | None,
@@ -157,7 +155,7 @@ def page(
     Items in order of arrival, and of recipients, after an arrival or, of that one, beyond a recipient. What is pending
     past its time is shown as expired.
     """
-    rows = reader.page(
+    rows = tx.fetch_page(
         "items/list",
         recipient=recipient,
         state=state,
@@ -170,30 +168,30 @@ def page(
         after=after if beyond is None else after - 1,
         seen=after,
         beyond=beyond,
-        now=reader.now,
+        now=tx.now,
         most=most,
     )
-    return [_item(row, reader.now) for row in rows]
+    return [_item(row, tx.now) for row in rows]
 
 
-def since(reader: Reader, recipient: int, after: Position, to: Position, most: int) -> list[tuple[Item, Position]]:
+def since(tx: Reader, recipient: int, after: Position, to: Position, most: int) -> list[tuple[Item, Position]]:
     """What came after one position, up to another, each with its own; broadcasts that were not taken yet too."""
-    rows = reader.page(
+    rows = tx.fetch_page(
         "items/since",
         recipient=recipient,
         after_transaction=after.transaction,
         after_arrival=after.arrival,
         to_transaction=to.transaction,
         to_arrival=to.arrival,
-        now=reader.now,
+        now=tx.now,
         most=most,
     )
-    return [(_item(row[1:], reader.now), Position(row[0], row[2])) for row in rows]
+    return [(_item(row[1:], tx.now), Position(row[0], row[2])) for row in rows]
 
 
-def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
+def of_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
     """The items of an event, each with the number of its recipient."""
-    rows = reader.all("items/of_event", event=event, recipient=recipient)
+    rows = tx.fetch_all("items/of_event", event=event, recipient=recipient)
     if not rows:
         return []
     first = _item(rows[0]).event
@@ -204,26 +202,26 @@ def of_event(reader: Reader, event: str, recipient: int | None = None) -> list[t
     ]
 
 
-def of_broadcast(reader: Reader, event: str, most: int) -> list[Item]:
+def of_broadcast(tx: Reader, event: str, most: int) -> list[Item]:
     """A broadcast as it waits for agents that have not taken it yet."""
-    return [_item(row) for row in reader.all("items/of_broadcast", event=event, most=most)]
+    return [_item(row) for row in tx.fetch_all("items/of_broadcast", event=event, most=most)]
 
 
-def widen(work: Work, sender: Entity, by: int) -> None:
+def widen(tx: Transaction, sender: Entity, by: int) -> None:
     """
     Note that the lines of a sender have grown by so many characters where they are yet to be shown. Not by less when
     they shrink: not every line has its sender in it, and a line that is shorter than noted does no harm.
     """
     for statement in ("items/widen", "items/widen_claimed"):
-        work.run(statement, sender=sender.number, name=sender.name, by=by)
-    work.run("broadcasts/widen", sender=sender.number, by=by)
+        tx.execute(statement, sender=sender.number, name=sender.name, by=by)
+    tx.execute("broadcasts/widen", sender=sender.number, by=by)
 
 
 def move(
-    work: Work, recipient: int, item: Item, to: State, *, claim: int | None = None, ended_at: Instant | None = None
+    tx: Transaction, recipient: int, item: Item, to: State, *, claim: int | None = None, ended_at: Instant | None = None
 ) -> bool:
     """From the state the item was read in to another; say whether it still was in that state."""
-    changed = work.run(
+    changed = tx.execute(
         "items/move",
         recipient=recipient,
         arrival=item.event.arrival,
@@ -235,30 +233,30 @@ def move(
     return changed == 1
 
 
-def see(work: Work, recipient: int, events: Sequence[str]) -> int:
-    return work.run("items/see", recipient=recipient, events=list(events), now=work.now)
+def see(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
+    return tx.execute("items/see", recipient=recipient, events=list(events), now=tx.now)
 
 
-def deliver(work: Work, claim: int) -> int:
-    return work.run("items/deliver", claim=claim, now=work.now)
+def deliver(tx: Transaction, claim: int) -> int:
+    return tx.execute("items/deliver", claim=claim, now=tx.now)
 
 
-def release(work: Work, claim: int) -> int:
-    return work.run("items/release", claim=claim)
+def release(tx: Transaction, claim: int) -> int:
+    return tx.execute("items/release", claim=claim)
 
 
-def fail(work: Work, claim: int, events: Sequence[str]) -> int:
+def fail(tx: Transaction, claim: int, events: Sequence[str]) -> int:
     """Count a failure against these items of a claim; those with too many are dead, the others pending."""
-    return work.run("items/fail", claim=claim, events=list(events), attempts=work.limits.attempts, now=work.now)
+    return tx.execute("items/fail", claim=claim, events=list(events), attempts=tx.limits.attempts, now=tx.now)
 
 
-def expire(work: Work, most: int) -> int:
-    return work.run("items/expire", now=work.now, most=most)
+def expire(tx: Transaction, most: int) -> int:
+    return tx.execute("items/expire", now=tx.now, most=most)
 
 
-def reap(work: Work, before: Instant, most: int) -> list[tuple[int, int, str]]:
+def reap(tx: Transaction, before: Instant, most: int) -> list[tuple[int, int, str]]:
     """Delete what ended before then; return the recipient, arrival and state of each."""
-    return [(row[0], row[1], row[2]) for row in work.all("items/reap", before=before, most=most)]
+    return [(row[0], row[1], row[2]) for row in tx.fetch_all("items/reap", before=before, most=most)]
 
 
 def _candidate(row: Row) -> Candidate:

@@ -4,35 +4,35 @@ from typing import Final
 
 from gatepost.core import key
 from gatepost.core.key import Key
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns, columns
 
 _key: Final = Columns(Key, "number id prefix kind entity trigger name created_at revoked_at").read
 
 
-def insert(work: Work, made: Key, *, hash: str, entity: int | None) -> bool:
+def insert(tx: Transaction, made: Key, *, hash: str, entity: int | None) -> bool:
     """Say whether it is new."""
-    row = work.one(
+    row = tx.fetch_one(
         "keys/insert", **columns(made, "id prefix kind trigger name"), hash=hash, entity=entity, now=made.created_at
     )
     return row is not None
 
 
-def in_force(reader: Reader, hash: str) -> Key | None:
+def in_force(tx: Reader, hash: str) -> Key | None:
     """The key with this hash, unless it was revoked or whoever it stands for is retired."""
-    row = reader.one("keys/by_hash", hash=hash)
+    row = tx.fetch_one("keys/by_hash", hash=hash)
     return _key(row[:-1]) if row and key.same(row[-1], hash) else None
 
 
-def called(reader: Reader, text: str) -> list[Key]:
+def called(tx: Reader, text: str) -> list[Key]:
     """Those with this id or this prefix."""
-    return [_key(row) for row in reader.all("keys/called", text=text)]
+    return [_key(row) for row in tx.fetch_all("keys/called", text=text)]
 
 
-def page(reader: Reader, *, after: int, most: int) -> list[Key]:
+def page(tx: Reader, *, after: int, most: int) -> list[Key]:
     """Keys in the order in which they were made."""
-    return [_key(row) for row in reader.page("keys/list", after=after, most=most)]
+    return [_key(row) for row in tx.fetch_page("keys/list", after=after, most=most)]
 
 
-def revoke(work: Work, number: int) -> bool:
-    return work.run("keys/revoke", number=number, now=work.now) == 1
+def revoke(tx: Transaction, number: int) -> bool:
+    return tx.execute("keys/revoke", number=number, now=tx.now) == 1

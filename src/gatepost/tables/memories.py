@@ -2,31 +2,31 @@
 
 from gatepost.core.instants import LAST, Instant
 from gatepost.core.memory import Memory
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 
-def set(work: Work, entity: int, key: str, value: str) -> None:
-    work.run("memories/set", entity=entity, key=key, value=value, now=work.now)
+def set(tx: Transaction, entity: int, key: str, value: str) -> None:
+    tx.execute("memories/set", entity=entity, key=key, value=value, now=tx.now)
 
 
-def read(reader: Reader, entity: int, key: str) -> Memory | None:
-    row = reader.one("memories/read", entity=entity, key=key)
+def read(tx: Reader, entity: int, key: str) -> Memory | None:
+    row = tx.fetch_one("memories/read", entity=entity, key=key)
     return Memory(key=row[0], value=row[1], updated_at=row[2]) if row else None
 
 
-def page(reader: Reader, entity: int, after: tuple[Instant, str] | None, most: int) -> list[Memory]:
+def page(tx: Reader, entity: int, after: tuple[Instant, str] | None, most: int) -> list[Memory]:
     """The memories of an entity, the newest first; `after` says when the last one seen was set, and its key."""
     at, key = after if after is not None else (LAST, "")
-    rows = reader.page("memories/list", entity=entity, at=at, key=key, most=most)
+    rows = tx.fetch_page("memories/list", entity=entity, at=at, key=key, most=most)
     return [Memory(key=key, value=value, updated_at=at) for key, value, at in rows]
 
 
-def delete(work: Work, entity: int, key: str) -> bool:
+def delete(tx: Transaction, entity: int, key: str) -> bool:
     """Say whether it was there."""
-    return work.run("memories/delete", entity=entity, key=key) == 1
+    return tx.execute("memories/delete", entity=entity, key=key) == 1
 
 
-def count(reader: Reader, entity: int) -> int:
-    row = reader.one("memories/count", entity=entity)
+def count(tx: Reader, entity: int) -> int:
+    row = tx.fetch_one("memories/count", entity=entity)
     assert row is not None
     return int(row[0])

@@ -5,15 +5,15 @@ from typing import Final
 
 from gatepost.core.entity import Kind
 from gatepost.core.space import Message, Said, Space
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 
 #: by its name; to ask the class takes as long as everything else about a message
 _KINDS: Final = {kind.value: kind for kind in Kind}
 
 
-def insert(work: Work, message: Message, *, space: int, sender: int, data: str | None) -> None:
+def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: str | None) -> None:
     """Store a message with the numbers of its space and its sender, and its data as JSON."""
-    work.run(
+    tx.execute(
         "messages/insert",
         space=space,
         seq=message.seq,
@@ -25,21 +25,21 @@ def insert(work: Work, message: Message, *, space: int, sender: int, data: str |
     )
 
 
-def after(reader: Reader, space: Space, *, after: int, before: int, most: int) -> list[Message]:
+def after(tx: Reader, space: Space, *, after: int, before: int, most: int) -> list[Message]:
     """The first messages after a number and before another, oldest first."""
-    rows = reader.page("messages/after", space=space.number, after=after, before=before, most=most)
+    rows = tx.fetch_page("messages/after", space=space.number, after=after, before=before, most=most)
     return [_message(row, space.id) for row in rows]
 
 
-def before(reader: Reader, space: Space, *, before: int, most: int) -> list[Message]:
+def before(tx: Reader, space: Space, *, before: int, most: int) -> list[Message]:
     """The last messages before a number, oldest first."""
-    rows = reader.page("messages/before", space=space.number, before=before, most=most)
+    rows = tx.fetch_page("messages/before", space=space.number, before=before, most=most)
     return [_message(row, space.id) for row in reversed(rows)]
 
 
-def said(reader: Reader, space: Space, *, before: int, most: int) -> list[Said]:
+def said(tx: Reader, space: Space, *, before: int, most: int) -> list[Said]:
     """The same, as agents are told them."""
-    rows = reader.all("messages/said", space=space.number, before=before, most=most)
+    rows = tx.fetch_all("messages/said", space=space.number, before=before, most=most)
     return rows[::-1]
 
 

@@ -3,27 +3,27 @@
 import msgspec
 
 from gatepost.core.mind import Carried
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 
 
-def read(reader: Reader, agent: int) -> Carried:
+def read(tx: Reader, agent: int) -> Carried:
     """What an agent carries now."""
-    return _carried(reader.one("minds/read", agent=agent))
+    return _carried(tx.fetch_one("minds/read", agent=agent))
 
 
-def of_run(reader: Reader, number: int | None) -> Carried:
+def of_run(tx: Reader, number: int | None) -> Carried:
     """What was carried when a run began."""
-    return _carried(reader.one("minds/of_run", number=number)) if number is not None else Carried()
+    return _carried(tx.fetch_one("minds/of_run", number=number)) if number is not None else Carried()
 
 
-def insert(work: Work, agent: int, carried: Carried) -> None:
-    work.run(
+def insert(tx: Transaction, agent: int, carried: Carried) -> None:
+    tx.execute(
         "minds/insert",
         agent=agent,
         run=carried.run,
         summaries=msgspec.json.encode(carried.summaries).decode(),
         dropped=carried.dropped,
-        now=work.now,
+        now=tx.now,
     )
 
 

@@ -11,7 +11,7 @@ from gatepost.core.key import Key
 from gatepost.core.plan import Plan
 from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MemberRecord, TriggerRecord
 from gatepost.core.space import Space
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns
 from gatepost.tables.rows import Columns, columns
 
@@ -27,96 +27,96 @@ OldItem = tuple[
 ]
 
 
-def count_events(reader: Reader) -> int:
-    row = reader.one("events/count")
+def count_events(tx: Reader) -> int:
+    row = tx.fetch_one("events/count")
     assert row is not None
     return int(row[0])
 
 
-def events(reader: Reader, after: int, most: int) -> list[tuple[int, EventRecord]]:
+def events(tx: Reader, after: int, most: int) -> list[tuple[int, EventRecord]]:
     """Events in order of arrival, each with its arrival."""
-    return [(row[0], _event(row)) for row in reader.all("events/page", after=after, most=most)]
+    return [(row[0], _event(row)) for row in tx.fetch_all("events/page", after=after, most=most)]
 
 
-def arrivals_of(reader: Reader, ids: Sequence[str]) -> dict[str, int]:
+def arrivals_of(tx: Reader, ids: Sequence[str]) -> dict[str, int]:
     """The arrivals of those of these events that there are."""
-    return {row[0]: row[1] for row in reader.all("events/by_ids", ids=list(ids))}
+    return {row[0]: row[1] for row in tx.fetch_all("events/by_ids", ids=list(ids))}
 
 
 def items(
-    reader: Reader, first: int, last: int, *, arrival: int, recipient: int, most: int
+    tx: Reader, first: int, last: int, *, arrival: int, recipient: int, most: int
 ) -> list[tuple[int, int, ItemRecord]]:
     """The items of the events that arrived from first to last, after one of them; with arrival and recipient."""
-    rows = reader.all(
-        "items/between", first=first, last=last, arrival=arrival, recipient=recipient, now=reader.now, most=most
+    rows = tx.fetch_all(
+        "items/between", first=first, last=last, arrival=arrival, recipient=recipient, now=tx.now, most=most
     )
     return [(row[0], row[1], _item(row)) for row in rows]
 
 
-def present(reader: Reader, arrivals: Sequence[int]) -> set[tuple[int, int]]:
+def present(tx: Reader, arrivals: Sequence[int]) -> set[tuple[int, int]]:
     """The (arrival, recipient) of every item of these events."""
-    return {(row[0], row[1]) for row in reader.all("items/present", arrivals=sorted(set(arrivals)))}
+    return {(row[0], row[1]) for row in tx.fetch_all("items/present", arrivals=sorted(set(arrivals)))}
 
 
-def awaited(reader: Reader, arrivals: Sequence[int]) -> set[tuple[int, int]]:
+def awaited(tx: Reader, arrivals: Sequence[int]) -> set[tuple[int, int]]:
     """The (arrival, recipient) of every item that these broadcasts will still become."""
-    return {(row[0], row[1]) for row in reader.all("items/awaited", arrivals=sorted(set(arrivals)))}
+    return {(row[0], row[1]) for row in tx.fetch_all("items/awaited", arrivals=sorted(set(arrivals)))}
 
 
-def restore(work: Work, rows: Sequence[OldItem]) -> None:
+def restore(tx: Transaction, rows: Sequence[OldItem]) -> None:
     """Store items in whatever state they were in, but for those that are there and for repeats of a key."""
-    work.many("items/restore", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    tx.execute_many("items/restore", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
 
 
-def attach(work: Work, recipient: int, arrival: int, claim: int) -> None:
+def attach(tx: Transaction, recipient: int, arrival: int, claim: int) -> None:
     """Give an item its receipt."""
-    work.run("items/attach", recipient=recipient, arrival=arrival, claim=claim)
+    tx.execute("items/attach", recipient=recipient, arrival=arrival, claim=claim)
 
 
-def count_messages(reader: Reader) -> int:
-    row = reader.one("messages/count")
+def count_messages(tx: Reader) -> int:
+    row = tx.fetch_one("messages/count")
     assert row is not None
     return int(row[0])
 
 
-def members(reader: Reader, space: Space) -> list[MemberRecord]:
+def members(tx: Reader, space: Space) -> list[MemberRecord]:
     """Everybody in a space, the retired too."""
-    rows = reader.all("members/everybody", space=space.number)
+    rows = tx.fetch_all("members/everybody", space=space.number)
     return [MemberRecord(space=space.id, name=name, joined_at=at, read=read) for name, at, read in rows]
 
 
-def keys(reader: Reader, after: int, most: int) -> list[tuple[int, KeyRecord]]:
+def keys(tx: Reader, after: int, most: int) -> list[tuple[int, KeyRecord]]:
     """Keys in the order in which they were made, each with its number."""
-    return [(row[0], _key(row)) for row in reader.all("keys/page", after=after, most=most)]
+    return [(row[0], _key(row)) for row in tx.fetch_all("keys/page", after=after, most=most)]
 
 
-def date_space(work: Work, space: int, record: Space) -> None:
+def date_space(tx: Transaction, space: int, record: Space) -> None:
     """Say since when there is a space that was made elsewhere, and since when it is only read."""
-    work.run("spaces/date", number=space, created_at=record.created_at, archived_at=record.archived_at)
+    tx.execute("spaces/date", number=space, created_at=record.created_at, archived_at=record.archived_at)
 
 
-def numbers_of(reader: Reader, ids: Sequence[str]) -> dict[str, int]:
+def numbers_of(tx: Reader, ids: Sequence[str]) -> dict[str, int]:
     """The numbers of those of these messages that there are."""
-    return {row[0]: row[1] for row in reader.all("messages/by_ids", ids=list(ids))}
+    return {row[0]: row[1] for row in tx.fetch_all("messages/by_ids", ids=list(ids))}
 
 
-def join(work: Work, space: int, entity: int, joined_at: Instant, read_seq: int) -> None:
+def join(tx: Transaction, space: int, entity: int, joined_at: Instant, read_seq: int) -> None:
     """Make somebody a member as they were elsewhere, unless they are one."""
     row = {"space": [space], "entity": [entity], "joined_at": [joined_at], "read_seq": [read_seq]}
-    work.many("members/insert", row)
+    tx.execute_many("members/insert", row)
 
 
-def last_until(reader: Reader, at: Instant) -> int:
+def last_until(tx: Reader, at: Instant) -> int:
     """The arrival of the last event that was made no later."""
-    row = reader.one("events/last_until", at=at)
+    row = tx.fetch_one("events/last_until", at=at)
     assert row is not None
     return int(row[0])
 
 
-def date_gate(work: Work, number: int, gate: Gate, by: int | None) -> None:
+def date_gate(tx: Transaction, number: int, gate: Gate, by: int | None) -> None:
     """Say what has become of a gate that was made elsewhere, and by whom it was ended."""
     ended = gate.resolution
-    work.run(
+    tx.execute(
         "gates/date",
         number=number,
         trouble=gate.trouble,
@@ -124,12 +124,14 @@ def date_gate(work: Work, number: int, gate: Gate, by: int | None) -> None:
         ended_at=ended.at if ended else None,
     )
     if ended is not None:
-        work.run("resolutions/insert", gate=number, ending=ended.ending, reason=ended.reason, ended_by=by, now=ended.at)
+        tx.execute(
+            "resolutions/insert", gate=number, ending=ended.ending, reason=ended.reason, ended_by=by, now=ended.at
+        )
 
 
-def restore_plan(work: Work, plan: Plan, owner: int, gate: int | None) -> bool:
+def restore_plan(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> bool:
     """Say whether it is new."""
-    stored = work.run(
+    stored = tx.execute(
         "plans/restore",
         **columns(plan, "id name instruction cron zone catch_up status next_at hops last_at fired created_at ended_at"),
         owner=owner,
@@ -138,13 +140,13 @@ def restore_plan(work: Work, plan: Plan, owner: int, gate: int | None) -> bool:
     return stored == 1
 
 
-def restore_trigger(work: Work, record: TriggerRecord, owner: int | None) -> bool:
+def restore_trigger(tx: Transaction, record: TriggerRecord, owner: int | None) -> bool:
     """Say whether it is new; without its secret it is closed."""
     trigger = record.trigger
-    stored = work.run(
+    stored = tx.execute(
         "triggers/insert",
         **columns(trigger, "name provider scheme target prompt"),
-        id=work.id("trg"),
+        id=tx.new_id("trg"),
         secret=record.secret,
         owner=owner,
         active=trigger.active and record.secret is not None,
@@ -153,10 +155,10 @@ def restore_trigger(work: Work, record: TriggerRecord, owner: int | None) -> boo
     return stored == 1
 
 
-def restore_key(work: Work, record: KeyRecord, entity: int | None) -> bool:
+def restore_key(tx: Transaction, record: KeyRecord, entity: int | None) -> bool:
     """Say whether it is new."""
     key = record.key
-    stored = work.run(
+    stored = tx.execute(
         "keys/restore",
         **columns(key, "id prefix kind trigger name created_at revoked_at"),
         hash=record.hash,

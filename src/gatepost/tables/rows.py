@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from gatepost.ports.store import Row
+from gatepost.ports import Row
 
 N = TypeVar("N")
 

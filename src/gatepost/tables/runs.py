@@ -5,36 +5,36 @@ from typing import Any
 from gatepost.core.instants import Instant
 from gatepost.core.mind import Weight
 from gatepost.core.run import Limit, Run, Status
-from gatepost.ports.store import Reader, Row, Work
+from gatepost.ports import Reader, Row, Transaction
 
 
-def begin(work: Work, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
+def begin(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
     """Begin a run, whose first step weighs so much, with what its agent carries by now."""
-    row = work.one("runs/insert", agent=entity, tokens=tokens, now=work.now, **fields)
+    row = tx.fetch_one("runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
     assert row is not None
-    return Run(number=row[0], carried=row[1], agent=agent, status=Status.RUNNING, started_at=work.now, **fields)
+    return Run(number=row[0], carried=row[1], agent=agent, status=Status.RUNNING, started_at=tx.now, **fields)
 
 
-def open_of(reader: Reader, agent: int) -> Run | None:
+def open_of(tx: Reader, agent: int) -> Run | None:
     """The run that an agent has not ended."""
-    row = reader.one("runs/open", agent=agent)
-    return read(reader, row[0]) if row else None
+    row = tx.fetch_one("runs/open", agent=agent)
+    return read(tx, row[0]) if row else None
 
 
-def read(reader: Reader, id: str) -> Run | None:
-    row = reader.one("runs/read", id=id)
+def read(tx: Reader, id: str) -> Run | None:
+    row = tx.fetch_one("runs/read", id=id)
     return _run(row) if row else None
 
 
 def page(
-    reader: Reader, *, agent: int | None, status: Status | None, before: int | None = None, most: int = 100
+    tx: Reader, *, agent: int | None, status: Status | None, before: int | None = None, most: int = 100
 ) -> list[Run]:
     """Runs, the newest first; `before` is the number of the last one seen."""
-    return [_run(row) for row in reader.page("runs/list", agent=agent, status=status, before=before, most=most)]
+    return [_run(row) for row in tx.fetch_page("runs/list", agent=agent, status=status, before=before, most=most)]
 
 
 def count(
-    work: Work,
+    tx: Transaction,
     run: int,
     *,
     tokens: int,
@@ -48,7 +48,7 @@ def count(
 ) -> bool:
     """Add to what a run has come to; say whether it is still running."""
     return (
-        work.run(
+        tx.execute(
             "runs/count",
             number=run,
             tokens=tokens,
@@ -65,7 +65,7 @@ def count(
 
 
 def end(
-    work: Work,
+    tx: Transaction,
     run: int,
     status: Status,
     *,
@@ -77,54 +77,54 @@ def end(
     End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
     outside has yet to answer a call of its waits for that.
     """
-    row = work.one("runs/end", number=run, status=status, summary=summary, error=error, limit=limit, now=work.now)
+    row = tx.fetch_one("runs/end", number=run, status=status, summary=summary, error=error, limit=limit, now=tx.now)
     return int(row[0]) if row else None
 
 
-def refused(work: Work, run: int) -> int:
+def refused(tx: Transaction, run: int) -> int:
     """Count that the model would not go on with a run; return how often it would not."""
-    row = work.one("runs/refused", number=run)
+    row = tx.fetch_one("runs/refused", number=run)
     assert row is not None
     return int(row[0])
 
 
-def answered(work: Work, run: int) -> bool:
+def answered(tx: Transaction, run: int) -> bool:
     """Let a run be completed that waited for its last call."""
-    return work.run("runs/answered", number=run) == 1
+    return tx.execute("runs/answered", number=run) == 1
 
 
-def last_limits(reader: Reader, agent: int, *, before: int, most: int) -> list[Limit | None]:
+def last_limits(tx: Reader, agent: int, *, before: int, most: int) -> list[Limit | None]:
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
-    rows = reader.all("runs/last_limits", agent=agent, before=before, most=most)
+    rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, most=most)
     return [Limit(row[0]) if row[0] is not None else None for row in rows]
 
 
-def last_before(reader: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
+def last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
     """Return the number of the last run that an agent started before an instant, and when it ended."""
-    row = reader.one("runs/last_before", agent=agent, since=since)
+    row = tx.fetch_one("runs/last_before", agent=agent, since=since)
     return (row[0], row[1]) if row else None
 
 
-def spending(reader: Reader, agent: int, *, after: int) -> tuple[int, int]:
+def spending(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
     """Return the tokens that the runs of an agent after a run have used, and the cycles."""
-    row = reader.one("runs/spending", agent=agent, after=after)
+    row = tx.fetch_one("runs/spending", agent=agent, after=after)
     assert row is not None
     return int(row[0]), int(row[1])
 
 
-def weights(reader: Reader, agent: int, after: int) -> list[Weight]:
+def weights(tx: Reader, agent: int, after: int) -> list[Weight]:
     """The cycles in a mind after a run, oldest first."""
-    return [Weight(*row) for row in reader.all("runs/weights", agent=agent, after=after)]
+    return [Weight(*row) for row in tx.fetch_all("runs/weights", agent=agent, after=after)]
 
 
-def abandoned(reader: Reader, after: int, most: int) -> list[tuple[int, str]]:
+def abandoned(tx: Reader, after: int, most: int) -> list[tuple[int, str]]:
     """Agents whose run is open while nobody is at work on it: number and name."""
-    return [(row[0], row[1]) for row in reader.all("runs/abandoned", after=after, now=reader.now, most=most)]
+    return [(row[0], row[1]) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, most=most)]
 
 
-def of_retired(reader: Reader, most: int) -> list[str]:
+def of_retired(tx: Reader, most: int) -> list[str]:
     """Runs that are open though their agent has retired."""
-    return [row[0] for row in reader.all("runs/of_retired", most=most)]
+    return [row[0] for row in tx.fetch_all("runs/of_retired", most=most)]
 
 
 def _run(row: Row) -> Run:

@@ -2,36 +2,36 @@
 
 from gatepost.core.guest import GuestSession
 from gatepost.core.instants import Instant
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 
-def begin(work: Work, id: str, *, entity: int, host: str, doing: str) -> None:
-    work.run("sessions/begin", id=id, entity=entity, host=host, state=doing, now=work.now)
+def begin(tx: Transaction, id: str, *, entity: int, host: str, doing: str) -> None:
+    tx.execute("sessions/begin", id=id, entity=entity, host=host, state=doing, now=tx.now)
 
 
-def read(reader: Reader, id: str) -> GuestSession | None:
-    row = reader.one("sessions/read", id=id)
+def read(tx: Reader, id: str) -> GuestSession | None:
+    row = tx.fetch_one("sessions/read", id=id)
     return GuestSession(*row) if row else None
 
 
-def note(work: Work, id: str, doing: str) -> bool:
-    return work.run("sessions/note", id=id, state=doing, now=work.now) > 0
+def note(tx: Transaction, id: str, doing: str) -> bool:
+    return tx.execute("sessions/note", id=id, state=doing, now=tx.now) > 0
 
 
-def has_items(reader: Reader, agent: str) -> bool:
+def has_items(tx: Reader, agent: str) -> bool:
     """Return True if the agent has anything to read."""
-    return reader.one("inboxes/has_items", agent=agent, now=reader.now) is not None
+    return tx.fetch_one("inboxes/has_items", agent=agent, now=tx.now) is not None
 
 
-def held(reader: Reader, agent: str) -> bool:
+def held(tx: Reader, agent: str) -> bool:
     """Whether there is a gate at all that may hold somebody."""
-    return reader.one("sessions/held", agent=agent) is not None
+    return tx.fetch_one("sessions/held", agent=agent) is not None
 
 
-def worked(reader: Reader, agent: str, since: str) -> bool:
+def worked(tx: Reader, agent: str, since: str) -> bool:
     """Whether somebody has pushed a note, or an event about a work item, with this id or a later one."""
-    return reader.one("sessions/worked", agent=agent, since=since) is not None
+    return tx.fetch_one("sessions/worked", agent=agent, since=since) is not None
 
 
-def reap(work: Work, before: Instant, most: int) -> None:
-    work.run("sessions/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, most: int) -> None:
+    tx.execute("sessions/reap", before=before, most=most)

@@ -6,7 +6,7 @@ import msgspec
 
 from gatepost.core.mind import Prompt, Reply, Result, Turn
 from gatepost.core.run import Step
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 
 #: more steps than any run has
 ALL: Final = 2**31 - 1
@@ -15,19 +15,19 @@ _READ: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS
 _written: Final = msgspec.json.Encoder().encode
 
 
-def insert(work: Work, run: int, number: int, turn: Turn, call: str | None = None) -> None:
+def insert(tx: Transaction, run: int, number: int, turn: Turn, call: str | None = None) -> None:
     """Write a step; `call` is which call of the run a result answers, and no call has two."""
     body = _written(turn).decode()
-    work.run("steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=work.now)
+    tx.execute("steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=tx.now)
 
 
-def of_run(reader: Reader, run: int, *, after: int = 0, most: int = ALL) -> list[Step]:
+def of_run(tx: Reader, run: int, *, after: int = 0, most: int = ALL) -> list[Step]:
     """The steps of a run in order; `after` is the number of the last one seen."""
-    rows = reader.page("steps/of_run", run=run, after=after, most=most)
+    rows = tx.fetch_page("steps/of_run", run=run, after=after, most=most)
     return [Step(number=number, turn=_READ[kind](body), at=at) for number, kind, body, at in rows]
 
 
-def of_mind(reader: Reader, agent: int, *, after: int, before: int) -> tuple[Turn, ...]:
+def of_mind(tx: Reader, agent: int, *, after: int, before: int) -> tuple[Turn, ...]:
     """The turns of the cycles in a mind between two runs, oldest first."""
-    rows = reader.all("steps/of_mind", agent=agent, after=after, before=before)
+    rows = tx.fetch_all("steps/of_mind", agent=agent, after=after, before=before)
     return tuple(_READ[kind](body) for kind, body in rows)

@@ -4,19 +4,19 @@ from typing import Final
 
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
-from gatepost.ports.store import Reader, Work
+from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns
 
 _trigger: Final = Columns(Trigger, "number id name provider scheme target prompt owner active created_at").read
 
 
 def insert(
-    work: Work, *, name: str, scheme: Scheme, secret: str, target: str, prompt: str | None, owner: int | None
+    tx: Transaction, *, name: str, scheme: Scheme, secret: str, target: str, prompt: str | None, owner: int | None
 ) -> bool:
     """Say whether the name was free."""
-    stored = work.run(
+    stored = tx.execute(
         "triggers/insert",
-        id=work.id("trg"),
+        id=tx.new_id("trg"),
         name=name,
         provider=Provider.WEBHOOK.value,
         scheme=scheme.value,
@@ -25,32 +25,32 @@ def insert(
         prompt=prompt,
         owner=owner,
         active=True,
-        now=work.now,
+        now=tx.now,
     )
     return stored == 1
 
 
-def find(reader: Reader, name: str) -> Trigger | None:
-    row = reader.one("triggers/read", name=name)
+def find(tx: Reader, name: str) -> Trigger | None:
+    row = tx.fetch_one("triggers/read", name=name)
     return _trigger(row) if row else None
 
 
-def secret(reader: Reader, number: int) -> str | None:
+def secret(tx: Reader, number: int) -> str | None:
     """What is kept of a trigger's secret; None for one that was imported without."""
-    row = reader.one("triggers/secret", number=number)
+    row = tx.fetch_one("triggers/secret", number=number)
     assert row is not None
     kept: str | None = row[0]
     return kept
 
 
-def page(reader: Reader, *, owner: str | None, after: int, most: int) -> list[Trigger]:
+def page(tx: Reader, *, owner: str | None, after: int, most: int) -> list[Trigger]:
     """Triggers in the order they were added."""
-    return [_trigger(row) for row in reader.page("triggers/list", owner=owner, after=after, most=most)]
+    return [_trigger(row) for row in tx.fetch_page("triggers/list", owner=owner, after=after, most=most)]
 
 
-def activate(work: Work, number: int, *, active: bool) -> None:
-    work.run("triggers/activate", number=number, active=active)
+def activate(tx: Transaction, number: int, *, active: bool) -> None:
+    tx.execute("triggers/activate", number=number, active=active)
 
 
-def delete(work: Work, number: int) -> None:
-    work.run("triggers/delete", number=number)
+def delete(tx: Transaction, number: int) -> None:
+    tx.execute("triggers/delete", number=number)

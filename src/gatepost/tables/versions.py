@@ -1,10 +1,10 @@
 """The version of the schema, for those who do not migrate it."""
 
-from gatepost.ports.store import Reader
+from gatepost.ports import Reader
 
 
-def read(reader: Reader) -> tuple[int, int]:
+def read(tx: Reader) -> tuple[int, int]:
     """The version that the store has, and the oldest code that may use it."""
-    row = reader.one("versions/read")
+    row = tx.fetch_one("versions/read")
     assert row is not None
     return row[0], row[1]

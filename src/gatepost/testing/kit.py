@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from gatepost.app import open_store
 from gatepost.core.instants import Duration, Instant, duration, instant
 from gatepost.core.ring import Ring
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 
 MORNING: Final = instant("2026-02-18T09:00:00Z")
 #: Seconds after which a ring that was waited for is missing.

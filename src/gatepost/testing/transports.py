@@ -23,9 +23,9 @@ import pytest
 
 from gatepost.core.entity import Kind
 from gatepost.core.event import Event, Priority, Ref, Route, Sender, Trust, Type
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Condition, Heard, Signal, Transport
+from gatepost.ports import MessageHandler, Transport, TransportStatus
 
 #: Seconds after which a signal that was waited for is missing.
 PATIENCE: Final = 20.0
@@ -55,10 +55,10 @@ class Ears:
     """What was heard, in order; it can be waited for."""
 
     def __init__(self) -> None:
-        self.signals: list[Signal] = []
+        self.signals: list[TransportMessage] = []
         self._more = asyncio.Event()
 
-    def __call__(self, signal: Signal) -> None:
+    def __call__(self, signal: TransportMessage) -> None:
         self.signals.append(signal)
         self._more.set()
 
@@ -86,7 +86,7 @@ class Ears:
 
 
 class TransportSuite:
-    """The port of `gatepost.ports.transport`, test by test."""
+    """The port of `gatepost.ports.Transport`, test by test."""
 
     #: whether rings come with their events
     carries_events: ClassVar[bool] = True
@@ -107,11 +107,11 @@ class TransportSuite:
         first, second, third = Ears(), Ears(), Ears()
         speaker, others = make(), [make(), make()]
         async with (
-            speaker.listening(third),
-            others[0].listening(first),
-            others[1].listening(second),
+            speaker.listen(third),
+            others[0].listen(first),
+            others[1].listen(second),
         ):
-            assert not any(one.condition.degraded for one in (speaker, *others))
+            assert not any(one.status.is_degraded for one in (speaker, *others))
             speaker.send([Ring("ann", "event")])
             await first.hear("ann")
             await second.hear("ann")
@@ -124,13 +124,13 @@ class TransportSuite:
             Ring("space:q4", "space_message"),
             Ring("x" * 63, "janitor"),
         ]
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             make().send(rings)
             await ears.hear("x" * 63)
         assert ears.rings == [(ring.recipient, ring.cause, ring.wakes) for ring in rings]
 
     async def test_a_ring_comes_with_its_event_where_that_is_promised(self, make: Make) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             make().send([Ring("ann", "space_message", EVENT), Ring("bob", "space_message", EVENT)])
             await ears.hear("bob")
         for ring in ears.signals:
@@ -151,14 +151,14 @@ class TransportSuite:
             Frame("agent:ann", "agent.active", None),
             Frame("run:run_1", "tool.done", [1, 2.5, True, {"": []}]),
         ]
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             make().send(frames)
             await ears.until(lambda ears: len(ears.frames) == 3)
         assert ears.frames == frames
 
     async def test_equal_frames_are_not_one_frame(self, make: Make) -> None:
         frame = Frame("space:q4", "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "ha"})
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             speaker = make()
             speaker.send([frame, frame])
             speaker.send([frame])
@@ -166,7 +166,7 @@ class TransportSuite:
 
     async def test_what_one_thread_sends_while_all_is_well_arrives_in_order(self, make: Make) -> None:
         speaker, sent = make(), [Frame("space:q4", "delta", number) for number in range(500)]
-        async with make().listening(ears := Ears()), speaker.listening(Ears()):
+        async with make().listen(ears := Ears()), speaker.listen(Ears()):
             for frame in sent:
                 speaker.send([frame])
             await ears.until(lambda ears: len(ears.frames) == len(sent))
@@ -174,7 +174,7 @@ class TransportSuite:
 
     async def test_many_threads_may_send_at_once(self, make: Make) -> None:
         speaker = make()
-        async with make().listening(ears := Ears()), speaker.listening(Ears()):
+        async with make().listen(ears := Ears()), speaker.listen(Ears()):
             with ThreadPoolExecutor(4) as pool:
                 for number in range(400):
                     pool.submit(speaker.send, [Ring(f"agent-{number}", "event", EVENT)])
@@ -183,19 +183,19 @@ class TransportSuite:
             )
 
     async def test_a_fan_out_to_many(self, make: Make) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             make().send([Ring(f"agent-{number}", "space_message", EVENT) for number in range(1_000)])
             await ears.until(lambda ears: len({ring[0] for ring in ears.rings}) == 1_000)
 
     async def test_the_largest_event_rings_all_the_same(self, make: Make) -> None:
         large = Event(id="evt_1", type=Type.EVENT, source="test", data="ü" * 500_000, created_at=0)
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             make().send([Ring("ann", "event", large), Ring("bob", "event")])
             await ears.hear("ann")
             await ears.hear("bob")
 
     async def test_what_cannot_be_sent_is_nobodys_trouble(self, make: Make) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             speaker = make()
             speaker.send([])
             speaker.send([Frame("space:q4", "delta", {"not", "json"}), Frame("space:q4", "delta", float("nan"))])
@@ -206,11 +206,11 @@ class TransportSuite:
         speaker = make()
         speaker.send([Ring("ann", "event")])
         await asyncio.to_thread(speaker.send, [Ring("ann", "event")])
-        async with speaker.listening(Ears()):
+        async with speaker.listen(Ears()):
             speaker.send([Ring("ann", "event")])
 
     async def test_a_thread_without_an_event_loop_rings(self, make: Make) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             thread = threading.Thread(target=lambda: make().send([Ring("ann", "event")]))
             thread.start()
             await ears.hear("ann")
@@ -219,13 +219,13 @@ class TransportSuite:
     async def test_listening_ends_and_may_begin_again(self, make: Make) -> None:
         listener, speaker, first, second, witness = make(), make(), Ears(), Ears(), Ears()
         tasks = asyncio.all_tasks()
-        async with make().listening(witness), speaker.listening(Ears()):
-            async with listener.listening(first):
+        async with make().listen(witness), speaker.listen(Ears()):
+            async with listener.listen(first):
                 speaker.send([Ring("ann", "event")])
                 await first.hear("ann")
             speaker.send([Ring("bob", "event")])
             await witness.hear("bob")
-            async with listener.listening(second):
+            async with listener.listen(second):
                 speaker.send([Ring("cleo", "event")])
                 await second.hear("cleo")
         assert [ring[0] for ring in first.rings] == ["ann"]
@@ -234,13 +234,13 @@ class TransportSuite:
 
     async def test_an_error_of_the_listener_comes_through_as_it_is(self, make: Make) -> None:
         with pytest.raises(LookupError, match=r"^mine$"):
-            async with make().listening(Ears()):
+            async with make().listen(Ears()):
                 raise LookupError("mine")
 
     async def test_what_was_sent_last_is_heard_although_the_speaker_leaves(self, make: Make) -> None:
-        async with make().listening(ears := Ears()):
+        async with make().listen(ears := Ears()):
             speaker = make()
-            async with speaker.listening(Ears()):
+            async with speaker.listen(Ears()):
                 speaker.send([Ring("ann", "event")])
             await ears.hear("ann")
 
@@ -257,7 +257,7 @@ class FlakyTransport:
         self._transport = transport
         self._random = random.Random(seed)  # noqa: S311 (not for secrecy)
         self._lose, self._repeat, self._hold = lose, repeat, hold
-        self._held: list[Signal] = []
+        self._held: list[TransportMessage] = []
         self._lock = threading.Lock()
 
     @property
@@ -265,18 +265,18 @@ class FlakyTransport:
         return self._transport.name
 
     @property
-    def condition(self) -> Condition:
-        return self._transport.condition
+    def status(self) -> TransportStatus:
+        return self._transport.status
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         with self._lock:
             passed = [one for signal in signals for one in self._fate(signal)]
         self._transport.send(passed)
 
-    def listening(self, heard: Heard) -> AbstractAsyncContextManager[None]:
-        return self._transport.listening(heard)
+    def listen(self, handle: MessageHandler) -> AbstractAsyncContextManager[None]:
+        return self._transport.listen(handle)
 
-    def _fate(self, signal: Signal) -> list[Signal]:
+    def _fate(self, signal: TransportMessage) -> list[TransportMessage]:
         dice = self._random.random()
         if dice < self._lose:
             return []

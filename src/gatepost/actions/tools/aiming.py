@@ -22,10 +22,10 @@ def set_goals(desk: Desk, goals: Annotated[list[Aim], "goals to make or to chang
     """Set goals for yourself, or change them. Your active goals are shown to you in every cycle."""
     if len(goals) > MOST:
         raise Invalid(f"{len(goals)} goals are too many", hint=f"have at most {MOST}")
-    made = verbs.set(desk.work, desk.me.name, goals)
+    made = verbs.set(desk.tx, desk.me.name, goals)
     return {"success": True, "count": len(made), "ids": [goal.id for goal in made]}
 
 
 def delete_goals(desk: Desk, goal_ids: Annotated[list[str], "the ids of goals of yours"]) -> Json:
     """Delete goals of yours for good. A goal that you have reached is better marked as completed."""
-    return {"success": True, "deleted": verbs.delete(desk.work, desk.me.name, goal_ids)}
+    return {"success": True, "deleted": verbs.delete(desk.tx, desk.me.name, goal_ids)}

@@ -55,9 +55,9 @@ def ask_decision(
         ref=Ref.parse(ref) if ref is not None else None,
     )
     if revises is not None:
-        return _asked(decisions.revise(desk.work, revises, wish, by=desk.me.name, hops=desk.hops))
+        return _asked(decisions.revise(desk.tx, revises, wish, by=desk.me.name, hops=desk.hops))
     _few(desk)
-    return _asked(decisions.ask(desk.work, wish, by=desk.me.name, hops=desk.hops))
+    return _asked(decisions.ask(desk.tx, wish, by=desk.me.name, hops=desk.hops))
 
 
 def answer_decision(
@@ -73,7 +73,7 @@ def answer_decision(
 ) -> Json:
     """Answer a decision that you were asked for. The first answer counts; if you are late you are told which it was."""
     reply = Reply(option=option, text=text, again=again, reject=reject, context_hash=context_hash)
-    answered = decisions.answer(desk.work, decision_id, reply, by=desk.me.name, hops=desk.hops)
+    answered = decisions.answer(desk.tx, decision_id, reply, by=desk.me.name, hops=desk.hops)
     return {"success": True, "decisionId": answered.id, "status": answered.status.value}
 
 
@@ -109,7 +109,7 @@ def set_gate(
         at_deadline=at_deadline,
         fail=fail,
     )
-    return {"success": True} | _gate(gates.add(desk.work, wish, by=desk.me.name, hops=desk.hops))
+    return {"success": True} | _gate(gates.add(desk.tx, wish, by=desk.me.name, hops=desk.hops))
 
 
 def resolve_gate(
@@ -120,12 +120,12 @@ def resolve_gate(
 ) -> Json:
     """Say that what a gate waits for has happened, or take back one that you have made."""
     me = desk.me.name
-    gate = gates.show(desk.work, gate_id, as_=me)
+    gate = gates.show(desk.tx, gate_id, as_=me)
     if withdraw and gate.kind is GateKind.DECISION and gate.awaits is not None:
-        decisions.withdraw(desk.work, gate.awaits, by=me, reason=reason, hops=desk.hops)
-        return {"success": True} | _gate(gates.show(desk.work, gate_id))
+        decisions.withdraw(desk.tx, gate.awaits, by=me, reason=reason, hops=desk.hops)
+        return {"success": True} | _gate(gates.show(desk.tx, gate_id))
     end = gates.withdraw if withdraw else gates.resolve
-    return {"success": True} | _gate(end(desk.work, gate_id, by=me, reason=reason, hops=desk.hops))
+    return {"success": True} | _gate(end(desk.tx, gate_id, by=me, reason=reason, hops=desk.hops))
 
 
 def _asked(decision: Decision) -> Json:
@@ -149,7 +149,7 @@ def _length(text: str | None) -> Duration | None:
 
 
 def _few(desk: Desk) -> None:
-    pending: Sequence[Gate] = gates.page(desk.work, owner=desk.me.name, pending=True, limit=_MOST)
+    pending: Sequence[Gate] = gates.page(desk.tx, owner=desk.me.name, pending=True, limit=_MOST)
     if len(pending) >= _MOST:
         raise Invalid(
             f"you have {_MOST} gates and decisions already", hint="withdraw those that are not needed any more"

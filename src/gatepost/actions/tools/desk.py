@@ -12,7 +12,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Json
 from gatepost.core.run import Run
 from gatepost.errors import Invalid
-from gatepost.ports.store import Work
+from gatepost.ports import Transaction
 
 #: characters of one result: more would push everything else out of the mind
 ROOM: Final = 64_000
@@ -24,7 +24,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(slots=True, kw_only=True)
 class Desk:
-    work: Work
+    tx: Transaction
     me: Entity
     run: Run
     #: the same when the same call is made again, and no other call's

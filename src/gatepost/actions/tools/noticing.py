@@ -34,12 +34,12 @@ def peek_inbox(
     if room < LEAST_BUDGET:
         raise Conflict("this cycle has no room for more events", hint="end it: they come with the next one")
     run, most = desk.run, min(count, _MOST, room // LEAST_BUDGET)
-    batch = inbox.pull(desk.work, run.claim, owner=run.id, fence=run.claim_fence, count=most, type=filter)
+    batch = inbox.pull(desk.tx, run.claim, owner=run.id, fence=run.claim_fence, count=most, type=filter)
     desk.taken.extend(batch.items)
     share = room // max(1, len(batch.items)) - 1
     return {
         "events": [_event(item.event, share) for item in batch.items],
-        "remaining": items.waiting(desk.work, desk.me.number, COUNTED),
+        "remaining": items.waiting(desk.tx, desk.me.number, COUNTED),
     }
 
 

@@ -52,16 +52,16 @@ def set_plans(desk: Desk, plans: Annotated[list[Intention], f"plans to make or t
     few(plans, _AT_ONCE, "plans")
     wishes = [_wish(each) for each in plans]
     new = sum(wish.id is None for wish in wishes)
-    pending = verbs.page(desk.work, desk.me.name, status=Status.PENDING, limit=_PENDING)
+    pending = verbs.page(desk.tx, desk.me.name, status=Status.PENDING, limit=_PENDING)
     if new and len(pending) + new > _PENDING:
         raise Invalid(f"that would be more than {_PENDING} plans", hint="delete those that are not needed any more")
-    made = [verbs.set(desk.work, desk.me.name, wish, hops=desk.hops) for wish in wishes]
+    made = [verbs.set(desk.tx, desk.me.name, wish, hops=desk.hops) for wish in wishes]
     return {"success": True, "count": len(made), "ids": [plan.id for plan in made]}
 
 
 def get_plans(desk: Desk, status: Annotated[Status | None, "only plans that are so"] = None) -> Json:
     """Read your plans in full."""
-    found = verbs.page(desk.work, desk.me.name, status=status, limit=_SHOWN)
+    found = verbs.page(desk.tx, desk.me.name, status=status, limit=_SHOWN)
     shown = fitting([_plan(plan) for plan in found])
     return {"plans": shown} | ({"more": len(found) - len(shown)} if len(shown) < len(found) else {})
 
@@ -71,7 +71,7 @@ def delete_plans(desk: Desk, plan_ids: Annotated[list[str], "the ids of plans of
     few(plan_ids, _AT_ONCE, "plans")
     wanted = dict.fromkeys(plan_ids)
     for id in wanted:
-        verbs.delete(desk.work, id, owner=desk.me.name)
+        verbs.delete(desk.tx, id, owner=desk.me.name)
     return {"success": True, "deleted": len(wanted)}
 
 

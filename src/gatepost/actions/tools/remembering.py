@@ -26,7 +26,7 @@ def set_memories(
     before gets the new value.
     """
     few(memories, _AT_ONCE, "memories")
-    count = verbs.set(desk.work, desk.me.name, {each.key: each.value for each in memories})
+    count = verbs.set(desk.tx, desk.me.name, {each.key: each.value for each in memories})
     return {"success": True, "count": count}
 
 
@@ -35,7 +35,7 @@ def get_memories(
 ) -> Json:
     """Read your memories in full."""
     few(keys or (), _AT_ONCE, "memories")
-    found = verbs.page(desk.work, desk.me.name, keys=keys, limit=MOST)
+    found = verbs.page(desk.tx, desk.me.name, keys=keys, limit=MOST)
     shown = fitting([{"key": one.key, "value": brief(one.value, ROOM // 2)} for one in found])
     more = {"more": [one.key for one in found[len(shown) :]][:_AT_ONCE]} if len(shown) < len(found) else {}
     return {"memories": shown} | more
@@ -44,4 +44,4 @@ def get_memories(
 def delete_memories(desk: Desk, keys: Annotated[list[str], "which ones to forget"]) -> Json:
     """Forget what you do not need any more."""
     few(keys, _AT_ONCE, "memories")
-    return {"success": True, "deleted": verbs.delete(desk.work, desk.me.name, keys)}
+    return {"success": True, "deleted": verbs.delete(desk.tx, desk.me.name, keys)}

@@ -23,7 +23,7 @@ def enter_space(
     Enter one of your spaces: from now on send_message speaks there. Returns the last messages said in it, oldest
     first. You begin every cycle outside of all spaces.
     """
-    found, said = spaces.enter(desk.work, space_id, desk.me, limit=_most(limit))
+    found, said = spaces.enter(desk.tx, space_id, desk.me, limit=_most(limit))
     desk.active = found.id
     return {
         "success": True,
@@ -41,7 +41,7 @@ def send_message(desk: Desk, text: Annotated[str, "what to say, as everybody in 
     if not text.strip():
         raise Invalid("there is nothing in the text", hint="to say nothing, do not call this tool")
     data = {"streamId": desk.call, "runId": desk.run.id}
-    message = spaces.post(desk.work, desk.active, sender=desk.me, content=text, data=data, hops=desk.hops)
+    message = spaces.post(desk.tx, desk.active, sender=desk.me, content=text, data=data, hops=desk.hops)
     return {"success": True, "messageId": message.id, "status": "delivered"}
 
 
@@ -57,7 +57,7 @@ def read_messages(
         raise Invalid("no space: name one, or enter one first")
     if offset < 0:
         raise Invalid(f"{offset} messages cannot be left out", hint="use 0 or more")
-    found, said = spaces.told(desk.work, wanted, desk.me, offset=offset, limit=_most(limit))
+    found, said = spaces.told(desk.tx, wanted, desk.me, offset=offset, limit=_most(limit))
     return {"messages": _written(said), "total": found.last_seq}
 
 

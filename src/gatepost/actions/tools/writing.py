@@ -28,10 +28,10 @@ def send_mail(
 ) -> Json:
     """Write to an agent, a team or a person directly, into their inbox, outside of all spaces."""
     where = address.parse(to)
-    if isinstance(where, Named) and directory.find(desk.work, where.name).number == desk.me.number:
+    if isinstance(where, Named) and directory.find(desk.tx, where.name).number == desk.me.number:
         raise Refused("you cannot send mail to yourself", hint="use set_plans or set_memories")
     wish = _letter(desk, to, text, priority, Ref.parse(ref) if ref is not None else None)
-    sent = intake.push(desk.work, replace(wish, subject=subject))
+    sent = intake.push(desk.tx, replace(wish, subject=subject))
     return {"success": True} | wire.pushed(sent)
 
 
@@ -59,11 +59,11 @@ def _noted(desk: Desk, to: str, note: str, priority: str, about: Ref) -> Pushed 
     where = address.parse(to)
     if isinstance(where, Everyone):
         raise Invalid("a note is for those whom it concerns, not for everybody", hint="name them, or a team")
-    if isinstance(where, Named) and directory.find(desk.work, where.name).number == desk.me.number:
+    if isinstance(where, Named) and directory.find(desk.tx, where.name).number == desk.me.number:
         return None
     wish = _letter(desk, to, note, priority, about)
     return intake.push(
-        desk.work, replace(wish, type=Type.NOTE, key=f"note:{about}:{desk.me.name}:{desk.call}", data=None)
+        desk.tx, replace(wish, type=Type.NOTE, key=f"note:{about}:{desk.me.name}:{desk.call}", data=None)
     )
 
 

@@ -30,7 +30,7 @@ from pydantic_ai.exceptions import (
     UnexpectedModelBehavior,
 )
 
-from gatepost.ports.model import ModelFailed, Trouble
+from gatepost.core.model import ModelFailed, Trouble
 
 _CODE: Final = re.compile(r"[a-z]+(?:_[a-z]+){0,6}")
 #: seconds; whoever asks for more is asked again after that

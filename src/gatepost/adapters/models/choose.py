@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from gatepost.adapters.models.demo import DemoModel
 from gatepost.core.agent import DEMO, ModelChoice
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.model import Model
+from gatepost.ports import Model
 
 if TYPE_CHECKING:
     import httpx2

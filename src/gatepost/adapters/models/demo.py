@@ -25,7 +25,7 @@ from gatepost.core.agent import DEMO
 from gatepost.core.event import Json
 from gatepost.core.gate import REMINDER
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage, tokens, weigh
-from gatepost.ports.model import Ask, CallDelta, Heard, TextDelta
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta
 
 _LABEL: Final = "(demo)"
 #: characters of somebody's words that are said again
@@ -68,7 +68,7 @@ class DemoModel:
     def name(self) -> str:
         return self._name
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         text, calls = _answer(ask)
         for piece in _pieces(text):
             yield TextDelta(piece)
@@ -84,7 +84,7 @@ class DemoModel:
         """There is nothing to close."""
 
 
-def _answer(ask: Ask) -> tuple[str, tuple[Call, ...]]:
+def _answer(ask: ChatRequest) -> tuple[str, tuple[Call, ...]]:
     """The text and the calls of its reply, of which there is one or the other."""
     offered = {spec.name: spec.schema for spec in ask.tools}
     around = surroundings(ask.system)
@@ -216,7 +216,7 @@ def _uses(deeds: Sequence[_Deed], offered: dict[str, Json]) -> Iterator[tuple[st
             yield "send_message", {"text": deed.says}
 
 
-def _numbered(ask: Ask, uses: Iterator[tuple[str, Json]] | Sequence[tuple[str, Json]]) -> tuple[Call, ...]:
+def _numbered(ask: ChatRequest, uses: Iterator[tuple[str, Json]] | Sequence[tuple[str, Json]]) -> tuple[Call, ...]:
     """The calls, with ids that nobody else has: they stem from all that was asked."""
     seed = blake2b(ask.system.encode(), digest_size=16)
     for turn in ask.turns:

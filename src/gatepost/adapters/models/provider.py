@@ -25,7 +25,7 @@ from pydantic_ai.settings import ModelSettings
 from gatepost.adapters.models import talk
 from gatepost.adapters.models.blame import blame
 from gatepost.core.mind import Reply
-from gatepost.ports.model import Ask, CallDelta, Heard, ModelFailed, TextDelta, Trouble
+from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, TextDelta, Trouble
 
 #: seconds that a whole answer may take
 PATIENCE: Final = 600.0
@@ -55,14 +55,16 @@ class PydanticModel:
     def name(self) -> str:
         return self._name
 
-    async def respond(self, ask: Ask) -> AsyncGenerator[Heard]:
+    async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
         ids: dict[int, str] = {}
         try:
             async with model_request_stream(
                 self._model,
-                talk.messages(ask, marks_failures=self._marks_failures),
-                model_settings=_settings(ask),
-                model_request_parameters=ModelRequestParameters(function_tools=[talk.tool(one) for one in ask.tools]),
+                talk.messages(request, marks_failures=self._marks_failures),
+                model_settings=_settings(request),
+                model_request_parameters=ModelRequestParameters(
+                    function_tools=[talk.tool(one) for one in request.tools]
+                ),
             ) as stream:
                 calls: dict[int, ToolCallPart] = {}
                 async for event in stream:
@@ -100,7 +102,7 @@ class PydanticModel:
         return talk.reply(response, model=self._name, ids=[*ids, *(_new_id() for _ in range(more))])
 
 
-def _settings(ask: Ask) -> ModelSettings:
+def _settings(ask: ChatRequest) -> ModelSettings:
     settings = ModelSettings(request_timeout=PATIENCE)
     if ask.temperature is not None:
         settings["temperature"] = ask.temperature

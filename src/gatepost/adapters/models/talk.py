@@ -36,7 +36,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError, to_json
 
 from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
-from gatepost.ports.model import Ask, ToolSpec
+from gatepost.core.model import ChatRequest, ToolSpec
 
 _GO_ON: Final = "(go on)"
 _NOTHING: Final = "(nothing)"
@@ -47,7 +47,7 @@ _MOST_TOKENS: Final = 10_000_000
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def messages(ask: Ask, *, marks_failures: bool = True) -> list[ModelMessage]:
+def messages(ask: ChatRequest, *, marks_failures: bool = True) -> list[ModelMessage]:
     """
     The conversation, ending with a request. `marks_failures` if the protocol has a mark for a result that is a failure;
     without one the library would wrap the result, which says itself that it is a failure, once more.

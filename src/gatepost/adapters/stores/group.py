@@ -14,8 +14,8 @@ Why this is as good as a transaction each:
   and all of it is told `Unavailable`.
 - *Order.* Verbs of one lane go to one writer, in the order of their calls, and run one after the other.
 - *Again is safe.* When two writers collide (deadlock, serialisation) the database undoes one of the groups; it is run
-  again from the start, which a verb permits by having no effect but on its `Work`. It is run again in halves, so that
-  groups that keep colliding become single verbs, which seldom do.
+  again from the start, which a verb permits by having no effect but on its transaction. It is run again in halves, so
+  that groups that keep colliding become single verbs, which seldom do.
 - *A lost answer to COMMIT* is looked up (`Connection.commit` asks what became of the transaction), not guessed.
 
 Waiting calls of a `batched` verb are run as one call with all their elements; if that raises, each is run alone, so
@@ -33,9 +33,7 @@ from gatepost.core.instants import Instant
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import Unavailable
-from gatepost.ports.bell import Bell
-from gatepost.ports.clock import Clock
-from gatepost.ports.store import Again, Row, is_batched
+from gatepost.ports import Clock, RetryTransaction, Row, SignalSink, is_batched
 
 if TYPE_CHECKING:
     import asyncio
@@ -105,7 +103,7 @@ class Outcome:
 
 
 class Transaction:
-    """The `Work` of a group: statements go to the connection, rings and counts are kept for the end."""
+    """The `Transaction` of a group: statements go to the connection, rings and counts are kept for the end."""
 
     def __init__(self, connection: Connection, clock: Clock, limits: Limits, now: Instant | None) -> None:
         self._connection = connection
@@ -117,33 +115,33 @@ class Transaction:
         self.room: int | None = None
         self.is_cut = False
 
-    def one(self, statement: str, /, **parameters: Any) -> Row | None:
+    def fetch_one(self, statement: str, /, **parameters: Any) -> Row | None:
         rows = self._connection.all(statement, parameters)
         return rows[0] if rows else None
 
-    def all(self, statement: str, /, **parameters: Any) -> list[Row]:
+    def fetch_all(self, statement: str, /, **parameters: Any) -> list[Row]:
         return self._connection.all(statement, parameters)
 
-    def page(self, statement: str, /, **parameters: Any) -> list[Row]:
+    def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         if self.room is None:
             return self._connection.all(statement, parameters)
         rows, is_cut = self._connection.first(statement, parameters, self.room)
         self.is_cut = self.is_cut or is_cut
         return rows
 
-    def run(self, statement: str, /, **parameters: Any) -> int:
+    def execute(self, statement: str, /, **parameters: Any) -> int:
         return self._connection.run(statement, parameters)
 
-    def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+    def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         return self._connection.many(statement, columns)
 
     def after_commit(self, ring: Ring) -> None:
         self.rings.append(ring)
 
-    def count(self, recipient: int, what: str, by: int) -> None:
-        self._counts.append((recipient, what, by))
+    def add_to_tally(self, recipient: int, counter: str, amount: int) -> None:
+        self._counts.append((recipient, counter, amount))
 
-    def id(self, prefix: str) -> str:
+    def new_id(self, prefix: str) -> str:
         return mint(prefix, self.now, self._clock.entropy())
 
     def mark(self) -> tuple[int, int]:
@@ -158,10 +156,10 @@ class Transaction:
         if not self._counts:
             return
         sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
-        for recipient, what, by in self._counts:
-            sums[recipient][what] += by
+        for recipient, counter, amount in self._counts:
+            sums[recipient][counter] += amount
         recipients = sorted(sums)
-        columns = {what: [sums[recipient][what] for recipient in recipients] for what in _COUNTS}
+        columns = {counter: [sums[recipient][counter] for recipient in recipients] for counter in _COUNTS}
         self._connection.many("tallies/add", {"recipient": recipients, **columns})
 
 
@@ -173,7 +171,7 @@ class Writer:
         connection: Connection,
         clock: Clock,
         limits: Limits,
-        bell: Bell,
+        bell: SignalSink,
         report: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         """
@@ -195,7 +193,7 @@ class Writer:
         for attempt in range(TRIES):
             try:
                 outcomes, rings = self._attempt(calls)
-            except Again:
+            except RetryTransaction:
                 self._connection.abandon()
                 if len(calls) > 1:
                     half = len(calls) // 2
@@ -218,27 +216,27 @@ class Writer:
         return [Outcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls]
 
     def _attempt(self, calls: Sequence[Call]) -> tuple[list[Outcome], list[Ring]]:
-        work = self._begun()
+        tx = self._begun()
         outcomes = [Outcome() for _ in calls]
         groups = _together(calls)
         if len(groups) == 1:
             # Nothing else is in the transaction: that is the savepoint. What failed as one is begun anew, each alone.
             [together] = groups
             groups = []
-            if not self._try(work, calls, together, outcomes, savepoint=False) and len(together) > 1:
+            if not self._try(tx, calls, together, outcomes, savepoint=False) and len(together) > 1:
                 self._connection.abandon()
-                work = self._begun()
+                tx = self._begun()
                 groups = [[place] for place in together]
         for together in groups:
-            if not self._try(work, calls, together, outcomes) and len(together) > 1:
+            if not self._try(tx, calls, together, outcomes) and len(together) > 1:
                 for alone in together:
-                    self._try(work, calls, [alone], outcomes)
+                    self._try(tx, calls, [alone], outcomes)
         if all(outcome.error for outcome in outcomes):
             self._connection.abandon()
         else:
-            work.settle()
+            tx.settle()
             self._connection.commit()
-        return outcomes, work.rings
+        return outcomes, tx.rings
 
     def _begun(self) -> Transaction:
         begun_at = self._connection.begin(self._waited)
@@ -246,7 +244,7 @@ class Writer:
 
     def _try(
         self,
-        work: Transaction,
+        tx: Transaction,
         calls: Sequence[Call],
         together: Sequence[int],
         outcomes: list[Outcome],
@@ -254,21 +252,21 @@ class Writer:
         savepoint: bool = True,
     ) -> bool:
         """Run one verb for the calls at these places, in a savepoint; say whether it went through."""
-        mark = work.mark()
+        mark = tx.mark()
         if savepoint:
             self._connection.savepoint()
         try:
             if len(together) == 1:
                 call = calls[together[0]]
-                values = [call.verb(work, *call.args, **call.kwargs)]
+                values = [call.verb(tx, *call.args, **call.kwargs)]
             else:
-                values = _run_as_one(work, [calls[place] for place in together])
-        except Again:
+                values = _run_as_one(tx, [calls[place] for place in together])
+        except RetryTransaction:
             raise
         except Exception as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
             if savepoint:
                 self._undo(error)
-            work.forget(mark)
+            tx.forget(mark)
             for place in together:
                 outcomes[place].error = error
             return False
@@ -314,10 +312,10 @@ def _together(calls: Sequence[Call]) -> list[list[int]]:
     return groups
 
 
-def _run_as_one(work: Transaction, calls: Sequence[Call]) -> list[Any]:
+def _run_as_one(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     """Run a batched verb over the elements of all the calls and give each its share of the outcomes."""
     elements = [element for call in calls for element in call.args[0]]
-    outcomes = iter(calls[0].verb(work, elements))
+    outcomes = iter(calls[0].verb(tx, elements))
     return [[next(outcomes) for _ in call.args[0]] for call in calls]
 
 

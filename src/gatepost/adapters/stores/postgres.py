@@ -29,7 +29,7 @@ from gatepost.adapters.stores.group import fit
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.instants import Instant
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports.store import Again, Row
+from gatepost.ports import RetryTransaction, Row
 from gatepost.tables.statements import PARAMETER, statement
 
 _CONNECT: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
@@ -304,10 +304,10 @@ def _life(db: psycopg.Connection[Row]) -> str:
 def explained(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
     """The same in our words: a collision, the server's trouble, or else a fault of the verb, which is passed on."""
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
-        return Again(str(error))
+        return RetryTransaction(str(error))
     if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
         # Found only at the commit: what a row refers to was removed meanwhile, and will not be there the next time.
-        return Again(str(error))
+        return RetryTransaction(str(error))
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
         return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
     return error

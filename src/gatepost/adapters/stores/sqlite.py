@@ -25,7 +25,7 @@ from gatepost.adapters.stores import schema
 from gatepost.adapters.stores.group import fit
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Row
+from gatepost.ports import Row
 from gatepost.tables.statements import PARAMETER, statement
 
 _LIST: Final = re.compile(r"json_each\(:([a-z_]+)\)")

@@ -21,8 +21,7 @@ from gatepost.adapters.stores.looking import Looking
 from gatepost.core.limits import Limits
 from gatepost.core.ring import Ring
 from gatepost.errors import Unavailable
-from gatepost.ports.bell import Bell, silent
-from gatepost.ports.clock import Clock
+from gatepost.ports import Clock, SignalSink, ignore_signals
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,7 +36,7 @@ class ThreadedStore(ABC):
         clock: Clock,
         clock_rules: bool = False,
         limits: Limits | None = None,
-        bell: Bell = silent,
+        bell: SignalSink = ignore_signals,
         writers: int = 1,
     ) -> None:
         """With `clock_rules`, time is the clock's even where the database has its own: for tests."""
@@ -58,7 +57,7 @@ class ThreadedStore(ABC):
         #: why the last transaction that writes could not be stored
         self.failure: str | None = None
         #: how often the bell raised after a commit
-        self.bell_failures = 0
+        self.signal_failures = 0
 
     @abstractmethod
     def connect(self, *, writes: bool) -> Connection:
@@ -73,7 +72,7 @@ class ThreadedStore(ABC):
         value: T = raised(outcome)
         return value
 
-    def look(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    def query(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
         return self._look(query, *args, **kwargs)
 
@@ -169,7 +168,7 @@ class ThreadedStore(ABC):
             self._bell(rings)
         except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
             with self._lock:
-                self.bell_failures += 1
+                self.signal_failures += 1
 
     def _report(self, failure: str | None) -> None:
         self.failure = failure

@@ -23,9 +23,8 @@ from gatepost.adapters.tools import filling
 from gatepost.adapters.tools.guard import Guarded
 from gatepost.core.agent import ToolServer
 from gatepost.core.event import Json
+from gatepost.core.model import ToolResult, ToolSpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports.model import ToolSpec
-from gatepost.ports.tools import Answered
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -55,7 +54,7 @@ class McpServers:
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def visit(self) -> AsyncIterator["_Visit"]:
+    async def open_session(self) -> AsyncIterator["_Visit"]:
         visit = _Visit(self)
         try:
             yield visit
@@ -120,7 +119,7 @@ class _Visit:
         self._servers = servers
         self._connections: dict[_Key, _Connection] = {}
 
-    async def tools(self, server: ToolServer) -> Sequence[ToolSpec]:
+    async def list_tools(self, server: ToolServer) -> Sequence[ToolSpec]:
         found = self._servers.listed(server)
         if found is None:
             try:
@@ -140,7 +139,7 @@ class _Visit:
         except Exception as error:  # noqa: BLE001 (whatever a server does is its own affair)
             raise Unavailable(f"the MCP server {server.name!r} failed: {self._said(server, error)}") from None
 
-    async def call(self, server: ToolServer, tool: str, arguments: Mapping[str, Json]) -> Answered:
+    async def call(self, server: ToolServer, tool: str, arguments: Mapping[str, Json]) -> ToolResult:
         try:
             async with asyncio.timeout(_CALLING):
                 client = await self._connection(server)
@@ -206,14 +205,14 @@ async def _listed(client: "Client") -> list[ToolSpec]:
     return found[:_TOOLS]
 
 
-def _answered(found: Any, secrets: Sequence[str]) -> Answered:
+def _answered(found: Any, secrets: Sequence[str]) -> ToolResult:
     text = "\n".join(_text(block) for block in found.content)
     if found.is_error:
         return _failed(filling.blotted(text, secrets)[:_ERROR] or "the tool failed and did not say why")
     value = filling.cleared(found.structured_content if found.structured_content is not None else text, secrets)
     if len(json.dumps(value, ensure_ascii=False)) > _LARGEST:
         return _failed(f"the answer is over {_LARGEST // 1024} KB")
-    return Answered(value)
+    return ToolResult(value)
 
 
 def _text(block: Any) -> str:
@@ -222,8 +221,8 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) else f"({block.type}: not shown)"
 
 
-def _failed(error: str) -> Answered:
-    return Answered({"success": False, "error": error}, ok=False)
+def _failed(error: str) -> ToolResult:
+    return ToolResult({"success": False, "error": error}, ok=False)
 
 
 def _key(server: ToolServer) -> _Key:

@@ -18,7 +18,7 @@ from gatepost.adapters.tools.guard import Forbidden, Guarded
 from gatepost.core.agent import Request, Tool
 from gatepost.core.event import Json
 from gatepost.core.instants import SECOND, short
-from gatepost.ports.tools import Answered
+from gatepost.core.model import ToolResult
 
 #: bytes of an answer
 LARGEST: Final = 256 * 1024
@@ -41,7 +41,7 @@ class HttpTools:
         self._environ = environ
         self._allow_private = allow_private
 
-    async def call(self, tool: Tool, id: str, arguments: Mapping[str, Json]) -> Answered:
+    async def call(self, tool: Tool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         wanted = tool.request
         if wanted is None:
             return _failed(f"the tool {tool.name!r} has no URL to call")
@@ -82,7 +82,7 @@ class HttpTools:
         return client.build_request(method, url, headers=headers, content=content)
 
 
-async def _answered(client: httpx2.AsyncClient, request: httpx2.Request, secrets: list[str]) -> Answered:
+async def _answered(client: httpx2.AsyncClient, request: httpx2.Request, secrets: list[str]) -> ToolResult:
     for _ in range(_REDIRECTS + 1):
         answer = await client.send(request, stream=True)
         try:
@@ -98,7 +98,7 @@ async def _answered(client: httpx2.AsyncClient, request: httpx2.Request, secrets
     return _failed("it redirects again and again")
 
 
-async def _read(answer: httpx2.Response, secrets: list[str]) -> Answered:
+async def _read(answer: httpx2.Response, secrets: list[str]) -> ToolResult:
     raw = b""
     async for part in answer.aiter_bytes():
         raw += part
@@ -110,16 +110,16 @@ async def _read(answer: httpx2.Response, secrets: list[str]) -> Answered:
     if not answer.is_success:
         return _failed(text[:_ERROR] or answer.reason_phrase, answer.status_code)
     if not text.strip():
-        return Answered({"success": True, "status": answer.status_code})
+        return ToolResult({"success": True, "status": answer.status_code})
     try:
-        return Answered(filling.cleared(json.loads(said, parse_constant=lambda _: None), secrets))
+        return ToolResult(filling.cleared(json.loads(said, parse_constant=lambda _: None), secrets))
     except (ValueError, RecursionError):
-        return Answered(text)
+        return ToolResult(text)
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
-def _failed(error: str, status: int | None = None) -> Answered:
-    return Answered({"success": False} | ({"status": status} if status else {}) | {"error": error}, ok=False)
+def _failed(error: str, status: int | None = None) -> ToolResult:
+    return ToolResult({"success": False} | ({"status": status} if status else {}) | {"error": error}, ok=False)

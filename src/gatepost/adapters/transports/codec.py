@@ -18,10 +18,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.ring import Ring
 from gatepost.errors import GatepostError
-from gatepost.ports.transport import Signal
 
 #: rings of one entry: with the longest names still under 8,000 bytes, which is what PostgreSQL takes
 _TOGETHER: Final = 64
@@ -35,7 +34,7 @@ _UNREADABLE: Final = (
 )
 
 
-def messages(signals: Sequence[Signal], *, most: int, events: bool = True) -> tuple[list[str], int]:
+def messages(signals: Sequence[TransportMessage], *, most: int, events: bool = True) -> tuple[list[str], int]:
     """Write signals as messages of at most so many bytes; return these, and how many signals are in none."""
     written: list[str] = []
     together: list[str] = []
@@ -54,13 +53,13 @@ def messages(signals: Sequence[Signal], *, most: int, events: bool = True) -> tu
     return written, lost
 
 
-def read(text: str | bytes | bytearray) -> list[Signal]:
+def read(text: str | bytes | bytearray) -> list[TransportMessage]:
     """Read a message; what is not as it should be is passed over."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    signals: list[Signal] = []
+    signals: list[TransportMessage] = []
     for entry in entries if isinstance(entries, list) else ():
         with suppress(*_UNREADABLE):
             signals += _signals(entry)
@@ -95,7 +94,7 @@ def event(document: dict[str, Any]) -> Event | None:
         return None
 
 
-def _entries(signals: Sequence[Signal], most: int, events: bool) -> Iterator[tuple[int, str | None]]:
+def _entries(signals: Sequence[TransportMessage], most: int, events: bool) -> Iterator[tuple[int, str | None]]:
     """Each entry and how many signals it stands for; None for what cannot be written, or is too large."""
     for alike, group in groupby(signals, _likeness):
         some = list(group)
@@ -108,12 +107,12 @@ def _entries(signals: Sequence[Signal], most: int, events: bool) -> Iterator[tup
                 yield len(rings), _rings_entry(rings, most, events)
 
 
-def _likeness(signal: Signal) -> tuple[str, bool, int] | None:
+def _likeness(signal: TransportMessage) -> tuple[str, bool, int] | None:
     """What rings of one entry share; None for frames, which have each their own."""
     return (signal.cause, signal.wakes, id(signal.event)) if isinstance(signal, Ring) else None
 
 
-def _frame_entry(frame: Signal) -> str | None:
+def _frame_entry(frame: TransportMessage) -> str | None:
     assert isinstance(frame, Frame)
     return text({"topic": frame.topic, "name": frame.event, "data": frame.data})
 
@@ -132,7 +131,7 @@ def _fitting(entry: str | None, most: int) -> str | None:
     return entry if entry is not None and len(entry) <= most else None
 
 
-def _signals(entry: dict[str, Any]) -> list[Signal]:
+def _signals(entry: dict[str, Any]) -> list[TransportMessage]:
     if "topic" in entry:
         return [Frame(_str(entry["topic"]), _str(entry["name"]), entry["data"])]
     carried = event(entry["event"]) if "event" in entry else None

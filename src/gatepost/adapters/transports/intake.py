@@ -28,7 +28,7 @@ from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import why
 from gatepost.adapters.transports.natslink import HASTE, INTAKE, OURS, STREAM, Link, recipient
 from gatepost.errors import Unavailable
-from gatepost.ports.letterbox import Entry
+from gatepost.ports import QueuedEntry
 
 REJECTED: Final = "gatepost.rejected"
 
@@ -45,7 +45,7 @@ _AROUND: Final = 8 * 1024
 
 
 class JetStreamLetterbox:
-    road: ClassVar[str] = "nats"
+    source: ClassVar[str] = "nats"
 
     def __init__(self, url: str, *, ack_wait: float = _ACK_WAIT, patience: float = 5.0) -> None:
         """Seconds until what nobody acked is given to the next, and to wait for the server."""
@@ -56,7 +56,7 @@ class JetStreamLetterbox:
         self._answers: Subscription | None = None
         self._one_at_a_time = asyncio.Lock()
         #: what was taken and is not settled, by where it stands in the stream
-        self._held: dict[str, tuple[Entry, Msg]] = {}
+        self._held: dict[str, tuple[QueuedEntry, Msg]] = {}
 
     async def open(self) -> None:
         """Make the consumer, if it is missing."""
@@ -67,7 +67,7 @@ class JetStreamLetterbox:
         """One box for all of them."""
         return ["*"]
 
-    async def take(self, agents: Sequence[str]) -> list[Entry]:
+    async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
         """`agents` is not looked at: the stream has one order for everybody."""
         del agents
         async with self._asking() as link:
@@ -81,19 +81,19 @@ class JetStreamLetterbox:
                         await message.ack()
                     else:
                         entry = _entry(message)
-                        self._held[entry.place or ""] = entry, message
+                        self._held[entry.position or ""] = entry, message
             return [entry for entry, _ in self._held.values()]
 
-    async def settle(self, entries: Sequence[tuple[Entry, str | None]]) -> None:
+    async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
         """Ack entries, after the server has had whatever is rejected."""
         async with self._asking() as link:
             for entry, reason in entries:
-                if reason is not None and (held := self._held.get(entry.place or "")):
+                if reason is not None and (held := self._held.get(entry.position or "")):
                     room = link.client.max_payload - _AROUND
                     await link.client.publish(REJECTED, _rejection(held[1], reason, room))
             await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
             for entry, _ in entries:
-                if held := self._held.pop(entry.place or "", None):
+                if held := self._held.pop(entry.position or "", None):
                     await held[1].ack()
             await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
 
@@ -164,11 +164,11 @@ class JetStreamLetterbox:
         return found
 
 
-def _entry(message: Msg) -> Entry:
+def _entry(message: Msg) -> QueuedEntry:
     metadata = message.metadata
     # The number alone begins anew when somebody makes the stream anew.
     place = f"{metadata.sequence.stream}@{metadata.timestamp.timestamp():.6f}"
-    return Entry(recipient(message.subject), message.data, place)
+    return QueuedEntry(recipient(message.subject), message.data, place)
 
 
 def _rejection(message: Msg, reason: str, room: int) -> bytes:

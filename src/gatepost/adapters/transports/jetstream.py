@@ -23,7 +23,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import end
 from gatepost.adapters.transports.natslink import BROADCAST, HASTE, OURS, STREAM, Link, looks, targeted, token
-from gatepost.ports.parcels import Look, Parcel, Take
+from gatepost.ports import EventHandler, ResyncHandler, SubscribedEvent
 
 _ACK_WAIT: Final = 30.0
 
@@ -43,7 +43,7 @@ class JetStreamParcels:
         self._beat = beat
         self._patience = patience
 
-    async def follow(self, take: Take, look: Look) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         link = Link()
         lost = asyncio.create_task(link.lost())
         try:
@@ -62,7 +62,7 @@ class JetStreamParcels:
             await end(lost)
             await link.close()
 
-    async def _open(self, link: Link, look: Look) -> None:
+    async def _open(self, link: Link, look: ResyncHandler) -> None:
         async def rung(_: Msg) -> None:
             look()
 
@@ -91,7 +91,7 @@ class JetStreamParcels:
                 ),
             )
 
-    async def _hand(self, message: Msg, take: Take, look: Look) -> None:
+    async def _hand(self, message: Msg, take: EventHandler, look: ResyncHandler) -> None:
         async def ack() -> None:
             await message.ack_sync(self._patience)
 
@@ -109,7 +109,9 @@ class JetStreamParcels:
         event = codec.event(document) if isinstance(document, dict) else None
         trouble = "" if event is not None else f"it is not an event: {message.data[:60]!r}"
         await take(
-            Parcel(event=event, trouble=trouble, broadcast=message.subject == BROADCAST, ack=ack, refuse=message.nak)
+            SubscribedEvent(
+                event=event, error=trouble, broadcast=message.subject == BROADCAST, ack=ack, refuse=message.nak
+            )
         )
 
 

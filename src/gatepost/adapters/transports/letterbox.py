@@ -26,7 +26,7 @@ from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.lifeline import why
 from gatepost.adapters.transports.redis import open_client
 from gatepost.errors import Unavailable
-from gatepost.ports.letterbox import Entry
+from gatepost.ports import QueuedEntry
 
 log = structlog.get_logger("gatepost.letterbox")
 
@@ -64,7 +64,7 @@ redis.call('LTRIM', KEYS[2], 0, ARGV[1] - 1)
 
 
 class RedisLetterbox:
-    road: ClassVar[str] = "redis"
+    source: ClassVar[str] = "redis"
 
     def __init__(self, url: str, *, hold: float = 10.0, patience: float = 5.0) -> None:
         """Seconds after which a holder that says nothing is taken for dead, and seconds to wait for Redis."""
@@ -76,7 +76,7 @@ class RedisLetterbox:
     async def open(self) -> None:
         """A list keeps what is left in it, whoever is there."""
 
-    async def take(self, agents: Sequence[str]) -> list[Entry]:
+    async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
         agents = [agent for agent in agents if not agent.endswith(_RESERVED)]
         async with self._asking(), self._client.pipeline(transaction=False) as pipe:
             for agent in agents:
@@ -86,12 +86,12 @@ class RedisLetterbox:
                 )
             taken = await pipe.execute(raise_on_error=False)
         return [
-            Entry(agent, raw)
+            QueuedEntry(agent, raw)
             for agent, found in zip(agents, taken, strict=True)
             for raw in reversed(self._readable(agent, found))
         ]
 
-    async def settle(self, entries: Sequence[tuple[Entry, str | None]]) -> None:
+    async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
         async with self._asking(), self._client.pipeline(transaction=False) as pipe:
             for agent, group in groupby(entries, lambda settled: settled[0].agent):
                 box = f"{_BOX}{agent}"
@@ -128,7 +128,7 @@ class RedisLetterbox:
         return list(found)
 
 
-def _rejection(entry: Entry, reason: str | None) -> str:
+def _rejection(entry: QueuedEntry, reason: str | None) -> str:
     """What is kept of a rejected entry; nothing for one that was accepted."""
     if reason is None:
         return ""

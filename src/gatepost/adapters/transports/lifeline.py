@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from gatepost.ports.transport import Condition
+from gatepost.ports import TransportStatus
 
 log = structlog.get_logger("gatepost.transport")
 
@@ -39,7 +39,7 @@ class Connection(Protocol):
 
 
 Connect = Callable[[], AbstractAsyncContextManager[Connection]]
-Changed = Callable[[Condition], None]
+Changed = Callable[[TransportStatus], None]
 
 
 class Lifeline:
@@ -49,7 +49,7 @@ class Lifeline:
         self._patience = patience
         self._changed = changed
         self._connection: Connection | None = None
-        self.condition = Condition()
+        self.status = TransportStatus()
 
     @asynccontextmanager
     async def held(self, connect: Connect) -> AsyncIterator[None]:
@@ -75,7 +75,7 @@ class Lifeline:
                 reason = why(error)
             else:
                 reason = "the connection was closed"
-            self._say(Condition(degraded=True, reason=reason))
+            self._say(TransportStatus(is_degraded=True, reason=reason))
             tried.set()
             losses = 0 if loop.time() - began > LONGEST else losses + 1
             await asyncio.sleep(_pause(losses))
@@ -89,20 +89,20 @@ class Lifeline:
                 raise TimeoutError("it does not answer") from None
             self._connection = connection
             try:
-                self._say(Condition())
+                self._say(TransportStatus())
                 tried.set()
                 await connection.live()
             finally:
                 self._connection = None
 
-    def _say(self, condition: Condition) -> None:
-        if condition == self.condition:
+    def _say(self, condition: TransportStatus) -> None:
+        if condition == self.status:
             return
-        if condition.degraded:
+        if condition.is_degraded:
             log.warning("degraded", transport=self._name, reason=condition.reason)
         else:
             log.info("up", transport=self._name)
-        self.condition = condition
+        self.status = condition
         if self._changed is not None:
             self._changed(condition)
 

@@ -6,17 +6,18 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gatepost.ports.transport import Condition, Heard, Signal
+from gatepost.core.frame import TransportMessage
+from gatepost.ports import MessageHandler, TransportStatus
 
 
 @dataclass(slots=True, eq=False)
 class _Listener:
     who: "MemoryTransport"
-    heard: Heard
+    heard: MessageHandler
     loop: asyncio.AbstractEventLoop
     gone: bool = False
 
-    def tell(self, signals: Sequence[Signal]) -> None:
+    def tell(self, signals: Sequence[TransportMessage]) -> None:
         for signal in signals:
             if not self.gone:
                 self.heard(signal)
@@ -37,18 +38,18 @@ class MemoryTransport:
         self._room = room or Room()
 
     @property
-    def condition(self) -> Condition:
-        return Condition()
+    def status(self) -> TransportStatus:
+        return TransportStatus()
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         for listener in tuple(self._room.listeners):
             if listener.who is not self:
                 with suppress(RuntimeError):  # its loop was closed
                     listener.loop.call_soon_threadsafe(listener.tell, tuple(signals))
 
     @asynccontextmanager
-    async def listening(self, heard: Heard) -> AsyncIterator[None]:
-        listener = _Listener(self, heard, asyncio.get_running_loop())
+    async def listen(self, handle: MessageHandler) -> AsyncIterator[None]:
+        listener = _Listener(self, handle, asyncio.get_running_loop())
         self._room.listeners.append(listener)
         try:
             yield

@@ -29,9 +29,9 @@ from gatepost.adapters.transports.natslink import BROADCAST, INTAKE, OURS, STREA
 from gatepost.adapters.transports.remote import Line, RemoteTransport
 from gatepost.core import foreign
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.ring import WAKEUP, Ring
-from gatepost.ports.transport import Heard, Signal
+from gatepost.ports import MessageHandler
 
 _RINGS: Final = "gatepost.rings"
 _FRAMES: Final = "gatepost.frames"
@@ -49,7 +49,7 @@ class NatsTransport(RemoteTransport):
         self._servers = url.split(",")
 
     @asynccontextmanager
-    async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
+    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
         line = _Line()
         try:
             await line.open(self._servers, self._patience, no_echo=True)
@@ -61,7 +61,7 @@ class NatsTransport(RemoteTransport):
 
 
 class _Line(Link, Line):
-    async def listen(self, heard: Heard) -> None:
+    async def listen(self, heard: MessageHandler) -> None:
         async def read(message: Msg) -> None:
             for signal in codec.read(message.data):
                 heard(signal)
@@ -84,7 +84,7 @@ class _Line(Link, Line):
         else:
             self.impaired = None
 
-    async def send(self, signals: Sequence[Signal]) -> int:
+    async def send(self, signals: Sequence[TransportMessage]) -> int:
         room = min(_ROOM, self.client.max_payload)
         rings = [signal for signal in signals if isinstance(signal, Ring)]
         frames = [signal for signal in signals if isinstance(signal, Frame)]

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.ports.transport import Signal
+from gatepost.core.frame import TransportMessage
 
 #: signals that may wait
 MOST: Final = 10_000
@@ -17,13 +17,13 @@ MOST: Final = 10_000
 class Outbox:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._waiting: deque[Signal] = deque()
+        self._waiting: deque[TransportMessage] = deque()
         self._lock = threading.Lock()
         self._attended = False
         #: signals that were dropped, for lack of room or because they could not be sent
         self.lost = 0
 
-    def put(self, signals: Sequence[Signal]) -> bool:
+    def put(self, signals: Sequence[TransportMessage]) -> bool:
         """Put signals in; return whether somebody has to be told, because nobody is emptying the box."""
         with self._lock:
             self._waiting.extend(signals)
@@ -31,13 +31,13 @@ class Outbox:
             alone, self._attended = not self._attended, True
             return alone
 
-    def put_back(self, signals: Sequence[Signal]) -> None:
+    def put_back(self, signals: Sequence[TransportMessage]) -> None:
         """Put signals in front, which were taken out and may not have been sent."""
         with self._lock:
             self._waiting.extendleft(reversed(signals))
             self._trim()
 
-    def take(self, most: int) -> list[Signal]:
+    def take(self, most: int) -> list[TransportMessage]:
         """Take out some, oldest first. Whoever is given none has to be told when there are some again."""
         with self._lock:
             taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]

@@ -21,7 +21,8 @@ from psycopg import AsyncConnection, sql
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.remote import Line, RemoteTransport
-from gatepost.ports.transport import Heard, Signal
+from gatepost.core.frame import TransportMessage
+from gatepost.ports import MessageHandler
 
 CHANNEL: Final = "gatepost"
 _ROOM: Final = 7_900
@@ -38,7 +39,7 @@ class PostgresTransport(RemoteTransport):
         self._url = url
 
     @asynccontextmanager
-    async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
+    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
         async with AsyncExitStack() as stack:
             mouth = await self._open(stack)
             line = _Line(mouth, await self._open(stack) if heard else None, heard)
@@ -60,7 +61,7 @@ class PostgresTransport(RemoteTransport):
 
 
 class _Line(Line):
-    def __init__(self, mouth: Connection, ears: Connection | None, heard: Heard | None) -> None:
+    def __init__(self, mouth: Connection, ears: Connection | None, heard: MessageHandler | None) -> None:
         self._mouth = mouth
         self._ears = ears
         self._watched: int | None = None
@@ -79,7 +80,7 @@ class _Line(Line):
         self._watched = self._ears.fileno()
         asyncio.get_running_loop().add_reader(self._watched, self._read)
 
-    async def send(self, signals: Sequence[Signal]) -> int:
+    async def send(self, signals: Sequence[TransportMessage]) -> int:
         messages, lost = codec.messages(signals, most=_ROOM, events=False)
         payloads = [f"{next(self._numbers)} {message}" for message in messages]
         await self._mouth.execute(_NOTIFY, (CHANNEL, payloads))

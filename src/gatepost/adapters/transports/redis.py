@@ -28,9 +28,9 @@ from redis.backoff import NoBackoff
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.remote import Line, RemoteTransport
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame
+from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.ring import WAKEUP, Ring
-from gatepost.ports.transport import Heard, Signal
+from gatepost.ports import MessageHandler
 
 _RINGS: Final = "wakeup:"
 _FRAMES: Final = "gatepost:frames"
@@ -48,7 +48,7 @@ class RedisTransport(RemoteTransport):
         self._self = secrets.token_hex(8)
 
     @asynccontextmanager
-    async def connect(self, heard: Heard | None) -> AsyncIterator["_Line"]:
+    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
         async with AsyncExitStack() as stack:
             mouth = await connected(self._url, stack, patience=self._patience)
             ears = await connected(self._url, stack, patience=self._patience) if heard else None
@@ -58,7 +58,7 @@ class RedisTransport(RemoteTransport):
 
 
 class _Line(Line):
-    def __init__(self, mouth: Connection, ears: Connection | None, heard: Heard | None, name: str) -> None:
+    def __init__(self, mouth: Connection, ears: Connection | None, heard: MessageHandler | None, name: str) -> None:
         self._mouth = mouth
         self._ears = ears
         self._heard = heard
@@ -76,7 +76,7 @@ class _Line(Line):
         while confirmed < 3:
             confirmed += self._read(await self._ears.read_response(timeout=inf))
 
-    async def send(self, signals: Sequence[Signal]) -> int:
+    async def send(self, signals: Sequence[TransportMessage]) -> int:
         messages, lost = self._written(signals)
         await self._publish(messages)
         return lost
@@ -98,7 +98,7 @@ class _Line(Line):
         while True:
             self._read(await self._ears.read_response(timeout=inf))
 
-    def _written(self, signals: Sequence[Signal]) -> tuple[list[tuple[str, str]], int]:
+    def _written(self, signals: Sequence[TransportMessage]) -> tuple[list[tuple[str, str]], int]:
         """The messages, each with its channel. Rings of one event say the same, so that is written only once."""
         said: dict[tuple[str, bool, int], str | None] = {}
         written: list[tuple[str, str]] = []

@@ -22,8 +22,9 @@ from typing import ClassVar, Final, TypeVar
 
 from gatepost.adapters.transports.lifeline import Changed, Lifeline, end
 from gatepost.adapters.transports.outbox import Outbox
+from gatepost.core.frame import TransportMessage
 from gatepost.core.ring import Ring
-from gatepost.ports.transport import Condition, Heard, Signal
+from gatepost.ports import MessageHandler, TransportStatus
 
 #: signals that are passed on together
 _BUNCH: Final = 500
@@ -42,7 +43,7 @@ class Line(ABC):
     impaired: str | None = None
 
     @abstractmethod
-    async def send(self, signals: Sequence[Signal]) -> int:
+    async def send(self, signals: Sequence[TransportMessage]) -> int:
         """Pass signals on; return how many could not be, however often they were tried."""
 
     @abstractmethod
@@ -71,20 +72,20 @@ class RemoteTransport(ABC):
         self._mail = asyncio.Event()
 
     @abstractmethod
-    def connect(self, heard: Heard | None) -> AbstractAsyncContextManager[Line]:
+    def connect(self, heard: MessageHandler | None) -> AbstractAsyncContextManager[Line]:
         """Connect and, if there is somebody to hear, subscribe; entered when the subscription stands."""
 
     @property
-    def condition(self) -> Condition:
+    def status(self) -> TransportStatus:
         impaired = self._line.impaired if self._line else None
-        return Condition(degraded=True, reason=impaired) if impaired else self._lifeline.condition
+        return TransportStatus(is_degraded=True, reason=impaired) if impaired else self._lifeline.status
 
     @property
     def lost(self) -> int:
         """Signals that were dropped, for lack of room or of a connection."""
         return self._outbox.lost
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         loop = self._loop
         if loop is not None and self._line is None:
             rings = [signal for signal in signals if isinstance(signal, Ring)]
@@ -99,18 +100,18 @@ class RemoteTransport(ABC):
         self._post_apart()
 
     @asynccontextmanager
-    async def listening(self, heard: Heard) -> AsyncIterator[None]:
+    async def listen(self, handle: MessageHandler) -> AsyncIterator[None]:
         self._loop, self._mail = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with self._lifeline.held(lambda: self._attached(heard)):
+            async with self._lifeline.held(lambda: self._attached(handle)):
                 yield
         finally:
             self._loop = None
-            if self._outbox.leave() and not self.condition.degraded:
+            if self._outbox.leave() and not self.status.is_degraded:
                 self._post_apart()
 
     @asynccontextmanager
-    async def _attached(self, heard: Heard) -> AsyncIterator["_Service"]:
+    async def _attached(self, heard: MessageHandler) -> AsyncIterator["_Service"]:
         async with self.connect(heard) as line:
             self._line = line
             try:

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from gatepost.adapters.transports import codec
-from gatepost.ports.transport import Condition, Heard, Signal
+from gatepost.core.frame import TransportMessage
+from gatepost.ports import MessageHandler, TransportStatus
 
 if TYPE_CHECKING:
     from gatepost.adapters.transports.lifeline import Changed, Lifeline
@@ -64,10 +65,10 @@ class SocketTransport:
         self.lost = 0
 
     @property
-    def condition(self) -> Condition:
-        return self._lifeline.condition if self._lifeline else Condition()
+    def status(self) -> TransportStatus:
+        return self._lifeline.status if self._lifeline else TransportStatus()
 
-    def send(self, signals: Sequence[Signal]) -> None:
+    def send(self, signals: Sequence[TransportMessage]) -> None:
         listeners = self._listeners()
         if not listeners:  # most of the time on one machine; writing signals out costs more than all the rest
             return
@@ -142,15 +143,15 @@ class SocketTransport:
             return bool(queue)
 
     @asynccontextmanager
-    async def listening(self, heard: Heard) -> AsyncIterator[None]:
+    async def listen(self, handle: MessageHandler) -> AsyncIterator[None]:
         from gatepost.adapters.transports.lifeline import Lifeline
 
         self._lifeline = Lifeline(self.name, patience=_PATIENCE, changed=self._changed)
-        async with self._lifeline.held(lambda: self._bound(heard)):
+        async with self._lifeline.held(lambda: self._bound(handle)):
             yield
 
     @asynccontextmanager
-    async def _bound(self, heard: Heard) -> AsyncIterator["_Doorbell"]:
+    async def _bound(self, heard: MessageHandler) -> AsyncIterator["_Doorbell"]:
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -189,7 +190,7 @@ class SocketTransport:
 class _Doorbell:
     """The socket of a listener."""
 
-    def __init__(self, ears: socket.socket, path: Path, heard: Heard, beat: float) -> None:
+    def __init__(self, ears: socket.socket, path: Path, heard: MessageHandler, beat: float) -> None:
         self._ears = ears
         self._path = path
         self._heard = heard

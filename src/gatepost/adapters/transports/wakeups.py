@@ -16,7 +16,7 @@ from redis.asyncio import Connection
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.redis import connected
 from gatepost.core.ring import JANITOR
-from gatepost.ports.parcels import Look, Take, fleeting
+from gatepost.ports import EventHandler, ResyncHandler, build_unkept_event
 
 _EVERYBODY: Final = "wakeup:*"
 
@@ -31,7 +31,7 @@ class RedisParcels:
         self._beat = beat
         self._patience = patience
 
-    async def follow(self, take: Take, look: Look) -> None:
+    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._patience):
                 connection = await connected(self._url, stack, patience=self._patience)
@@ -55,7 +55,7 @@ class RedisParcels:
         raise TimeoutError("it does not answer")
 
 
-async def _hand(data: bytes, broadcast: bool, take: Take, look: Look) -> None:
+async def _hand(data: bytes, broadcast: bool, take: EventHandler, look: ResyncHandler) -> None:
     try:
         said = json.loads(data)
         cause, whole = said["ring"]["cause"], "eventId" in said
@@ -66,4 +66,6 @@ async def _hand(data: bytes, broadcast: bool, take: Take, look: Look) -> None:
         if cause != JANITOR:
             look()
         return
-    await take(fleeting(codec.event(said), look, broadcast=broadcast, trouble=f"it is not an event: {data[:60]!r}"))
+    await take(
+        build_unkept_event(codec.event(said), look, broadcast=broadcast, error=f"it is not an event: {data[:60]!r}")
+    )

@@ -24,4 +24,4 @@ __all__ = ["Open", "StoreSuite"]
 
 
 class StoreSuite(Answers, Groups, Batches, Rings, Reads, Closing, Schema):
-    """The port of `gatepost.ports.store`, test by test."""
+    """The port of `gatepost.ports.Store`, test by test."""

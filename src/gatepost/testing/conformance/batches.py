@@ -8,20 +8,20 @@ import pytest
 from gatepost.actions import intake
 from gatepost.core.event import Pushed
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.ports.store import Store, Work, batched
+from gatepost.ports import Store, Transaction, batched
 from gatepost.testing.conformance.office import LANE, Office, Refusal, accepted, tell, together, told, wish
 from gatepost.testing.kit import RecordingBell
 
 
 @batched
-def tell_all(work: Work, texts: Sequence[str]) -> list[str | Invalid]:
+def tell_all(tx: Transaction, texts: Sequence[str]) -> list[str | Invalid]:
     """Each is told but the bad, of which only the saying fails; a terrible one fails the verb."""
     outcomes: list[str | Invalid] = []
     for text in texts:
         if text == "bad":
             outcomes.append(Invalid("bad"))
         else:
-            outcomes.append(tell(work, text))
+            outcomes.append(tell(tx, text))
     if "terrible" in texts:
         raise Refusal("terrible")
     return outcomes
@@ -35,7 +35,7 @@ class Batches(Office):
             return await together(store, *(store.run(tell_all, texts, lane=LANE) for texts in lists))
 
         assert asyncio.run(scene()) == lists
-        assert other.look(told) == [text for texts in lists for text in texts]
+        assert other.query(told) == [text for texts in lists for text in texts]
 
     def test_one_bad_element_fails_alone(self, store: Store, other: Store) -> None:
         async def scene() -> list[list[object]]:
@@ -44,7 +44,7 @@ class Batches(Office):
         for first, second, third in asyncio.run(scene()):
             assert (first, third) == ("a", "b")
             assert isinstance(second, Invalid)
-        assert other.look(told) == ["a", "b"] * 3
+        assert other.query(told) == ["a", "b"] * 3
 
     def test_a_call_that_raises_fails_alone(self, store: Store, other: Store, bell: RecordingBell) -> None:
         lists = [["a", "b"], ["c", "terrible"], ["d"], ["terrible"], []]
@@ -55,15 +55,15 @@ class Batches(Office):
         outcomes = asyncio.run(scene())
         assert [isinstance(outcome, Refusal) for outcome in outcomes] == [False, True, False, True, False]
         assert [outcome for outcome in outcomes if isinstance(outcome, list)] == [["a", "b"], ["d"], []]
-        assert other.look(told) == ["a", "b", "d"]
-        assert other.look(accepted) == 3 == len(bell.rings)
+        assert other.query(told) == ["a", "b", "d"]
+        assert other.query(accepted) == 3 == len(bell.rings)
 
     def test_a_single_call_works_too(self, store: Store) -> None:
         assert store.call(tell_all, ["a"]) == ["a"]
         assert asyncio.run(store.run(tell_all, ["b"])) == ["b"]
         with pytest.raises(Refusal):
             store.call(tell_all, ["terrible"])
-        assert store.look(told) == ["a", "b"]
+        assert store.query(told) == ["a", "b"]
 
     def test_more_than_a_group_holds_is_written_all_the_same(self, store: Store, other: Store) -> None:
         async def scene() -> list[list[str]]:
@@ -71,7 +71,7 @@ class Batches(Office):
             return await together(store, *(store.run(tell_all, texts, lane=LANE) for texts in lists))
 
         assert [len(outcomes) for outcomes in asyncio.run(scene())] == [250] * 5
-        assert len(other.look(told)) == 1250
+        assert len(other.query(told)) == 1250
 
     def test_a_lane_keeps_its_order_across_batched_and_other_verbs(self, store: Store, other: Store) -> None:
         async def scene() -> list[object]:
@@ -104,6 +104,6 @@ class Batches(Office):
             assert isinstance(lost, UnknownAddress)
             assert isinstance(last, Pushed)
             assert [one.name for one in (*first.deliveries, *last.deliveries)] == ["ann", "bob"]
-        assert other.look(told) == other.look(told, "bob") == [str(number) for number in range(30)]
-        assert other.look(accepted) == other.look(accepted, "bob") == 30
+        assert other.query(told) == other.query(told, "bob") == [str(number) for number in range(30)]
+        assert other.query(accepted) == other.query(accepted, "bob") == 30
         assert len(bell.rings) == 60

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.testing.conformance.office import LANE, PATIENCE, Hold, Office, Open, handed_over, tell, told
 from gatepost.testing.kit import FakeClock
 
@@ -22,7 +22,7 @@ class Closing(Office):
             return await asyncio.gather(*tasks)
 
         assert asyncio.run(scene()) == texts
-        assert other.look(told) == texts
+        assert other.query(told) == texts
 
     def test_closing_finishes_what_was_only_just_called(self, store: Store, other: Store) -> None:
         async def scene() -> str:
@@ -32,7 +32,7 @@ class Closing(Office):
             return await task
 
         assert asyncio.run(scene()) == "tea"
-        assert other.look(told) == ["tea"]
+        assert other.query(told) == ["tea"]
 
     def test_closing_from_another_thread_finishes_too(self, store: Store, other: Store) -> None:
         async def scene() -> list[object]:
@@ -48,11 +48,11 @@ class Closing(Office):
             return await asyncio.gather(*tasks)
 
         assert asyncio.run(scene()) == [str(number) for number in range(10)]
-        assert other.look(told) == [str(number) for number in range(10)]
+        assert other.query(told) == [str(number) for number in range(10)]
 
     def test_after_closing_nothing_is_taken_on(self, store: Store, other: Store) -> None:
         store.call(tell, "before")
-        store.look(told)
+        store.query(told)
         store.close()
         with pytest.raises(Unavailable, match="closed"):
             asyncio.run(store.run(tell, "after"))
@@ -61,8 +61,8 @@ class Closing(Office):
         with pytest.raises(Unavailable, match="closed"):
             store.call(tell, "after")
         with pytest.raises(Unavailable, match="closed"):
-            store.look(told)
-        assert other.look(told) == ["before"]
+            store.query(told)
+        assert other.query(told) == ["before"]
 
     def test_closing_again_does_nothing(self, store: Store) -> None:
         store.close()

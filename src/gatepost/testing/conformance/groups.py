@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports.store import Again, Store, Work
+from gatepost.ports import RetryTransaction, Store, Transaction
 from gatepost.testing.conformance.office import (
     LANE,
     Office,
@@ -36,11 +36,11 @@ class Groups(Office):
         good = [str(number) for number in range(150) if verbs[number % len(verbs)] is tell]
         assert [outcome for outcome in outcomes if not isinstance(outcome, BaseException)] == good
         assert [str(number) for number, outcome in enumerate(outcomes) if isinstance(outcome, str)] == good
-        assert other.look(told) == good
-        assert other.look(accepted) == len(good) == len(bell.rings)
+        assert other.query(told) == good
+        assert other.query(accepted) == len(good) == len(bell.rings)
 
     def test_each_failure_goes_to_its_own_caller(self, store: Store) -> None:
-        def refuse(work: Work, text: str) -> str:
+        def refuse(tx: Transaction, text: str) -> str:
             raise Conflict(text)
 
         async def scene() -> list[object]:
@@ -49,8 +49,8 @@ class Groups(Office):
         assert [str(outcome) for outcome in asyncio.run(scene())] == [str(number) for number in range(20)]
 
     def test_a_verb_that_says_unavailable_says_so_for_itself_alone(self, store: Store, other: Store) -> None:
-        def unable(work: Work) -> None:
-            tell(work, "half")
+        def unable(tx: Transaction) -> None:
+            tell(tx, "half")
             raise Unavailable("not today")
 
         async def scene() -> list[object]:
@@ -64,18 +64,18 @@ class Groups(Office):
         before, refused, after = asyncio.run(scene())
         assert (before, after) == ("before", "after")
         assert isinstance(refused, Unavailable)
-        assert other.look(told) == ["before", "after"]
+        assert other.query(told) == ["before", "after"]
 
     def test_a_verb_that_asks_for_it_is_run_again_and_has_its_effect_once(
         self, store: Store, other: Store, bell: RecordingBell
     ) -> None:
         tries: list[str] = []
 
-        def tell_at_last(work: Work, text: str) -> str:
-            tell(work, text)
+        def tell_at_last(tx: Transaction, text: str) -> str:
+            tell(tx, text)
             tries.append(text)
             if tries.count(text) < 3:
-                raise Again(text)
+                raise RetryTransaction(text)
             return text
 
         async def scene() -> list[object]:
@@ -88,17 +88,17 @@ class Groups(Office):
 
         assert asyncio.run(scene()) == ["before", "at last", "after"]
         assert store.call(tell_at_last, "once more") == "once more"
-        assert other.look(told) == ["before", "at last", "after", "once more"]
-        assert other.look(accepted) == 4 == len(bell.rings)
+        assert other.query(told) == ["before", "at last", "after", "once more"]
+        assert other.query(accepted) == 4 == len(bell.rings)
 
     def test_a_verb_that_asks_for_it_for_ever_is_told_that_it_cannot_be_done(self, store: Store, other: Store) -> None:
-        def never(work: Work) -> None:
-            tell(work, "never")
-            raise Again("never")
+        def never(tx: Transaction) -> None:
+            tell(tx, "never")
+            raise RetryTransaction("never")
 
         with pytest.raises(Unavailable):
             store.call(never)
-        assert other.look(told) == []
+        assert other.query(told) == []
 
     def test_a_lane_keeps_the_order_of_its_calls(self, store: Store, other: Store) -> None:
         texts = [str(number) for number in range(200)]
@@ -107,7 +107,7 @@ class Groups(Office):
             await asyncio.gather(*(store.run(tell, text, lane="one lane") for text in texts))
 
         asyncio.run(scene())
-        assert other.look(told) == texts
+        assert other.query(told) == texts
 
     def test_a_verb_sees_what_came_before_it_in_its_lane(self, store: Store) -> None:
         async def scene() -> list[object]:
@@ -137,11 +137,11 @@ class Groups(Office):
         outcomes = asyncio.run(scene())
         answered = [outcome for outcome in outcomes if isinstance(outcome, str)]
         assert set(texts) - set(texts[::3]) <= set(answered)
-        stored = other.look(told)
+        stored = other.query(told)
         assert set(answered) <= set(stored)
-        assert len(stored) == len(set(stored)) == other.look(accepted)
+        assert len(stored) == len(set(stored)) == other.query(accepted)
         store.call(tell, "after all")
-        assert other.look(told) == [*stored, "after all"]
+        assert other.query(told) == [*stored, "after all"]
 
     def test_a_loop_that_ends_early_does_no_harm(self, store: Store, other: Store) -> None:
         async def leave() -> None:
@@ -151,7 +151,7 @@ class Groups(Office):
 
         asyncio.run(leave())
         store.call(tell, "hello")
-        assert set(other.look(told)) - {"bye"} == {"hello"}
+        assert set(other.query(told)) - {"bye"} == {"hello"}
 
     @pytest.mark.parametrize("lane", ["", "ann", "a\ud800b", "x" * 10_000])
     def test_any_text_is_a_lane(self, store: Store, lane: str) -> None:

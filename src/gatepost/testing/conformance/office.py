@@ -11,7 +11,7 @@ from gatepost.actions import directory, inbox, intake, upkeep
 from gatepost.actions.directory import Newcomer
 from gatepost.core.entity import Kind
 from gatepost.core.event import Push
-from gatepost.ports.store import Reader, Store, Work
+from gatepost.ports import Reader, Store, Transaction
 from gatepost.testing.kit import FakeClock, RecordingBell
 
 #: Seconds after which a signal that was waited for is missing.
@@ -58,28 +58,28 @@ class Refusal(Exception):
     """What a verb raises on purpose."""
 
 
-def tell(work: Work, text: str, to: str = "ann") -> str:
+def tell(tx: Transaction, text: str, to: str = "ann") -> str:
     """The plainest verb there is: it writes rows, counts, rings, and returns what it was given."""
-    intake.push(work, wish(text, to))
+    intake.push(tx, wish(text, to))
     return text
 
 
-def tell_and_refuse(work: Work, text: str) -> str:
+def tell_and_refuse(tx: Transaction, text: str) -> str:
     """A verb that has done everything when it fails."""
-    tell(work, text)
+    tell(tx, text)
     raise Refusal(text)
 
 
-def tell_and_break(work: Work, text: str) -> str:
+def tell_and_break(tx: Transaction, text: str) -> str:
     """A verb whose last statement the database refuses."""
-    tell(work, text)
-    work.run("claims/insert", id=text, recipient=1, kind="nonsense", owner="", fence=0, now=0, deadline=None)
+    tell(tx, text)
+    tx.execute("claims/insert", id=text, recipient=1, kind="nonsense", owner="", fence=0, now=0, deadline=None)
     return text
 
 
-def tell_and_run_dry(work: Work, text: str) -> str:
+def tell_and_run_dry(tx: Transaction, text: str) -> str:
     """A verb that raises what an event loop takes for a sign of its own."""
-    tell(work, text)
+    tell(tx, text)
     return str(next(iter(())))
 
 
@@ -87,14 +87,14 @@ def wish(text: str, to: str = "ann") -> Push:
     return Push(to=to, source="office", content=text)
 
 
-def told(reader: Reader, name: str = "ann") -> list[str]:
+def told(tx: Reader, name: str = "ann") -> list[str]:
     """What somebody was told, in order."""
-    return [item.event.content for item in inbox.peek(reader, name, limit=10_000)]
+    return [item.event.content for item in inbox.peek(tx, name, limit=10_000)]
 
 
-def accepted(reader: Reader, name: str = "ann") -> int:
+def accepted(tx: Reader, name: str = "ann") -> int:
     """What the accounts say, which must agree with what is there."""
-    [account] = upkeep.accounts(reader, name)
+    [account] = upkeep.accounts(tx, name)
     assert account.balanced, account
     return account.accepted
 
@@ -106,7 +106,7 @@ class Hold:
         self.began = threading.Event()
         self.go = threading.Event()
 
-    def __call__(self, work: Work) -> None:
+    def __call__(self, tx: Transaction) -> None:
         self.began.set()
         assert self.go.wait(PATIENCE), "never let go"
 

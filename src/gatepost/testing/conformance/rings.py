@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 
 from gatepost.core.ring import Ring
-from gatepost.ports.store import Store, Work
+from gatepost.ports import Store, Transaction
 from gatepost.testing.conformance.office import LANE, PATIENCE, Office, Open, tell, tell_and_refuse, together, told
 from gatepost.testing.kit import FakeClock, RecordingBell
 
@@ -15,7 +15,7 @@ class Rings(Office):
         seen: list[list[str]] = []
 
         def look(rings: Sequence[Ring]) -> None:
-            seen.append(other.look(told))
+            seen.append(other.query(told))
 
         ringing = open(clock=clock, bell=look)
         ringing.call(tell, "first")
@@ -23,8 +23,8 @@ class Rings(Office):
         assert seen == [["first"], ["first", "second"]]
 
     def test_nothing_rings_before_the_commit(self, store: Store, bell: RecordingBell) -> None:
-        def tell_and_listen(work: Work) -> list[Ring]:
-            tell(work, "tea")
+        def tell_and_listen(tx: Transaction) -> list[Ring]:
+            tell(tx, "tea")
             return list(bell.rings)
 
         assert store.call(tell_and_listen) == []
@@ -38,8 +38,8 @@ class Rings(Office):
         assert [ring.recipient for ring in bell.rings] == ["ann", "bob"]
 
     def test_rings_come_in_order_and_only_of_what_was_stored(self, store: Store, bell: RecordingBell) -> None:
-        def ring(work: Work, name: str) -> None:
-            work.after_commit(Ring(name, "test"))
+        def ring(tx: Transaction, name: str) -> None:
+            tx.after_commit(Ring(name, "test"))
 
         async def scene() -> None:
             await together(
@@ -60,15 +60,15 @@ class Rings(Office):
         ringing = open(clock=clock, bell=broken)
         assert ringing.call(tell, "first") == "first"
         assert asyncio.run(ringing.run(tell, "second")) == "second"
-        assert ringing.look(told) == ["first", "second"]
-        assert ringing.bell_failures == 2
+        assert ringing.query(told) == ["first", "second"]
+        assert ringing.signal_failures == 2
 
     def test_the_bell_may_use_the_store_it_belongs_to(self, store: Store, open: Open, clock: FakeClock) -> None:
         seen: list[list[str]] = []
         done = threading.Event()
 
         def look(rings: Sequence[Ring]) -> None:
-            seen.append(ringing.look(told))
+            seen.append(ringing.query(told))
             done.set()
 
         ringing = open(clock=clock, bell=look)

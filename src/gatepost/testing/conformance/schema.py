@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 
 from gatepost.errors import Unavailable
-from gatepost.ports.store import Store
+from gatepost.ports import Store
 from gatepost.tables import statements
 from gatepost.testing.conformance.office import PATIENCE, Office, Open, tell, told
 from gatepost.testing.kit import FakeClock
@@ -22,7 +22,7 @@ class Schema(Office):
         had, has = store.migrate()
         assert had == has
         assert open(clock=clock).migrate() == (has, has)
-        assert store.look(told) == ["kept"]
+        assert store.query(told) == ["kept"]
 
     def test_an_empty_database_has_version_zero(self, open: Open, clock: FakeClock) -> None:
         had, has = open(clock=clock).migrate()
@@ -49,7 +49,7 @@ class Schema(Office):
         later.release("CREATE TABLE later (number INTEGER NOT NULL);\nINSERT INTO later VALUES (1)", oldest=1)
         assert store.migrate() == (has, has + 1)
         assert store.migrate() == (has + 1, has + 1)
-        assert store.look(told) == ["kept"]
+        assert store.query(told) == ["kept"]
 
     def test_a_migration_that_fails_leaves_the_old_version(self, store: Store, later: "Later") -> None:
         _, has = store.migrate()

@@ -1,21 +1,15 @@
-"""
-A language model: it is shown a conversation and replies, word by word if it can.
+"""What a language model is asked, what it answers, and what the tools that it uses answer."""
 
-`respond` yields what the model writes as it writes it, and last the whole `Reply`. It raises `ModelFailed`, and nothing
-else, when there is no reply; what was yielded before is then void.
-"""
-
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from gatepost.core.event import Json
 from gatepost.core.mind import Reply, Turn
 
 
 class Trouble(StrEnum):
-    """Why a model failed, which decides how long to wait and whether an event is to blame."""
+    """Why a model failed. It decides how long to wait and whether an event is to blame."""
 
     #: too many requests, or a quota
     RATE_LIMIT = "rate_limit"
@@ -23,9 +17,9 @@ class Trouble(StrEnum):
     OVERLOAD = "overload"
     #: the key is missing or wrong
     AUTH = "auth"
-    #: it will not or cannot answer this very conversation
+    #: the model will not or cannot answer this conversation
     CONTENT = "content"
-    #: it was shown more than it can read; less of the same may do
+    #: the conversation is longer than the model can read; a part of it may do
     LENGTH = "length"
     OTHER = "other"
 
@@ -50,7 +44,7 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class ChatRequest:
     """What the model is shown."""
 
     system: str
@@ -73,17 +67,24 @@ class CallDelta:
 
     call: str
     tool: str
-    arguments: str = field(default="")
+    arguments: str = ""
 
 
-Heard = TextDelta | CallDelta | Reply
+ModelOutput = TextDelta | CallDelta | Reply
 
 
-class Model(Protocol):
-    @property
-    def name(self) -> str:
-        """As it is written in the configuration, such as `openai:gpt-5`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls a tool: a parameter of this type is filled in for a Python function."""
 
-    def respond(self, ask: Ask) -> AsyncGenerator[Heard]: ...
+    agent: str
+    #: the same when the same call is made again, and no other call's
+    call: str
 
-    async def close(self) -> None: ...
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned: any JSON, and whether it did what it was asked to do."""
+
+    value: Json
+    ok: bool = True

@@ -1,1 +1,0 @@
-"""The sockets: what the verbs need of the world, as protocols."""
