@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 
 import bench
 from bench._measure import FULL, QUICK, Effort
-from bench._table import Row, show, write
+from bench._table import Row, print_table, write_table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -23,18 +23,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--quick", action="store_true", help="see in under a minute whether they work; figures are coarse"
     )
     parser.add_argument("--write", action="store_true", help="write the table into docs/performance.md as well")
-    wanted = parser.parse_args(arguments)
-    if unknown := [name for name in wanted.name if name not in names]:
-        parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(names)}")
-    if wanted.write and (wanted.name or wanted.quick):
+    options = parser.parse_args(arguments)
+    if unknown_names := [name for name in options.name if name not in names]:
+        parser.error(f"no benchmark is called {unknown_names[0]!r}; there are: {', '.join(names)}")
+    if options.write and (options.name or options.quick):
         parser.error("--write wants all of them in full: leave out --quick and the names")
-    rows = list(measured(wanted.name or names, QUICK if wanted.quick else FULL))
-    show(rows)
-    if wanted.write:
-        write(rows)
+    rows = list(run_benchmarks(options.name or names, QUICK if options.quick else FULL))
+    print_table(rows)
+    if options.write:
+        write_table(rows)
 
 
-def measured(names: Sequence[str], effort: Effort) -> Iterator[Row]:
+def run_benchmarks(names: Sequence[str], effort: Effort) -> Iterator[Row]:
     """Run benchmarks one after the other, saying on stderr how far they are."""
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)

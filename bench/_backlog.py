@@ -10,38 +10,38 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bench import _office
-from bench._raw import Raw, newest, open_raw
-from gatepost.actions import inbox, intake
+from bench import _fixtures
+from bench._raw import RawDatabase, open_raw, read_newest_row
+from gatepost.actions import inbox, push
 from gatepost.core.claim import Batch
 from gatepost.core.event import Priority
 from gatepost.ports import Store
 
 #: whose inbox it is
-READER: Final = _office.name(0)
+READER: Final = _fixtures.get_agent_name(0)
 #: items of a claim
-CAP: Final = 100
+LIMIT: Final = 100
 #: characters of a claim: more than that many items have
 BUDGET: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    words: str
+class BacklogShape:
+    description: str
     #: the source of the item with this `number`, of a backlog of this `size`: in SQL that both databases read
     source: str
     #: its priority
     priority: str = f"{Priority.NORMAL:d}"
 
 
-def evenly(sources: int) -> Shape:
-    words = "1 source" if sources == 1 else f"{sources:,} sources in turn"
-    return Shape(words, f"'source-' || CAST(number % {sources} AS TEXT)")
+def spread_evenly(sources: int) -> BacklogShape:
+    description = "1 source" if sources == 1 else f"{sources:,} sources in turn"
+    return BacklogShape(description, f"'source-' || CAST(number % {sources} AS TEXT)")
 
 
 #: one source stands before a thousand others, which are found only by stepping over it; these are less urgent, so that
 #: they stay behind it however much is taken and made up for
-FLOOD: Final = Shape(
+FLOOD_SHAPE: Final = BacklogShape(
     "1 source before 1,000 less urgent ones",
     "CASE WHEN number <= {size} / 2 THEN 'flood' ELSE 'source-' || CAST(number % 1000 AS TEXT) END",
     f"CASE WHEN number <= {{size}} / 2 THEN {Priority.NORMAL:d} ELSE {Priority.LOW:d} END",
@@ -51,52 +51,54 @@ FLOOD: Final = Shape(
 class Backlog:
     """A store whose reader always has the same number of items waiting."""
 
-    def __init__(self, store: Store, url: str, size: int, shape: Shape) -> None:
+    def __init__(self, store: Store, url: str, size: int, shape: BacklogShape) -> None:
         self.store = store
         self.url = url
         self.size = size
         with closing(open_raw(url)) as raw:
-            _office.furnish(store, agents=2)
+            _fixtures.create_agents(store, agents=2)
             _fill(store, raw, size, shape)
 
     def claim(self) -> float:
         """Claim a batch; return the seconds it took. Then, untimed, ack it and push as many of the same kind."""
-        began = time.perf_counter()
-        batch = self.store.call(inbox.claim, READER, owner="bench", cap=CAP, budget=BUDGET)
-        took = time.perf_counter() - began
-        self._make_good(batch)
-        return took
+        start = time.perf_counter()
+        batch = self.store.call(inbox.claim, READER, owner="bench", limit=LIMIT, budget=BUDGET)
+        seconds = time.perf_counter() - start
+        self._replace_items(batch)
+        return seconds
 
-    def _make_good(self, batch: Batch) -> None:
+    def _replace_items(self, batch: Batch) -> None:
         assert batch.claim is not None
-        assert len(batch.items) == CAP
+        assert len(batch.items) == LIMIT
         self.store.call(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
-        same = [replace(_office.wish(0, item.event.source), priority=item.event.priority) for item in batch.items]
-        self.store.call(intake.push_all, same)
+        pushes = [
+            replace(_fixtures.build_push(0, item.event.source), priority=item.event.priority) for item in batch.items
+        ]
+        self.store.call(push.push_all, pushes)
 
 
-def _fill(store: Store, raw: Raw, size: int, shape: Shape) -> None:
+def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> None:
     """Push one event to the reader, and put so many copies of it in its place."""
-    store.call(intake.push, _office.wish(0))
-    originals = {table: newest(raw, table) for table in ("items", "events")}
-    first, reader = originals["items"]["arrival"], originals["items"]["recipient"]
-    changed = {
-        "arrival": f"number + {first}",
+    store.call(push.push_event, _fixtures.build_push(0))
+    originals = {table: read_newest_row(raw, table) for table in ("items", "events")}
+    first_arrival, reader_number = originals["items"]["arrival"], originals["items"]["recipient"]
+    new_values = {
+        "arrival": f"number + {first_arrival}",
         # sixteen zeros and sixteen digits: as long as any id
         "id": "'evt_0000000000000000' || CAST(1000000000000000 + number AS TEXT)",
         "dedup_key": "'0000000000000000' || CAST(1000000000000000 + number AS TEXT)",
         "source": shape.source.format(size=size),
         "priority": shape.priority.format(size=size),
     }
-    numbers = f"SELECT 1 AS number UNION ALL SELECT number + 1 FROM place WHERE number < {size}"
-    raw.unguarded()
+    number_query = f"SELECT 1 AS number UNION ALL SELECT number + 1 FROM place WHERE number < {size}"
+    raw.disable_safety()
     for table, original in originals.items():
-        values = ", ".join(changed.get(column, f"original.{column}") for column in original)
-        raw.rows(
-            f"INSERT INTO {table} ({', '.join(original)}) WITH RECURSIVE place AS ({numbers})"
-            f" SELECT {values} FROM place CROSS JOIN {table} AS original WHERE original.arrival = {first}"
+        values = ", ".join(new_values.get(column, f"original.{column}") for column in original)
+        raw.execute(
+            f"INSERT INTO {table} ({', '.join(original)}) WITH RECURSIVE place AS ({number_query})"
+            f" SELECT {values} FROM place CROSS JOIN {table} AS original WHERE original.arrival = {first_arrival}"
         )
-        raw.rows(f"DELETE FROM {table} WHERE arrival = {first}")
-    raw.rows(f"UPDATE tallies SET accepted = {size} WHERE recipient = {reader}")
-    raw.number_from(first + size)
-    raw.tidy()
+        raw.execute(f"DELETE FROM {table} WHERE arrival = {first_arrival}")
+    raw.execute(f"UPDATE tallies SET accepted = {size} WHERE recipient = {reader_number}")
+    raw.set_last_arrival(first_arrival + size)
+    raw.run_maintenance()

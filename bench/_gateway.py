@@ -12,16 +12,16 @@ from typing import Any, Final, cast
 
 import uvicorn
 
-from bench import _office
-from bench._process import Elsewhere, Line
+from bench import _fixtures
+from bench._process import ChildProcess, ParentPipe
 from gatepost import app, telemetry
-from gatepost.core.event import Delivery, Push, Pushed
+from gatepost.core.event import Delivery, Push, PushResult
 from gatepost.gateway.app import create
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import opened
 from gatepost.ports import Store
 from gatepost.runtime import memory
-from gatepost.runtime.keyring import administrator, admit_administrator
+from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
 from gatepost.settings import load
 
 
@@ -43,28 +43,28 @@ class Gateway:
 
 
 @contextmanager
-def running(*, stores: bool = True) -> Iterator[Gateway]:
+def run_gateway(*, has_store: bool = True) -> Iterator[Gateway]:
     """A gateway with the agents of the office; one that stores nothing answers a push at once."""
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
         home = Path(folder)
-        with Elsewhere(_serve, str(home), stores) as process:
+        with ChildProcess(_serve, str(home), has_store) as process:
             port, pid = process.receive()
-            yield Gateway(port, administrator(home), f"sqlite:///{home}/gatepost.db", pid)
+            yield Gateway(port, read_admin_key(home), f"sqlite:///{home}/gatepost.db", pid)
 
 
-async def _serve(line: Line, home: str, stores: bool) -> None:
-    telemetry.configure("json")
+async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
+    telemetry.configure_logging("json")
     configuration = load({"GATEPOST_HOME": home})
     app.make_home(configuration.home)
     async with opened(configuration) as gateway:
-        office = gateway.office
-        admit_administrator(office.store, configuration.home)
-        _office.furnish(office.store)
-        if not stores:
-            office = replace(office, store=cast(Store, Unstored(office.store)))
-        with socket.create_server(("127.0.0.1", 0), backlog=2048) as ears:
+        app_state = gateway.office
+        ensure_admin_key(app_state.store, configuration.home)
+        _fixtures.create_agents(app_state.store)
+        if not has_store:
+            app_state = replace(app_state, store=cast(Store, DiscardingStore(app_state.store)))
+        with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
             config = uvicorn.Config(
-                create(office),
+                create(app_state),
                 http=build_protocol(ConnectionLimits(connections=allow_connections(None))),
                 ws="none",
                 log_config=None,
@@ -72,27 +72,27 @@ async def _serve(line: Line, home: str, stores: bool) -> None:
                 server_header=False,
             )
             server = uvicorn.Server(config)
-            memory.settled()
-            serving = asyncio.create_task(server.serve([ears]))
-            line.tell((ears.getsockname()[1], os.getpid()))
+            memory.freeze_loaded_objects()
+            serve_task = asyncio.create_task(server.serve([listener]))
+            pipe.send((listener.getsockname()[1], os.getpid()))
             try:
-                await asyncio.shield(serving)
+                await asyncio.shield(serve_task)
             finally:
                 server.should_exit = True
-                office.hub.end()
-                await serving
+                app_state.hub.end()
+                await serve_task
 
 
-class Unstored:
+class DiscardingStore:
     """What a store is to a push, without storing: it is answered in the same turn. Everything else is as it was."""
 
-    _EVENT: Final = _office.event_id()
+    _EVENT_ID: Final = _fixtures.create_event_id()
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def run(self, verb: Any, wishes: Sequence[Push], *, lane: str) -> list[Pushed]:  # noqa: ARG002
-        return [Pushed(self._EVENT, (Delivery(wish.to, self._EVENT, duplicate=False),)) for wish in wishes]
+    async def run(self, verb: Any, pushes: Sequence[Push], *, lane: str) -> list[PushResult]:  # noqa: ARG002
+        return [PushResult(self._EVENT_ID, (Delivery(push.to, self._EVENT_ID, duplicate=False),)) for push in pushes]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

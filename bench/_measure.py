@@ -30,7 +30,7 @@ class Effort:
     wakes: int
     #: messages in one turn, and how many hear each
     posts: int
-    hearers: int
+    recipients: int
     #: cycles of a resident in one turn: after the first, it has all the history that it is told
     cycles: int
     #: residents that sleep
@@ -38,12 +38,12 @@ class Effort:
     #: hooks in one turn
     hooks: int
     #: half requests that are open at the same time
-    halves: int
+    half_requests: int
     #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
     fsync: bool = True
 
     @property
-    def fewer(self) -> int:
+    def untargeted_rounds(self) -> int:
         return max(1, self.rounds // 3)
 
 
@@ -55,11 +55,11 @@ FULL = Effort(
     backlogs=(1_000, 1_000_000),
     wakes=100,
     posts=5,
-    hearers=1_000,
+    recipients=1_000,
     cycles=25,
     sleepers=100_000,
     hooks=10,
-    halves=2_000,
+    half_requests=2_000,
 )
 QUICK = Effort(
     rounds=3,
@@ -69,11 +69,11 @@ QUICK = Effort(
     backlogs=(1_000, 10_000),
     wakes=10,
     posts=2,
-    hearers=1_000,
+    recipients=1_000,
     cycles=5,
     sleepers=5_000,
     hooks=3,
-    halves=200,
+    half_requests=200,
 )
 TINY = Effort(
     rounds=1,
@@ -83,11 +83,11 @@ TINY = Effort(
     backlogs=(500, 1_000),
     wakes=2,
     posts=1,
-    hearers=10,
+    recipients=10,
     cycles=1,
     sleepers=10,
     hooks=1,
-    halves=5,
+    half_requests=5,
     fsync=False,
 )
 
@@ -97,48 +97,48 @@ class Spread:
     values: tuple[float, ...]
 
     @property
-    def middle(self) -> float:
+    def median_value(self) -> float:
         return median(self.values)
 
     @property
-    def least(self) -> float:
+    def minimum(self) -> float:
         return min(self.values)
 
     @property
-    def most(self) -> float:
+    def maximum(self) -> float:
         return max(self.values)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     floor: Spread
     ours: Spread
     ratio: Spread
 
 
-def in_turns(floor: Callable[[], float], ours: Callable[[], float], rounds: int) -> Measured:
+def measure_in_turns(floor: Callable[[], float], ours: Callable[[], float], rounds: int) -> Measurement:
     """Let both measure themselves in turns, after one turn each that does not count."""
-    for warm_up in (floor, ours):
-        warm_up()
-    floors = [_calmly(floor)]
+    for measure in (floor, ours):
+        measure()
+    floors = [_measure_after_gc(floor)]
     figures: list[float] = []
     for _ in range(rounds):
-        figures.append(_calmly(ours))
-        floors.append(_calmly(floor))
-    return Measured(_spread(floors), _spread(figures), _spread(ratios(floors, figures)))
+        figures.append(_measure_after_gc(ours))
+        floors.append(_measure_after_gc(floor))
+    return Measurement(_build_spread(floors), _build_spread(figures), _build_spread(compute_ratios(floors, figures)))
 
 
-def ratios(floors: Sequence[float], figures: Sequence[float]) -> list[float]:
+def compute_ratios(floors: Sequence[float], figures: Sequence[float]) -> list[float]:
     """Each figure over the mean of the floors before and after it."""
-    around = [(before + after) / 2 for before, after in pairwise(floors)]
-    return [figure / floor for figure, floor in zip(figures, around, strict=True)]
+    mean_floors = [(before + after) / 2 for before, after in pairwise(floors)]
+    return [figure / floor for figure, floor in zip(figures, mean_floors, strict=True)]
 
 
-def _calmly(measure: Callable[[], float]) -> float:
+def _measure_after_gc(measure: Callable[[], float]) -> float:
     """Collect garbage before, not meanwhile: it may be that of the turn before."""
     gc.collect()
     return measure()
 
 
-def _spread(values: Sequence[float]) -> Spread:
+def _build_spread(values: Sequence[float]) -> Spread:
     return Spread(tuple(values))

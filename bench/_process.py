@@ -14,55 +14,55 @@ from typing import Any, Final, Self
 import uvicorn
 
 #: seconds after which a process that says nothing has gone wrong
-PATIENCE: Final = 20.0
+REPLY_TIMEOUT: Final = 20.0
 
 
-class Line:
+class ParentPipe:
     """The other end of the pipe, in the process."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
-        self._told: asyncio.Queue[Any] = asyncio.Queue()
+        self._messages: asyncio.Queue[Any] = asyncio.Queue()
 
-    def tell(self, what: Any) -> None:
-        self._pipe.send(what)
+    def send(self, message: Any) -> None:
+        self._pipe.send(message)
 
-    async def next(self) -> Any:
-        return await self._told.get()
+    async def receive(self) -> Any:
+        return await self._messages.get()
 
-    async def attend(self) -> None:
+    async def read_until_closed(self) -> None:
         """Take what is told, until the pipe is closed."""
-        loop, gone = asyncio.get_running_loop(), asyncio.Event()
+        loop, closed_event = asyncio.get_running_loop(), asyncio.Event()
 
         def read() -> None:
             try:
-                self._told.put_nowait(self._pipe.recv())
+                self._messages.put_nowait(self._pipe.recv())
             except (EOFError, OSError):
                 loop.remove_reader(self._pipe.fileno())
-                gone.set()
+                closed_event.set()
 
         loop.add_reader(self._pipe.fileno(), read)
-        await gone.wait()
+        await closed_event.wait()
 
 
-Act = Callable[..., Coroutine[Any, Any, None]]
+ChildMain = Callable[..., Coroutine[Any, Any, None]]
 
 
-class Elsewhere:
+class ChildProcess:
     """A process that does an act until it is left."""
 
-    def __init__(self, act: Act, *args: Any) -> None:
+    def __init__(self, child_main: ChildMain, *args: Any) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, there = context.Pipe()
-        self._process = context.Process(target=_run, args=(there, act, args), daemon=True)
+        self._pipe, child_pipe = context.Pipe()
+        self._process = context.Process(target=_run_child, args=(child_pipe, child_main, args), daemon=True)
         self._process.start()
-        there.close()
+        child_pipe.close()
 
-    def tell(self, what: Any = None) -> None:
-        self._pipe.send(what)
+    def send(self, message: Any = None) -> None:
+        self._pipe.send(message)
 
     def receive(self) -> Any:
-        if not self._pipe.poll(PATIENCE):
+        if not self._pipe.poll(REPLY_TIMEOUT):
             raise TimeoutError("a process of the benchmark says nothing")
         return self._pipe.recv()
 
@@ -73,27 +73,27 @@ class Elsewhere:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pipe.close()
-        self._process.join(PATIENCE)
+        self._process.join(REPLY_TIMEOUT)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         self._process.close()
 
 
-def runner() -> asyncio.Runner:
+def create_runner() -> asyncio.Runner:
     return asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory())
 
 
-def _run(pipe: Connection, act: Act, args: tuple[Any, ...]) -> None:
-    with runner() as loop:
-        loop.run(_attended(Line(pipe), act, args))
+def _run_child(pipe: Connection, child_main: ChildMain, args: tuple[Any, ...]) -> None:
+    with create_runner() as loop:
+        loop.run(_run_until_closed(ParentPipe(pipe), child_main, args))
 
 
-async def _attended(line: Line, act: Act, args: tuple[Any, ...]) -> None:
-    acting = asyncio.create_task(act(line, *args))
-    attending = asyncio.create_task(line.attend())
-    await asyncio.wait((acting, attending), return_when=asyncio.FIRST_COMPLETED)
-    for task in (acting, attending):
+async def _run_until_closed(pipe: ParentPipe, child_main: ChildMain, args: tuple[Any, ...]) -> None:
+    main_task = asyncio.create_task(child_main(pipe, *args))
+    pipe_task = asyncio.create_task(pipe.read_until_closed())
+    await asyncio.wait((main_task, pipe_task), return_when=asyncio.FIRST_COMPLETED)
+    for task in (main_task, pipe_task):
         if not task.done():
             task.cancel()
         with suppress(asyncio.CancelledError):

@@ -11,19 +11,19 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from bench import _office
-from bench._measure import Effort, in_turns
-from bench._raw import Raw, written_by
+from bench import _fixtures
+from bench._measure import Effort, measure_in_turns
+from bench._raw import RawDatabase, find_written_tables
 from bench._table import Row, Target, rate
-from gatepost.actions import intake
-from gatepost.core.event import Push, Pushed
+from gatepost.actions import push
+from gatepost.core.event import Push, PushResult
 from gatepost.ports import Store
 
 #: the number of callers that has a target
-CLAIMED: Final = 100
-CALLERS: Final = (CLAIMED, 1, 10, 500)
+TARGET_CALLERS: Final = 100
+CALLER_COUNTS: Final = (TARGET_CALLERS, 1, 10, 500)
 #: turns around the loop after which a single caller has been measured long enough
-TURNS: Final = 500
+MAX_PUSHES_PER_CALLER: Final = 500
 
 
 class Floor(Protocol):
@@ -36,13 +36,13 @@ def compare(
     database: str, store: Store, floor: Floor, floor_words: str, target: Target, effort: Effort
 ) -> Iterator[Row]:
     with asyncio.Runner() as runner:
-        for callers in CALLERS:
-            claimed = callers == CLAIMED
-            count = min(effort.pushes, callers * TURNS)
+        for callers in CALLER_COUNTS:
+            has_target = callers == TARGET_CALLERS
+            count = min(effort.pushes, callers * MAX_PUSHES_PER_CALLER)
 
             def ours(callers: int = callers, count: int = count) -> float:
-                wishes = [_office.wish(number) for number in range(count)]
-                return runner.run(push(store, callers, wishes))
+                pushes = [_fixtures.build_push(number) for number in range(count)]
+                return runner.run(run_pushes(store, callers, pushes))
 
             def raw(callers: int = callers, count: int = count) -> float:
                 return floor.insert(count, callers)
@@ -50,33 +50,33 @@ def compare(
             yield Row(
                 claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}",
                 floor=f"{floor_words}, commit every {callers}",
-                measured=in_turns(raw, ours, effort.rounds if claimed else effort.fewer),
+                measurement=measure_in_turns(raw, ours, effort.rounds if has_target else effort.untargeted_rounds),
                 unit=rate,
-                target=target if claimed else None,
+                target=target if has_target else None,
             )
 
 
-async def push(store: Store, callers: int, wishes: Sequence[Push]) -> float:
+async def run_pushes(store: Store, callers: int, pushes: Sequence[Push]) -> float:
     """Share these among callers; return how many were pushed a second."""
 
-    async def caller(mine: Sequence[Push]) -> list[intake.Outcome]:
-        return [(await store.run(intake.push_all, [wish], lane=wish.to))[0] for wish in mine]
+    async def push_share(share: Sequence[Push]) -> list[push.PushOutcome]:
+        return [(await store.run(push.push_all, [event_push], lane=event_push.to))[0] for event_push in share]
 
-    shares = [wishes[number::callers] for number in range(callers)]
-    began = time.perf_counter()
-    answers = await asyncio.gather(*map(caller, shares))
-    took = time.perf_counter() - began
-    for outcome in (outcome for share in answers for outcome in share):
-        assert isinstance(outcome, Pushed), outcome
+    shares = [pushes[number::callers] for number in range(callers)]
+    start = time.perf_counter()
+    outcomes = await asyncio.gather(*map(push_share, shares))
+    seconds = time.perf_counter() - start
+    for outcome in (outcome for share in outcomes for outcome in share):
+        assert isinstance(outcome, PushResult), outcome
         assert not any(delivery.duplicate for delivery in outcome.deliveries)
-    return len(wishes) / took
+    return len(pushes) / seconds
 
 
-def watch(store: Store, raw: Raw, tables: set[str]) -> None:
+def check_written_tables(store: Store, raw: RawDatabase, tables: set[str]) -> None:
     """Push one event, and see that these are the tables it is written to."""
-    written = written_by(raw, lambda: store.call(intake.push, _office.wish(0)))
-    assert written == tables, f"a push writes {sorted(written)}, the floor {sorted(tables)}"
+    written_tables = find_written_tables(raw, lambda: store.call(push.push_event, _fixtures.build_push(0)))
+    assert written_tables == tables, f"a push writes {sorted(written_tables)}, the floor {sorted(tables)}"
 
 
-def batches(count: int, size: int) -> list[range]:
+def split_batches(count: int, size: int) -> list[range]:
     return [range(start, min(start + size, count)) for start in range(0, count, size)]

@@ -6,31 +6,31 @@ from typing import Any, Protocol
 import psycopg
 
 from gatepost.adapters.stores.sqlite import open_file
-from gatepost.app import sqlite_path
+from gatepost.app import parse_sqlite_path
 
 Values = dict[str, Any]
 
 
-class Raw(Protocol):
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+class RawDatabase(Protocol):
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement without parameters."""
         ...
 
-    def columns(self, table: str) -> dict[str, str]:
+    def list_columns(self, table: str) -> dict[str, str]:
         """The columns of a table that do not fill themselves, and their types."""
         ...
 
-    def tables(self) -> list[str]: ...
+    def list_tables(self) -> list[str]: ...
 
-    def unguarded(self) -> None:
+    def disable_safety(self) -> None:
         """Do without foreign keys and without waiting for the disk from now on: only for filling."""
         ...
 
-    def number_from(self, arrival: int) -> None:
+    def set_last_arrival(self, arrival: int) -> None:
         """Let the next event be the one after this."""
         ...
 
-    def tidy(self) -> None:
+    def run_maintenance(self) -> None:
         """Do the housekeeping that the database would have done in the meantime."""
         ...
 
@@ -41,26 +41,26 @@ class RawSqlite:
     """With the settings of the store, because its own function opens it."""
 
     def __init__(self, url: str) -> None:
-        self.db = open_file(sqlite_path(url), 30.0)
+        self.db = open_file(parse_sqlite_path(url), 30.0)
 
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
         return self.db.execute(statement).fetchall()
 
-    def columns(self, table: str) -> dict[str, str]:
-        return {name: kind for _, name, kind, *_ in self.rows(f"PRAGMA table_info({table})")}
+    def list_columns(self, table: str) -> dict[str, str]:
+        return {name: kind for _, name, kind, *_ in self.execute(f"PRAGMA table_info({table})")}
 
-    def tables(self) -> list[str]:
-        return [name for [name] in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    def list_tables(self) -> list[str]:
+        return [name for [name] in self.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
 
-    def unguarded(self) -> None:
-        self.rows("PRAGMA foreign_keys = OFF")
-        self.rows("PRAGMA synchronous = OFF")
+    def disable_safety(self) -> None:
+        self.execute("PRAGMA foreign_keys = OFF")
+        self.execute("PRAGMA synchronous = OFF")
 
-    def number_from(self, arrival: int) -> None:
-        self.rows(f"UPDATE counters SET value = {arrival} WHERE name = 'arrival'")
+    def set_last_arrival(self, arrival: int) -> None:
+        self.execute(f"UPDATE counters SET value = {arrival} WHERE name = 'arrival'")
 
-    def tidy(self) -> None:
-        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    def run_maintenance(self) -> None:
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         self.db.close()
@@ -70,49 +70,49 @@ class RawPostgres:
     def __init__(self, url: str) -> None:
         self.db = psycopg.connect(url, autocommit=True)
 
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
         cursor = self.db.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
 
-    def columns(self, table: str) -> dict[str, str]:
+    def list_columns(self, table: str) -> dict[str, str]:
         return dict(
-            self.rows(
+            self.execute(
                 "SELECT column_name, udt_name FROM information_schema.columns WHERE table_schema = 'public'"
                 f" AND table_name = '{table}' AND column_default IS NULL ORDER BY ordinal_position"
             )
         )
 
-    def tables(self) -> list[str]:
-        return [name for [name] in self.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+    def list_tables(self) -> list[str]:
+        return [name for [name] in self.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
 
-    def unguarded(self) -> None:
-        self.rows("SET session_replication_role = replica")
-        self.rows("SET synchronous_commit = off")
+    def disable_safety(self) -> None:
+        self.execute("SET session_replication_role = replica")
+        self.execute("SET synchronous_commit = off")
 
-    def number_from(self, arrival: int) -> None:
-        self.rows(f"SELECT setval('arrivals', {arrival})")
+    def set_last_arrival(self, arrival: int) -> None:
+        self.execute(f"SELECT setval('arrivals', {arrival})")
 
-    def tidy(self) -> None:
-        self.rows("VACUUM ANALYZE events, items, tallies")
-        self.rows("CHECKPOINT")
+    def run_maintenance(self) -> None:
+        self.execute("VACUUM ANALYZE events, items, tallies")
+        self.execute("CHECKPOINT")
 
     def close(self) -> None:
         self.db.close()
 
 
-def open_raw(url: str) -> Raw:
+def open_raw(url: str) -> RawDatabase:
     return RawSqlite(url) if url.startswith("sqlite") else RawPostgres(url)
 
 
-def written_by(raw: Raw, act: Callable[[], object]) -> set[str]:
+def find_written_tables(raw: RawDatabase, operation: Callable[[], object]) -> set[str]:
     """The tables that hold something else after the act than before."""
-    before = {table: raw.rows(f"SELECT * FROM {table}") for table in raw.tables()}
-    act()
-    return {table for table, rows in before.items() if raw.rows(f"SELECT * FROM {table}") != rows}
+    old_rows = {table: raw.execute(f"SELECT * FROM {table}") for table in raw.list_tables()}
+    operation()
+    return {table for table, rows in old_rows.items() if raw.execute(f"SELECT * FROM {table}") != rows}
 
 
-def newest(raw: Raw, table: str, by: str = "arrival") -> Values:
+def read_newest_row(raw: RawDatabase, table: str, order_by: str = "arrival") -> Values:
     """What the last push wrote into a table: its columns but for those left empty."""
-    names = list(raw.columns(table))
-    [row] = raw.rows(f"SELECT {', '.join(names)} FROM {table} ORDER BY {by} DESC LIMIT 1")
+    names = list(raw.list_columns(table))
+    [row] = raw.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY {order_by} DESC LIMIT 1")
     return {name: value for name, value in zip(names, row, strict=True) if value is not None}

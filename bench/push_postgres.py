@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from bench import _office, _push
+from bench import _fixtures, _push
 from bench._measure import FULL, Effort
-from bench._raw import RawPostgres, newest
+from bench._raw import RawPostgres, read_newest_row
 from bench._table import Row, at_least
 from gatepost.app import open_store
 from tests.servers import Postgres
@@ -18,8 +18,8 @@ from tests.servers import Postgres
 #: the tables a push writes; its arrival comes from a sequence
 TABLES: Final = {"events", "items", "tallies"}
 
-_TAKE: Final = b"SELECT nextval('arrivals') FROM generate_series(1, %s)"
-_ADD: Final = (
+_NEXT_ARRIVALS: Final = b"SELECT nextval('arrivals') FROM generate_series(1, %s)"
+_ADD_TALLIES: Final = (
     b"INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)"
     b" SELECT recipient, accepted, 0, 0, 0"
     b" FROM unnest(%(recipient)s::bigint[], %(accepted)s::bigint[]) AS more (recipient, accepted)"
@@ -34,57 +34,64 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         Postgres(fsync="on" if effort.fsync else "off") as server,
         server.database() as url,
         server.database() as raw_url,
-        closing(_office.furnish(open_store(url))) as store,
-        closing(_office.furnish(open_store(raw_url))) as watched,
+        closing(_fixtures.create_agents(open_store(url))) as store,
+        closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
         closing(RawPostgres(raw_url)) as raw,
     ):
-        _push.watch(watched, raw, TABLES)
+        _push.check_written_tables(raw_store, raw, TABLES)
         yield from _push.compare(
             "PostgreSQL", store, Inserts(raw), "raw psycopg unnest into the same tables", at_least(0.60), effort
         )
 
 
 class Inserts:
-    def __init__(self, raw: RawPostgres, last: bytes | None = None) -> None:
+    def __init__(self, raw: RawPostgres, final_statement: bytes | None = None) -> None:
         """With `last`, that statement is run before every commit."""
         self._db = raw.db
-        self._last = last
-        self._event = newest(raw, "events")
-        self._item = newest(raw, "items")
-        self._insert_events = insert("events", self._event, raw.columns("events"))
-        self._insert_items = insert("items", self._item, raw.columns("items"))
-        self._agents = [number for [number] in raw.rows("SELECT number FROM entities ORDER BY number")]
+        self._final_statement = final_statement
+        self._event = read_newest_row(raw, "events")
+        self._item = read_newest_row(raw, "items")
+        self._insert_events = build_insert("events", self._event, raw.list_columns("events"))
+        self._insert_items = build_insert("items", self._item, raw.list_columns("items"))
+        self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        ready = [self.columns(places) for places in _push.batches(count, batch)]
-        began = time.perf_counter()
-        for columns in ready:
+        batches = [self.build_columns(indexes) for indexes in _push.split_batches(count, batch)]
+        start = time.perf_counter()
+        for columns in batches:
             self.write(*columns)
-        return count / (time.perf_counter() - began)
+        return count / (time.perf_counter() - start)
 
     def write(self, events: Columns, items: Columns, tallies: Columns) -> None:
         """One transaction."""
         self._db.execute("BEGIN")
-        arrivals = [arrival for [arrival] in self._db.execute(_TAKE, (len(events["id"]),)).fetchall()]
+        arrivals = [arrival for [arrival] in self._db.execute(_NEXT_ARRIVALS, (len(events["id"]),)).fetchall()]
         self._db.execute(self._insert_items, items | {"arrival": arrivals})
         self._db.execute(self._insert_events, events | {"arrival": arrivals})
-        self._db.execute(_ADD, tallies)
-        if self._last is not None:
-            self._db.execute(self._last)
+        self._db.execute(_ADD_TALLIES, tallies)
+        if self._final_statement is not None:
+            self._db.execute(self._final_statement)
         self._db.execute("COMMIT")
 
-    def columns(self, places: range) -> tuple[Columns, Columns, Columns]:
+    def build_columns(self, indexes: range) -> tuple[Columns, Columns, Columns]:
         """The columns of a batch for events, items and tallies; the arrivals are yet to come."""
-        recipients = sorted(self._agents[place % len(self._agents)] for place in places)
-        events = {name: [value] * len(places) for name, value in self._event.items()}
-        events["id"] = [_office.event_id() for _ in places]
-        items = {name: [value] * len(places) for name, value in self._item.items()}
+        recipients = sorted(self._agents[index % len(self._agents)] for index in indexes)
+        events = {name: [value] * len(indexes) for name, value in self._event.items()}
+        events["id"] = [_fixtures.create_event_id() for _ in indexes]
+        items = {name: [value] * len(indexes) for name, value in self._item.items()}
         items["recipient"] = recipients
-        items["dedup_key"] = [_office.key() for _ in places]
-        counted = sorted(set(recipients))
-        return events, items, {"recipient": counted, "accepted": [recipients.count(one) for one in counted]}
+        items["dedup_key"] = [_fixtures.create_key() for _ in indexes]
+        unique_recipients = sorted(set(recipients))
+        return (
+            events,
+            items,
+            {
+                "recipient": unique_recipients,
+                "accepted": [recipients.count(recipient) for recipient in unique_recipients],
+            },
+        )
 
 
-def insert(table: str, columns: dict[str, Any], types: dict[str, str]) -> bytes:
+def build_insert(table: str, columns: dict[str, Any], types: dict[str, str]) -> bytes:
     arrays = ", ".join(f"%({name})s::{types[name]}[]" for name in columns)
     return f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})".encode()

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from bench import _office, _push
+from bench import _fixtures, _push
 from bench._measure import FULL, Effort
-from bench._raw import RawSqlite, newest
+from bench._raw import RawSqlite, read_newest_row
 from bench._table import Row, at_least
 from gatepost.app import open_store
 
 #: the tables a push writes
 TABLES: Final = {"counters", "events", "items", "tallies"}
 
-_COUNT: Final = "UPDATE counters SET value = value + ? WHERE name = 'arrival'"
-_ADD: Final = (
+_ADVANCE_ARRIVAL: Final = "UPDATE counters SET value = value + ? WHERE name = 'arrival'"
+_ADD_TALLIES: Final = (
     "INSERT INTO tallies (recipient, accepted, delivered, expired, discarded) VALUES (?, ?, 0, 0, 0)"
     " ON CONFLICT (recipient) DO UPDATE SET accepted = accepted + excluded.accepted"
 )
@@ -31,11 +31,11 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="gatepost-bench-") as folder:
         url, raw_url = f"sqlite:///{folder}/ours.db", f"sqlite:///{folder}/raw.db"
         with (
-            closing(_office.furnish(open_store(url))) as store,
-            closing(_office.furnish(open_store(raw_url))) as watched,
+            closing(_fixtures.create_agents(open_store(url))) as store,
+            closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
             closing(RawSqlite(raw_url)) as raw,
         ):
-            _push.watch(watched, raw, TABLES)
+            _push.check_written_tables(raw_store, raw, TABLES)
             yield from _push.compare(
                 "SQLite FULL", store, Inserts(raw), "raw executemany into the same tables", at_least(0.50), effort
             )
@@ -44,40 +44,40 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 class Inserts:
     def __init__(self, raw: RawSqlite) -> None:
         self._db = raw.db
-        self._event = newest(raw, "events")
-        self._item = newest(raw, "items")
-        self._insert_events, self._insert_items = insert("events", self._event), insert("items", self._item)
-        self._agents = [number for [number] in raw.rows("SELECT number FROM entities ORDER BY number")]
+        self._event = read_newest_row(raw, "events")
+        self._item = read_newest_row(raw, "items")
+        self._insert_events, self._insert_items = build_insert("events", self._event), build_insert("items", self._item)
+        self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        ready = [self.rows(places) for places in _push.batches(count, batch)]
-        began = time.perf_counter()
-        for rows in ready:
+        batches = [self.build_rows(indexes) for indexes in _push.split_batches(count, batch)]
+        start = time.perf_counter()
+        for rows in batches:
             self.write(*rows)
-        return count / (time.perf_counter() - began)
+        return count / (time.perf_counter() - start)
 
     def write(self, events: Rows, items: Rows, tallies: Rows) -> None:
         """One transaction."""
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute(_COUNT, (len(events),))
+        self._db.execute(_ADVANCE_ARRIVAL, (len(events),))
         self._db.executemany(self._insert_items, items)
         self._db.executemany(self._insert_events, events)
-        self._db.executemany(_ADD, tallies)
+        self._db.executemany(_ADD_TALLIES, tallies)
         self._db.execute("COMMIT")
 
-    def rows(self, places: range) -> tuple[Rows, Rows, Rows]:
+    def build_rows(self, indexes: range) -> tuple[Rows, Rows, Rows]:
         """The rows of a batch for events, items and tallies, at so many places after the last push there is."""
-        [last] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
-        arrivals = [last + 1 + place for place in places]
+        [last_arrival] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
+        arrivals = [last_arrival + 1 + index for index in indexes]
         recipients = [self._agents[arrival % len(self._agents)] for arrival in arrivals]
-        events = [self._event | {"arrival": arrival, "id": _office.event_id()} for arrival in arrivals]
+        events = [self._event | {"arrival": arrival, "id": _fixtures.create_event_id()} for arrival in arrivals]
         items = [
-            self._item | {"recipient": recipient, "arrival": arrival, "dedup_key": _office.key()}
+            self._item | {"recipient": recipient, "arrival": arrival, "dedup_key": _fixtures.create_key()}
             for recipient, arrival in sorted(zip(recipients, arrivals, strict=True))
         ]
         tallies = [(recipient, recipients.count(recipient)) for recipient in sorted(set(recipients))]
         return [tuple(row.values()) for row in events], [tuple(row.values()) for row in items], tallies
 
 
-def insert(table: str, columns: dict[str, Any]) -> str:
+def build_insert(table: str, columns: dict[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"

@@ -15,17 +15,17 @@ from typing import Final
 
 import psutil
 
-from bench._measure import FULL, Effort, Measured, Spread
+from bench._measure import FULL, Effort, Measurement, Spread
 from bench._table import Row, Target, Unit
 from gatepost import app
 from gatepost.actions import agents
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
 from gatepost.ports import Transaction
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, living
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import WorkerOptions, run_worker
 from tests.servers import until
 
 _BATCH: Final = 1_000
@@ -36,46 +36,48 @@ megabytes: Final = Unit(" MB", 1, 1)
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
-        none, many = f"sqlite:///{folder}/none.db", f"sqlite:///{folder}/many.db"
-        for url, count in ((none, 0), (many, effort.sleepers)):
+        empty_url, full_url = f"sqlite:///{folder}/none.db", f"sqlite:///{folder}/many.db"
+        for url, count in ((empty_url, 0), (full_url, effort.sleepers)):
             with closing(open_store(url)) as store:
                 store.migrate()
                 for first in range(0, count, _BATCH):
-                    store.call(_settle, first, min(count, first + _BATCH))
-        floors = [_held(none) for _ in range(effort.fewer)]
-        ours = [_held(many) for _ in range(effort.fewer)]
-        more = tuple(each - floor for each, floor in zip(ours, floors, strict=True))
+                    store.call(_register_residents, first, min(count, first + _BATCH))
+        floors = [_measure_memory(empty_url) for _ in range(effort.untargeted_rounds)]
+        ours = [_measure_memory(full_url) for _ in range(effort.untargeted_rounds)]
+        differences = tuple(value - floor for value, floor in zip(ours, floors, strict=True))
         yield Row(
             claim=f"{effort.sleepers:,} sleeping residents: memory on top of the process",
             floor="the process without them",
-            measured=Measured(Spread(tuple(floors)), Spread(tuple(ours)), Spread(more)),
+            measurement=Measurement(Spread(tuple(floors)), Spread(tuple(ours)), Spread(differences)),
             unit=megabytes,
-            target=Target("at most +20 MB", lambda found: found <= 20),
+            target=Target("at most +20 MB", lambda difference: difference <= 20),
         )
 
 
-def _settle(tx: Transaction, first: int, last: int) -> None:
+def _register_residents(tx: Transaction, first: int, last: int) -> None:
     for number in range(first, last):
-        agents.settle(tx, Newcomer(name=f"sleeper-{number}", kind=Kind.AGENT), Config(instructions="Sleep."))
+        agents.make_resident(
+            tx, EntitySpec(name=f"sleeper-{number}", kind=EntityKind.AGENT), AgentConfig(instructions="Sleep.")
+        )
 
 
-def _held(url: str) -> float:
+def _measure_memory(url: str) -> float:
     """The memory of a process that is ready to think for everybody in a store."""
-    done = run([sys.executable, "-m", "bench.sleepers", url], check=True, capture_output=True, text=True)
-    return float(done.stdout)
+    result = run([sys.executable, "-m", "bench.sleepers", url], check=True, capture_output=True, text=True)
+    return float(result.stdout)
 
 
-async def _stay_awake(url: str) -> None:
-    exchange = Exchange()
-    with closing(open_store(url, bell=exchange.bell)) as store:
+async def _print_memory(url: str) -> None:
+    bus = SignalBus()
+    with closing(open_store(url, signal_sink=bus.on_commit)) as store:
         async with (
-            exchange.open(),
-            app.means(store, exchange.send) as means,
-            living(means, exchange, Habits(interval=0.05)) as household,
+            bus.open(),
+            app.open_cycle_deps(store, bus.send) as deps,
+            run_worker(deps, bus, WorkerOptions(janitor_interval=0.05)) as worker,
         ):
-            await asyncio.to_thread(until, lambda: household.duties[-1].rounds >= _ROUNDS, "some rounds are done")
+            await asyncio.to_thread(until, lambda: worker.duties[-1].rounds >= _ROUNDS, "some rounds are done")
             print(psutil.Process().memory_info().rss / 1e6)
 
 
 if __name__ == "__main__":
-    asyncio.run(_stay_awake(sys.argv[1]))
+    asyncio.run(_print_memory(sys.argv[1]))

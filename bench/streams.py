@@ -14,78 +14,78 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Final, cast
 
-from bench import _office
-from bench._gateway import Gateway, running
-from bench._http import Caller, callers, hang_up
-from bench._measure import FULL, Effort, in_turns
-from bench._process import Elsewhere, Line, runner
+from bench import _fixtures
+from bench._gateway import Gateway, run_gateway
+from bench._http import Caller, close_callers, open_callers
+from bench._measure import FULL, Effort, measure_in_turns
+from bench._process import ChildProcess, ParentPipe, create_runner
 from bench._table import Row, millis
 
 SPACE: Final = "town-hall"
-_MESSAGE: Final = b"event: space.message\n"
+_MESSAGE_MARK: Final = b"event: space.message\n"
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
-    with running() as gateway, runner() as loop:
+    with run_gateway() as gateway, create_runner() as loop:
         loop.run(_make_space(gateway))
-        with _readers(loop, gateway, effort) as ours:
-            frame = ours.room.last if ours() else b""
-            assert _MESSAGE in frame
+        with _open_readers(loop, gateway, effort) as ours:
+            frame = ours.counter.last_frame if ours() else b""
+            assert _MESSAGE_MARK in frame
             with (
-                Elsewhere(_serve, frame) as bare,
-                _readers(loop, Gateway(bare.receive(), gateway.key, ""), effort) as floor,
+                ChildProcess(_run_bare_server, frame) as bare_server,
+                _open_readers(loop, Gateway(bare_server.receive(), gateway.key, ""), effort) as floor,
             ):
                 yield Row(
-                    claim=f"from a post to the last of {effort.hearers:,} readers of a stream, SQLite FULL",
+                    claim=f"from a post to the last of {effort.recipients:,} readers of a stream, SQLite FULL",
                     floor="the same bytes from a bare server",
-                    measured=in_turns(floor, ours, effort.rounds),
+                    measurement=measure_in_turns(floor, ours, effort.rounds),
                     unit=millis,
                 )
 
 
-class Room:
+class FrameCounter:
     """Those who listen, and how many have not heard yet."""
 
     def __init__(self) -> None:
         self._missing = 0
-        self._all: asyncio.Future[None] | None = None
+        self._all_received: asyncio.Future[None] | None = None
         #: what was heard last, as it came
-        self.last = b""
+        self.last_frame = b""
 
     def expect(self, count: int) -> "asyncio.Future[None]":
         self._missing = count
-        self._all = asyncio.get_running_loop().create_future()
-        return self._all
+        self._all_received = asyncio.get_running_loop().create_future()
+        return self._all_received
 
-    def heard(self, frame: bytes) -> None:
-        self.last = frame
+    def count_frame(self, frame: bytes) -> None:
+        self.last_frame = frame
         self._missing -= 1
-        if not self._missing and self._all is not None:
-            self._all.set_result(None)
+        if not self._missing and self._all_received is not None:
+            self._all_received.set_result(None)
 
 
 class Listener(asyncio.Protocol):
-    def __init__(self, room: Room, request: bytes) -> None:
-        self._room = room
+    def __init__(self, counter: FrameCounter, request: bytes) -> None:
+        self._counter = counter
         self._request = request
-        self._read = b""
-        self._in = False
-        self.gone = asyncio.Event()
+        self._buffer = b""
+        self._is_connected = False
+        self.closed_event = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.transport.write(self._request)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (the shape of a protocol)
-        self.gone.set()
+        self.closed_event.set()
 
     def data_received(self, data: bytes) -> None:
         """Frames end with an empty line; the first says that one is connected."""
-        *frames, self._read = (self._read + data).split(b"\n\n")
+        *frames, self._buffer = (self._buffer + data).split(b"\n\n")
         for frame in frames:
-            if not self._in or _MESSAGE in frame:
-                self._in = True
-                self._room.heard(frame)
+            if not self._is_connected or _MESSAGE_MARK in frame:
+                self._is_connected = True
+                self._counter.count_frame(frame)
 
 
 class Readers:
@@ -93,71 +93,75 @@ class Readers:
         self._loop = loop
         self._gateway = gateway
         self._effort = effort
-        self.room = Room()
+        self.counter = FrameCounter()
         self._listeners: list[Listener] = []
-        self._poster: list[Caller] = []
+        self._posters: list[Caller] = []
 
-    async def come(self) -> None:
+    async def connect(self) -> None:
         loop, request = asyncio.get_running_loop(), self._gateway.request("GET", f"/api/spaces/{SPACE}/stream")
-        self._poster = await callers(self._gateway.port, 1)
-        everybody = self.room.expect(self._effort.hearers)
-        for _ in range(self._effort.hearers):
-            made = await loop.create_connection(lambda: Listener(self.room, request), "127.0.0.1", self._gateway.port)
-            self._listeners.append(made[1])
-        await everybody
+        self._posters = await open_callers(self._gateway.port, 1)
+        all_received = self.counter.expect(self._effort.recipients)
+        for _ in range(self._effort.recipients):
+            connection = await loop.create_connection(
+                lambda: Listener(self.counter, request), "127.0.0.1", self._gateway.port
+            )
+            self._listeners.append(connection[1])
+        await all_received
 
     def __call__(self) -> float:
         return median(self._loop.run(self._post()) for _ in range(self._effort.posts))
 
     async def _post(self) -> float:
-        [poster] = self._poster
-        request = self._gateway.request("POST", f"/api/spaces/{SPACE}/messages", _said())
-        everybody = self.room.expect(self._effort.hearers)
-        began = time.perf_counter()
-        answered = asyncio.create_task(poster.ask([request]))
-        await everybody
-        took = time.perf_counter() - began
-        await answered
-        return took
+        [poster] = self._posters
+        request = self._gateway.request("POST", f"/api/spaces/{SPACE}/messages", _build_message())
+        all_received = self.counter.expect(self._effort.recipients)
+        start = time.perf_counter()
+        request_task = asyncio.create_task(poster.send_requests([request]))
+        await all_received
+        seconds = time.perf_counter() - start
+        await request_task
+        return seconds
 
-    async def leave(self) -> None:
+    async def disconnect(self) -> None:
         for listener in self._listeners:
             listener.transport.close()
-            await listener.gone.wait()
-        await hang_up(self._poster)
+            await listener.closed_event.wait()
+        await close_callers(self._posters)
 
 
 @contextmanager
-def _readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Iterator[Readers]:
+def _open_readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Iterator[Readers]:
     readers = Readers(loop, gateway, effort)
     try:
-        loop.run(readers.come())
+        loop.run(readers.connect())
         yield readers
     finally:
-        loop.run(readers.leave())
+        loop.run(readers.disconnect())
 
 
 async def _make_space(gateway: Gateway) -> None:
-    [caller] = await callers(gateway.port, 1)
-    body = json.dumps({"name": SPACE, "members": [_office.name(0)]}).encode()
-    await caller.ask([gateway.request("POST", "/api/spaces", body)])
+    [caller] = await open_callers(gateway.port, 1)
+    body = json.dumps({"name": SPACE, "members": [_fixtures.get_agent_name(0)]}).encode()
+    await caller.send_requests([gateway.request("POST", "/api/spaces", body)])
     await caller.close()
 
 
-def _said() -> bytes:
-    return json.dumps({"sender": _office.name(0), "content": _office.CONTENT}).encode()
+def _build_message() -> bytes:
+    return json.dumps({"sender": _fixtures.get_agent_name(0), "content": _fixtures.CONTENT}).encode()
 
 
-async def _serve(line: Line, frame: bytes) -> None:
+async def _run_bare_server(pipe: ParentPipe, frame: bytes) -> None:
     """The bare server."""
     listeners: list[asyncio.Transport] = []
-    server = await asyncio.get_running_loop().create_server(lambda: _Bare(listeners, frame), "127.0.0.1", backlog=2048)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: _BareServer(listeners, frame), "127.0.0.1", backlog=2048
+    )
     async with server:
-        line.tell(server.sockets[0].getsockname()[1])
+        pipe.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
 
-class _Bare(asyncio.Protocol):
+class _BareServer(asyncio.Protocol):
     def __init__(self, listeners: list[asyncio.Transport], frame: bytes) -> None:
         self._listeners = listeners
         self._frame = frame + b"\n\n"

@@ -23,29 +23,29 @@ from typing import Final
 
 import psycopg
 
-from bench import _office
-from bench._measure import FULL, Effort, in_turns
-from bench._process import Act, Elsewhere, Line
+from bench import _fixtures
+from bench._measure import FULL, Effort, measure_in_turns
+from bench._process import ChildMain, ChildProcess, ParentPipe
 from bench._raw import RawPostgres, RawSqlite
 from bench._table import Row, at_most, micros
 from bench.push_postgres import Inserts
 from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
-from gatepost.actions import inbox, intake
-from gatepost.app import configured_transport, open_store, opened
+from gatepost.actions import inbox, push
+from gatepost.app import build_transport, open_store, prepare_store
 from gatepost.core.frame import Frame, TransportMessage
 from gatepost.runtime import memory
-from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.settings import load
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
-READER: Final = _office.name(0)
+READER: Final = _fixtures.get_agent_name(0)
 #: about what a ring with its event takes
 _DATAGRAM: Final = b"x" * 600
 
 _NOTIFY: Final = b"NOTIFY bench"
-_TAKE: Final = b"""
+_CLAIM: Final = b"""
 WITH taken AS (
     UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
         SELECT recipient, arrival FROM items WHERE recipient = %s AND state = 'pending'
@@ -55,7 +55,7 @@ WITH taken AS (
 """
 _ACK: Final = b"UPDATE items SET state = 'delivered', ended_at = 0 WHERE recipient = %s AND state = 'claimed'"
 
-_TAKE_IN_SQLITE: Final = """
+_CLAIM_IN_SQLITE: Final = """
 UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
     SELECT recipient, arrival FROM items WHERE recipient = ? AND state = 'pending'
     ORDER BY priority, sender_is_person DESC, arrival LIMIT 100
@@ -63,243 +63,253 @@ UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
 """
 
 #: the floors, in words
-_DATAGRAM_ONLY: Final = "unix datagram and its answer"
-_BY_HAND_SQLITE: Final = "raw insert, datagram and claim"
-_BY_HAND_POSTGRES: Final = "raw insert, NOTIFY and claim"
+_DATAGRAM_FLOOR: Final = "unix datagram and its answer"
+_RAW_SQLITE_FLOOR: Final = "raw insert, datagram and claim"
+_RAW_POSTGRES_FLOOR: Final = "raw insert, NOTIFY and claim"
 
-Wakes = Callable[[], float]
+MeasureWakes = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    words: str
+class TransportCase:
+    description: str
     transport: str
     floor: str
-    most: float
+    max_ratio: float
     #: another floor, against which it is told too
-    told: str | None = None
+    other_floor: str | None = None
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="gatepost-bench-"))
-        floors = {_DATAGRAM_ONLY: stack.enter_context(_rounds(effort, f"{folder}/ears"))}
-        by_hand = f"sqlite:///{folder}/raw.db", f"{folder}/bell"
-        floors[_BY_HAND_SQLITE] = stack.enter_context(_waking(effort, _hold_sqlite, _push_sqlite, *by_hand))
-        yield from _rows(
-            Way("SQLite FULL and the socket", "socket:", _DATAGRAM_ONLY, 6.0, told=_BY_HAND_SQLITE),
+        floors = {_DATAGRAM_FLOOR: stack.enter_context(_open_echo_turn(effort, f"{folder}/ears"))}
+        raw_arguments = f"sqlite:///{folder}/raw.db", f"{folder}/bell"
+        floors[_RAW_SQLITE_FLOOR] = stack.enter_context(
+            _open_wake_turn(effort, _run_sqlite_reader, _run_sqlite_pusher, *raw_arguments)
+        )
+        yield from _measure_transport(
+            TransportCase("SQLite FULL and the socket", "socket:", _DATAGRAM_FLOOR, 6.0, other_floor=_RAW_SQLITE_FLOOR),
             f"sqlite:///{folder}/gatepost.db",
             floors,
             effort,
         )
         server = stack.enter_context(Postgres(fsync="on" if effort.fsync else "off"))
         raw_url = stack.enter_context(server.database())
-        floors[_BY_HAND_POSTGRES] = stack.enter_context(_waking(effort, _hold_postgres, _push_postgres, raw_url))
+        floors[_RAW_POSTGRES_FLOOR] = stack.enter_context(
+            _open_wake_turn(effort, _run_postgres_reader, _run_postgres_pusher, raw_url)
+        )
         redis, nats = stack.enter_context(Redis()), stack.enter_context(Nats())
-        for way in (
-            Way("PostgreSQL and NOTIFY", "postgres:", _DATAGRAM_ONLY, 10.0, told=_BY_HAND_POSTGRES),
-            Way("PostgreSQL and Redis", redis.url, _BY_HAND_POSTGRES, 1.2),
-            Way("PostgreSQL and NATS", nats.url, _BY_HAND_POSTGRES, 1.2),
+        for transport_case in (
+            TransportCase("PostgreSQL and NOTIFY", "postgres:", _DATAGRAM_FLOOR, 10.0, other_floor=_RAW_POSTGRES_FLOOR),
+            TransportCase("PostgreSQL and Redis", redis.url, _RAW_POSTGRES_FLOOR, 1.2),
+            TransportCase("PostgreSQL and NATS", nats.url, _RAW_POSTGRES_FLOOR, 1.2),
         ):
             with server.database() as url:
-                yield from _rows(way, url, floors, effort)
+                yield from _measure_transport(transport_case, url, floors, effort)
 
 
-def _rows(way: Way, url: str, floors: dict[str, Wakes], effort: Effort) -> Iterator[Row]:
+def _measure_transport(
+    transport_case: TransportCase, url: str, floors: dict[str, MeasureWakes], effort: Effort
+) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as home, closing(open_store(url)) as store:
-        _office.furnish(store, agents=1)
-        environ = {"GATEPOST_HOME": home, "GATEPOST_STORE": url, "GATEPOST_TRANSPORT": way.transport}
-        with _waking(effort, _hold, _push, environ) as ours:
+        _fixtures.create_agents(store, agents=1)
+        environ = {"GATEPOST_HOME": home, "GATEPOST_STORE": url, "GATEPOST_TRANSPORT": transport_case.transport}
+        with _open_wake_turn(effort, _run_reader, _run_pusher, environ) as ours:
             yield Row(
-                claim=f"from a push to another process that holds the event, {way.words}",
-                floor=way.floor,
-                measured=in_turns(floors[way.floor], ours, effort.rounds),
+                claim=f"from a push to another process that holds the event, {transport_case.description}",
+                floor=transport_case.floor,
+                measurement=measure_in_turns(floors[transport_case.floor], ours, effort.rounds),
                 unit=micros,
-                target=at_most(way.most),
+                target=at_most(transport_case.max_ratio),
             )
-            if way.told is not None:
+            if transport_case.other_floor is not None:
                 yield Row(
-                    claim=f"the same against the database by hand, {way.words}",
-                    floor=way.told,
-                    measured=in_turns(floors[way.told], ours, effort.fewer),
+                    claim=f"the same against the database by hand, {transport_case.description}",
+                    floor=transport_case.other_floor,
+                    measurement=measure_in_turns(floors[transport_case.other_floor], ours, effort.untargeted_rounds),
                     unit=micros,
                 )
 
 
 @contextmanager
-def _waking(effort: Effort, hold: Act, push: Act, *args: object) -> Iterator[Wakes]:
+def _open_wake_turn(
+    effort: Effort, reader_main: ChildMain, pusher_main: ChildMain, *args: object
+) -> Iterator[MeasureWakes]:
     """Two processes: one waits and says when it had it, the other is told to push and says when it began."""
-    with Elsewhere(hold, *args) as holder:
-        holder.receive()
-        with Elsewhere(push, *args) as pusher:
+    with ChildProcess(reader_main, *args) as reader:
+        reader.receive()
+        with ChildProcess(pusher_main, *args) as pusher:
             pusher.receive()
 
-            def wake() -> float:
-                pusher.tell()
-                began: float = pusher.receive()
-                held: float = holder.receive()
-                return held - began
+            def measure_wake() -> float:
+                pusher.send()
+                start: float = pusher.receive()
+                received_at: float = reader.receive()
+                return received_at - start
 
-            yield lambda: median(wake() for _ in range(effort.wakes))
+            yield lambda: median(measure_wake() for _ in range(effort.wakes))
 
 
 @contextmanager
-def _rounds(effort: Effort, path: str) -> Iterator[Wakes]:
+def _open_echo_turn(effort: Effort, path: str) -> Iterator[MeasureWakes]:
     """Two processes: one answers, the other is told to ask and says how long it waited for the answer."""
-    with Elsewhere(_echo, path) as other:
-        other.receive()
-        with Elsewhere(_ask, path) as asker:
-            asker.receive()
+    with ChildProcess(_run_echo, path) as echo_process:
+        echo_process.receive()
+        with ChildProcess(_run_sender, path) as sender:
+            sender.receive()
 
-            def ask() -> float:
-                asker.tell()
-                took: float = asker.receive()
-                return took
+            def measure_echo() -> float:
+                sender.send()
+                seconds: float = sender.receive()
+                return seconds
 
-            yield lambda: median(ask() for _ in range(effort.wakes))
+            yield lambda: median(measure_echo() for _ in range(effort.wakes))
 
 
-async def _push(line: Line, environ: dict[str, str]) -> None:
-    telemetry.configure("json")
+async def _run_pusher(pipe: ParentPipe, environ: dict[str, str]) -> None:
+    telemetry.configure_logging("json")
     configuration = load(environ)
-    exchange = Exchange(configured_transport(configuration))
-    with opened(configuration, bell=exchange.bell) as store:
-        async with exchange.open():
-            memory.settled()
-            line.tell("ready")
+    bus = SignalBus(build_transport(configuration))
+    with prepare_store(configuration, signal_sink=bus.on_commit) as store:
+        async with bus.open():
+            memory.freeze_loaded_objects()
+            pipe.send("ready")
             while True:
-                await line.next()
-                wish = _office.wish(0)
-                began = time.perf_counter()
-                await store.run(intake.push_all, [wish], lane=wish.to)
-                line.tell(began)
+                await pipe.receive()
+                event_push = _fixtures.build_push(0)
+                start = time.perf_counter()
+                await store.run(push.push_all, [event_push], lane=event_push.to)
+                pipe.send(start)
 
 
-async def _hold(line: Line, environ: dict[str, str]) -> None:
-    telemetry.configure("json")
+async def _run_reader(pipe: ParentPipe, environ: dict[str, str]) -> None:
+    telemetry.configure_logging("json")
     configuration = load(environ)
-    exchange, rung = Exchange(configured_transport(configuration)), asyncio.Event()
+    bus, wake_event = SignalBus(build_transport(configuration)), asyncio.Event()
 
-    def heard(signal: TransportMessage) -> None:
+    def on_signal(signal: TransportMessage) -> None:
         if not isinstance(signal, Frame) and signal.recipient == READER:
-            rung.set()
+            wake_event.set()
 
-    with opened(configuration, bell=exchange.bell) as store:
-        async with exchange.open():
-            with exchange.subscribed(heard):
-                memory.settled()
-                line.tell("ready")
+    with prepare_store(configuration, signal_sink=bus.on_commit) as store:
+        async with bus.open():
+            with bus.subscribe(on_signal):
+                memory.freeze_loaded_objects()
+                pipe.send("ready")
                 while True:
-                    await rung.wait()
-                    rung.clear()
+                    await wake_event.wait()
+                    wake_event.clear()
                     batch = await store.run(inbox.claim, READER, owner="bench", lane=READER)
-                    held = time.perf_counter()
+                    received_at = time.perf_counter()
                     if batch.claim is not None:
                         claim = batch.claim
                         await store.run(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence, lane=READER)
-                        line.tell(held)
+                        pipe.send(received_at)
 
 
-async def _ask(line: Line, path: str) -> None:
-    back = asyncio.Event()
-    with _ears(f"{path}-back") as ears:
+async def _run_sender(pipe: ParentPipe, path: str) -> None:
+    reply_event = asyncio.Event()
+    with _open_socket(f"{path}-back") as listener:
 
         def read() -> None:
-            ears.recv(len(_DATAGRAM))
-            back.set()
+            listener.recv(len(_DATAGRAM))
+            reply_event.set()
 
-        asyncio.get_running_loop().add_reader(ears.fileno(), read)
-        line.tell("ready")
+        asyncio.get_running_loop().add_reader(listener.fileno(), read)
+        pipe.send("ready")
         while True:
-            await line.next()
-            back.clear()
-            began = time.perf_counter()
-            ears.sendto(_DATAGRAM, path)
-            await back.wait()
-            line.tell(time.perf_counter() - began)
+            await pipe.receive()
+            reply_event.clear()
+            start = time.perf_counter()
+            listener.sendto(_DATAGRAM, path)
+            await reply_event.wait()
+            pipe.send(time.perf_counter() - start)
 
 
-async def _echo(line: Line, path: str) -> None:
-    with _ears(path) as ears:
-        asyncio.get_running_loop().add_reader(ears.fileno(), lambda: ears.sendto(*ears.recvfrom(len(_DATAGRAM))))
-        line.tell("ready")
+async def _run_echo(pipe: ParentPipe, path: str) -> None:
+    with _open_socket(path) as listener:
+        asyncio.get_running_loop().add_reader(
+            listener.fileno(), lambda: listener.sendto(*listener.recvfrom(len(_DATAGRAM)))
+        )
+        pipe.send("ready")
         await asyncio.Event().wait()
 
 
 @contextmanager
-def _ears(path: str) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ears:
-        ears.bind(path)
-        ears.setblocking(False)
-        yield ears
+def _open_socket(path: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagram_socket:
+        datagram_socket.bind(path)
+        datagram_socket.setblocking(False)
+        yield datagram_socket
 
 
-async def _push_sqlite(line: Line, url: str, path: str) -> None:
-    with closing(RawSqlite(url)) as raw, _ears(f"{path}-from") as mouth:
+async def _run_sqlite_pusher(pipe: ParentPipe, url: str, path: str) -> None:
+    with closing(RawSqlite(url)) as raw, _open_socket(f"{path}-from") as sender:
         inserts = SqliteInserts(raw)
-        line.tell("ready")
+        pipe.send("ready")
         while True:
-            await line.next()
-            rows = inserts.rows(range(1))
-            began = time.perf_counter()
+            await pipe.receive()
+            rows = inserts.build_rows(range(1))
+            start = time.perf_counter()
             inserts.write(*rows)
-            mouth.sendto(_DATAGRAM, path)
-            line.tell(began)
+            sender.sendto(_DATAGRAM, path)
+            pipe.send(start)
 
 
-async def _hold_sqlite(line: Line, url: str, path: str) -> None:
-    _furnish_one(url)
-    with closing(RawSqlite(url)) as raw, _ears(path) as ears:
-        [row] = raw.rows("SELECT number FROM entities")
+async def _run_sqlite_reader(pipe: ParentPipe, url: str, path: str) -> None:
+    _create_agent(url)
+    with closing(RawSqlite(url)) as raw, _open_socket(path) as listener:
+        [row] = raw.execute("SELECT number FROM entities")
 
         def read() -> None:
-            ears.recv(len(_DATAGRAM))
-            taken = raw.db.execute(_TAKE_IN_SQLITE, row).fetchall()  # a statement alone is a transaction
-            held = time.perf_counter()
-            if taken:
+            listener.recv(len(_DATAGRAM))
+            contents = raw.db.execute(_CLAIM_IN_SQLITE, row).fetchall()  # a statement alone is a transaction
+            received_at = time.perf_counter()
+            if contents:
                 raw.db.execute(_ACK.decode().replace("%s", "?"), row)
-                line.tell(held)
+                pipe.send(received_at)
 
-        asyncio.get_running_loop().add_reader(ears.fileno(), read)
-        line.tell("ready")
+        asyncio.get_running_loop().add_reader(listener.fileno(), read)
+        pipe.send("ready")
         await asyncio.Event().wait()
 
 
-async def _push_postgres(line: Line, url: str) -> None:
+async def _run_postgres_pusher(pipe: ParentPipe, url: str) -> None:
     with closing(RawPostgres(url)) as raw:
         inserts = Inserts(raw, _NOTIFY)
-        line.tell("ready")
+        pipe.send("ready")
         while True:
-            await line.next()
-            columns = inserts.columns(range(1))
-            began = time.perf_counter()
+            await pipe.receive()
+            columns = inserts.build_columns(range(1))
+            start = time.perf_counter()
             inserts.write(*columns)
-            line.tell(began)
+            pipe.send(start)
 
 
-async def _hold_postgres(line: Line, url: str) -> None:
-    _furnish_one(url)
+async def _run_postgres_reader(pipe: ParentPipe, url: str) -> None:
+    _create_agent(url)
     loop = asyncio.get_running_loop()
-    with psycopg.connect(url, autocommit=True) as ears, psycopg.connect(url, autocommit=True) as hands:
-        row = hands.execute("SELECT number FROM entities").fetchone()
+    with psycopg.connect(url, autocommit=True) as listener, psycopg.connect(url, autocommit=True) as claimer:
+        row = claimer.execute("SELECT number FROM entities").fetchone()
         assert row is not None
-        ears.execute("LISTEN bench")
+        listener.execute("LISTEN bench")
 
         def read() -> None:
-            ears.pgconn.consume_input()
-            while ears.pgconn.notifies():
-                if hands.execute(_TAKE, row).fetchall():
-                    held = time.perf_counter()
-                    hands.execute(_ACK, row)
-                    line.tell(held)
+            listener.pgconn.consume_input()
+            while listener.pgconn.notifies():
+                if claimer.execute(_CLAIM, row).fetchall():
+                    received_at = time.perf_counter()
+                    claimer.execute(_ACK, row)
+                    pipe.send(received_at)
 
-        loop.add_reader(ears.fileno(), read)
-        line.tell("ready")
+        loop.add_reader(listener.fileno(), read)
+        pipe.send("ready")
         await asyncio.Event().wait()
 
 
-def _furnish_one(url: str) -> None:
+def _create_agent(url: str) -> None:
     """One agent, and one push that the rows are copies of."""
     with closing(open_store(url)) as store:
-        _office.furnish(store, agents=1)
-        store.call(intake.push, _office.wish(0))
+        _fixtures.create_agents(store, agents=1)
+        store.call(push.push_event, _fixtures.build_push(0))

@@ -15,84 +15,88 @@ from math import ceil
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench._measure import FULL, Effort, Measured, Spread
-from bench._process import runner
+from bench._measure import FULL, Effort, Measurement, Spread
+from bench._process import create_runner
 from bench._table import Row, millis
-from bench.cycle import AtOnce, means_of
+from bench.cycle import InstantModel, build_deps
 from gatepost.actions import agents, directory, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
-from gatepost.core.mind import Prompt, Reply
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.mind import ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelOutput
 from gatepost.ports import Store, Transaction
 from gatepost.runtime import memory
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, living
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import WorkerOptions, run_worker
 
-_ANSWER: Final = 0.05
-_MOST: Final = 100
+_ANSWER_SECONDS: Final = 0.05
+_MAX_CYCLES: Final = 100
 
 
-class Slow(AtOnce):
+class SlowModel(InstantModel):
     """Replies where it was spoken to: everybody has a space of their own."""
 
     async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
-        await asyncio.sleep(_ANSWER)
-        async for heard in super().respond(ask):
-            if isinstance(heard, Reply) and heard.calls:
-                shown = next(turn.text for turn in reversed(ask.turns) if isinstance(turn, Prompt))
-                space = shown.partition("(space ")[2].partition(",")[0]
-                enter = replace(heard.calls[0], arguments=json.dumps({"spaceId": space}))
-                yield replace(heard, calls=(enter, heard.calls[1]))
-            elif isinstance(heard, Reply):
-                yield heard
+        await asyncio.sleep(_ANSWER_SECONDS)
+        async for part in super().respond(ask):
+            if isinstance(part, ModelReply) and part.calls:
+                prompt_text = next(turn.text for turn in reversed(ask.turns) if isinstance(turn, Prompt))
+                space = prompt_text.partition("(space ")[2].partition(",")[0]
+                enter_call = replace(part.calls[0], arguments=json.dumps({"spaceId": space}))
+                yield replace(part, calls=(enter_call, part.calls[1]))
+            elif isinstance(part, ModelReply):
+                yield part
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
-    ideal = ceil(effort.hearers / _MOST) * 2 * _ANSWER
+    ideal = ceil(effort.recipients / _MAX_CYCLES) * 2 * _ANSWER_SECONDS
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
-        memory.settled()
+        memory.freeze_loaded_objects()
         figures: list[float] = []
-        for turn in range(effort.fewer):
-            with runner() as loop:
-                figures.append(loop.run(_woken(f"sqlite:///{folder}/{turn}.db", effort)))
+        for turn in range(effort.untargeted_rounds):
+            with create_runner() as loop:
+                figures.append(loop.run(_measure_wake(f"sqlite:///{folder}/{turn}.db", effort)))
         yield Row(
-            claim=f"{effort.hearers:,} residents woken at once, a model that answers in 50 ms, SQLite FULL: the last",
-            floor=f"the models alone, {_MOST} at once",
-            measured=Measured(
+            claim=f"{effort.recipients:,} residents woken at once, a model that answers in 50 ms, "
+            "SQLite FULL: the last",
+            floor=f"the models alone, {_MAX_CYCLES} at once",
+            measurement=Measurement(
                 Spread((ideal,)), Spread(tuple(figures)), Spread(tuple(figure / ideal for figure in figures))
             ),
             unit=millis,
         )
 
 
-async def _woken(url: str, effort: Effort) -> float:
-    exchange = Exchange()
-    with closing(open_store(url, bell=exchange.bell)) as store:
-        _furnish(store, effort.hearers)
-        async with exchange.open(), living(means_of(store, Slow()), exchange, Habits(most=_MOST)) as household:
-            began = time.perf_counter()
-            await store.run(_say, effort.hearers)
-            await household.supervisor.idle()
-            spent = time.perf_counter() - began
-        assert household.supervisor.cycles >= effort.hearers
-        return spent
+async def _measure_wake(url: str, effort: Effort) -> float:
+    bus = SignalBus()
+    with closing(open_store(url, signal_sink=bus.on_commit)) as store:
+        _create_entities(store, effort.recipients)
+        async with (
+            bus.open(),
+            run_worker(build_deps(store, SlowModel()), bus, WorkerOptions(max_cycles=_MAX_CYCLES)) as worker,
+        ):
+            start = time.perf_counter()
+            await store.run(_post_messages, effort.recipients)
+            await worker.supervisor.wait_until_idle()
+            seconds = time.perf_counter() - start
+        assert worker.supervisor.cycle_count >= effort.recipients
+        return seconds
 
 
-def _furnish(store: Store, count: int) -> None:
+def _create_entities(store: Store, count: int) -> None:
     store.migrate()
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-    store.call(_move_in, count)
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+    store.call(_create_residents, count)
 
 
-def _move_in(tx: Transaction, count: int) -> None:
+def _create_residents(tx: Transaction, count: int) -> None:
     for number in range(count):
-        agents.settle(tx, Newcomer(name=f"agent-{number}", kind=Kind.AGENT), Config())
+        agents.make_resident(tx, EntitySpec(name=f"agent-{number}", kind=EntityKind.AGENT), AgentConfig())
         spaces.create(tx, name=f"room-{number}", members=["husam", f"agent-{number}"])
 
 
-def _say(tx: Transaction, count: int) -> None:
+def _post_messages(tx: Transaction, count: int) -> None:
     for number in range(count):
         spaces.post(tx, f"room-{number}", sender="husam", content="Hello?")

@@ -19,27 +19,27 @@ from typing import Any, ClassVar, Final, Self
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.jetstream import JetStreamParcels
+from gatepost.adapters.transports.jetstream import JetStreamSubscription
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.wakeups import RedisParcels
+from gatepost.adapters.transports.wakeups import RedisSubscription
 from gatepost.app import open_store, register_administrator
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
-from gatepost.core.entity import Kind
-from gatepost.core.entry import Entry
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Item, Push
 from gatepost.core.guest import Guest
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Unavailable
 from gatepost.hooks import drain
 from gatepost.ports import EventHandler, ResyncHandler, Store, SubscribedEvent, Subscription, Transport
 from gatepost.runtime.courier import Courier
-from gatepost.runtime.following import StoreParcels
-from gatepost.testing.transports import Ears
+from gatepost.runtime.subscriptions import StoreSubscription
+from gatepost.testing.transports import RecordingListener
 from tests.forking import ForkedProcess
 from tests.gateways import served
 from tests.uplinks import PROGRAM
@@ -67,7 +67,7 @@ class Road:
 
     def push(self, to: str, **fields: Any) -> str:
         """Push, and return the event's id."""
-        return self.store.call(intake.push, Push(**{"to": to, "source": "test"} | fields)).event
+        return self.store.call(push.push_event, Push(**{"to": to, "source": "test"} | fields)).event
 
     def pending(self, name: str) -> list[Item]:
         return self.store.query(inbox.peek, name, limit=1_000)
@@ -82,11 +82,11 @@ async def road(kind: str, server: str, folder: Path) -> AsyncIterator[Road]:
     async with AsyncExitStack() as stack:
         match kind:
             case "nats":
-                store = await _rung(stack, url, NatsTransport(server, beat=0.1, patience=1.0))
-                made = Road(kind, store, lambda name, **some: JetStreamParcels(server, name, **some), ann, bob)
+                store = await _rung(stack, url, NatsTransport(server, heartbeat_interval=0.1, timeout=1.0))
+                made = Road(kind, store, lambda name, **some: JetStreamSubscription(server, name, **some), ann, bob)
             case "redis":
-                store = await _rung(stack, url, RedisTransport(server, beat=0.1, patience=1.0))
-                made = Road(kind, store, lambda name, **some: RedisParcels(server, name, **some), ann, bob)
+                store = await _rung(stack, url, RedisTransport(server, heartbeat_interval=0.1, timeout=1.0))
+                made = Road(kind, store, lambda name, **some: RedisSubscription(server, name, **some), ann, bob)
             case "gateway":
                 gateway = stack.enter_context(served(url))
                 key = gateway.gateway.admin
@@ -101,20 +101,20 @@ async def road(kind: str, server: str, folder: Path) -> AsyncIterator[Road]:
                 store = open_store(url)
                 stack.callback(store.close)
                 furnish(store)
-                made = Road(kind, store, lambda name: StoreParcels(store, name, pause=0.01), ann, bob)
+                made = Road(kind, store, lambda name: StoreSubscription(store, name, poll_interval=0.01), ann, bob)
         for name in (ann, bob):
-            made.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            made.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         yield made
 
 
 async def _rung(stack: AsyncExitStack, url: str, transport: Transport) -> Store:
     """A store that rings by a transport, as a gateway's does."""
 
-    def bell(rings: Sequence[Ring]) -> None:
+    def bell(rings: Sequence[Signal]) -> None:
         transport.send(rings)
 
-    await stack.enter_async_context(transport.listen(Ears()))
-    store = open_store(url, bell=bell)
+    await stack.enter_async_context(transport.listen(RecordingListener()))
+    store = open_store(url, signal_sink=bell)
     stack.callback(store.close)
     furnish(store)
     return store
@@ -262,7 +262,7 @@ class Room:
         """Drain as a hook does; return what the agent is shown."""
         now = time.time_ns() // 1_000
         drained = drain.drain(
-            store, self.spool, session=session, agent=self.agent, now=now, reconcile=reconcile, cap=1_000
+            store, self.spool, session=session, agent=self.agent, now=now, include_pending=reconcile, limit=1_000
         )
         drained.ack()
         self.shown += (events := [event.id for event in drained.events])
@@ -285,7 +285,7 @@ class Watched(FileSpool):
         self._loop = asyncio.get_running_loop()
         self._more = asyncio.Event()
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[SpoolLine]) -> None:
         try:
             if self.fails or session == self.broken:
                 self.failed += 1
@@ -312,12 +312,12 @@ async def courier(road: Road, room: Room, **options: Any) -> AsyncIterator[Couri
         return await road.store.read(inbox.peek, room.agent, limit=1_000)
 
     defaults: dict[str, Any] = {
-        "source": lambda: road.parcels(room.agent),
-        "pending": pending,
+        "open_subscription": lambda: road.parcels(room.agent),
+        "read_pending": pending,
         "spool": room.spool,
-        "guests": room.there,
+        "list_guests": room.there,
         "nudge": room.nudge,
-        "look": 0.01,
+        "check_interval": 0.01,
     }
     made = Courier(room.agent, **defaults | options)
     stop = asyncio.Event()

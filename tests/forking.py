@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PRELOADED = ("gatepost.cli.commands", "gatepost.gateway.serve", "gatepost.gateway.app", "gatepost.porch", "uvloop")
+PRELOADED = ("gatepost.cli.commands", "gatepost.gateway.serve", "gatepost.gateway.app", "gatepost.hook_entry", "uvloop")
 #: what an interpreter reads when it starts; the fork server has started already
 START_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_")
 

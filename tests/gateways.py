@@ -25,13 +25,13 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from gatepost.actions import directory, keys, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.adapters.models.choose import open_model
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.models.factory import open_model
 from gatepost.app import open_store, register_administrator
 from gatepost.core.agent import ModelChoice
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.frame import TransportMessage
-from gatepost.core.key import Kind as KeyKind
+from gatepost.core.key import KeyKind
 from gatepost.core.limits import Limits
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
@@ -39,9 +39,9 @@ from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
 from gatepost.ports import Clock, Model, Store, Transport
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.hub import Hub
-from gatepost.runtime.keyring import new_secret
+from gatepost.runtime.admin_key import generate_secret
+from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.signal_bus import SignalBus
 
 #: seconds after which what was waited for is missing
 PATIENCE: Final = 30.0
@@ -52,7 +52,7 @@ RULES: Final = TokenRules(secret=JWT_SECRET)
 LIMITS: Final = ConnectionLimits()
 
 
-class Forgetful(Exchange):
+class Forgetful(SignalBus):
     """An exchange that loses some of its signals, here and to others."""
 
     def __init__(self, transport: Transport | None, loses: float, seed: int) -> None:
@@ -77,7 +77,7 @@ class Gateway:
 
     def key(self, kind: KeyKind = "agent", entity: str | None = None) -> str:
         """A new key."""
-        secret = new_secret(public=kind == "public")
+        secret = generate_secret(public=kind == "public")
         self.store.call(keys.create, kind=kind, secret=secret, entity=entity)
         return secret
 
@@ -104,19 +104,19 @@ async def gateway(
     rules: TokenRules = RULES,
     limits: Limits | None = None,
     loses: float = 0.0,
-    hub: Hub | None = None,
+    hub: LiveStreams | None = None,
     live: bool = True,
     clock: Clock | None = None,
 ) -> AsyncIterator[Gateway]:
     """A gateway on a store; unless it is `live`, its application is for a server to start."""
     exchange = Forgetful(transport, loses, seed=1)
-    store = open_store(url, clock=clock, bell=exchange.bell, limits=limits)
-    hub = hub or Hub()
+    store = open_store(url, clock=clock, signal_sink=exchange.on_commit, limits=limits)
+    hub = hub or LiveStreams()
 
     try:
         store.migrate()
         register_administrator(store)
-        admin = new_secret()
+        admin = generate_secret()
         store.call(keys.create, kind="admin", secret=admin)
         office = assembled(store, exchange, hub, rules)
         app = create(office)
@@ -130,7 +130,7 @@ async def gateway(
         store.close()
 
 
-def assembled(store: Store, exchange: Exchange, hub: Hub, rules: TokenRules) -> Office:
+def assembled(store: Store, exchange: SignalBus, hub: LiveStreams, rules: TokenRules) -> Office:
     """What the routes of a gateway share."""
     return Office(
         store=store,
@@ -151,7 +151,7 @@ async def _model(choice: ModelChoice) -> Model:
 @cache
 def whole() -> Mapping[str, Any]:
     """The OpenAPI. Nothing is opened for it."""
-    return create(assembled(open_store("sqlite:///nowhere.db"), Exchange(), Hub(), RULES)).openapi()
+    return create(assembled(open_store("sqlite:///nowhere.db"), SignalBus(), LiveStreams(), RULES)).openapi()
 
 
 @cache
@@ -165,13 +165,13 @@ def operations() -> Mapping[str, Mapping[str, Any]]:
 
 
 @asynccontextmanager
-async def _stirred(hub: Hub) -> AsyncIterator[None]:
+async def _stirred(hub: LiveStreams) -> AsyncIterator[None]:
     """While entered, what rings were lost for is looked for, as a gateway's duties do."""
 
     async def stir() -> None:
         while True:
             await asyncio.sleep(INTERVAL)
-            hub.stir()
+            hub.wake()
 
     stirring = asyncio.create_task(stir())
     try:
@@ -182,9 +182,9 @@ async def _stirred(hub: Hub) -> AsyncIterator[None]:
 
 def furnish(store: Store) -> None:
     """Husam and three agents; Husam and the analyst share a space."""
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN, display="Husam"))
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam"))
     for name in ("analyst", "designer", "developer"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
 
 

@@ -18,8 +18,8 @@ from gatepost.gateway import serve
 from gatepost.gateway.app import create
 from gatepost.gateway.office import Office
 from gatepost.ports import Transport
-from gatepost.runtime.keyring import administrator, admit_administrator
-from gatepost.runtime.loops import Duty
+from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
+from gatepost.runtime.periodic import Duty
 from tests.gateways import Listener
 
 
@@ -48,11 +48,11 @@ async def neighbour(url: str, home: Path, transport: Transport, *, interval: str
     chosen = {"GATEPOST_HOME": str(home), "GATEPOST_STORE": url, "GATEPOST_JANITOR__INTERVAL": interval}
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gatepost.app.configured_transport", lambda *_, **__: transport)
+            patch.setattr("gatepost.app.build_transport", lambda *_, **__: transport)
             gateway = await stack.enter_async_context(serve.opened(settings.load(chosen)))
         make_home(home)
-        admit_administrator(gateway.office.store, home)
+        ensure_admin_key(gateway.office.store, home)
         app = create(gateway.office)
         await stack.enter_async_context(app.router.lifespan_context(app))
         duties = {duty.name: duty for duty in gateway.household.duties}
-        yield Neighbour(gateway.office, app, duties, administrator(home))
+        yield Neighbour(gateway.office, app, duties, read_admin_key(home))

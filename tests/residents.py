@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, cycle, goals, intake, memories
-from gatepost.actions.directory import Newcomer
-from gatepost.core import config
-from gatepost.core.entity import Kind
+from gatepost.actions import agents, goals, memories, push, run_journal
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import agent_config
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
-from gatepost.core.goal import GoalWish
-from gatepost.core.mind import Call, Reply, Result, Usage
+from gatepost.core.goal import GoalSpec
+from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.ports import Store
 
 CONFIG = {
@@ -32,31 +32,37 @@ class Thinking:
 
     run: str
     call: str
-    taken: cycle.Taken
+    taken: run_journal.RunState
 
 
 def resident(store: Store, name: str = "thinker", **changes: Any) -> None:
-    store.call(agents.settle, Newcomer(name=name, kind=Kind.AGENT), config.parse(CONFIG | changes))
-    store.call(memories.set, name, {"tone": "brief"})
-    store.call(goals.set, name, [GoalWish(description="Ship everything")])
+    store.call(agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), agent_config.parse(CONFIG | changes))
+    store.call(memories.set_memories, name, {"tone": "brief"})
+    store.call(goals.set_goals, name, [GoalSpec(description="Ship everything")])
 
 
 def begun(store: Store, name: str = "thinker", content: str = "Where is order 7?") -> Thinking:
     """Let a resident think until it has asked somebody outside."""
-    store.call(intake.push, Push(to=name, source="shop", content=content))
-    taken = store.call(cycle.take, name, "here")
+    store.call(push.push_event, Push(to=name, source="shop", content=content))
+    taken = store.call(run_journal.take_run, name, "here")
     assert taken is not None
-    call = Call("c1", "ship", '{"order": 7}')
-    reply = Reply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
-    store.call(cycle.replied, taken.held, 2, reply)
-    result = store.call(cycle.defer, taken.held, 3, call, "2.0")
-    return Thinking(taken.held.run.id, called(result), taken)
+    call = ToolCall("c1", "ship", '{"order": 7}')
+    reply = ModelReply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
+    store.call(run_journal.record_reply, taken.run_lease, 2, reply)
+    result = store.call(run_journal.defer_call, taken.run_lease, 3, call, "2.0")
+    return Thinking(taken.run_lease.run.id, called(result), taken)
 
 
-def called(result: Result) -> str:
+def called(result: CallResult) -> str:
     """The id under which somebody outside answers."""
     return str(json.loads(result.content)["callId"])
 
 
 def ended(store: Store, thinking: Thinking, summary: str = "Asked the warehouse about order 7.") -> None:
-    store.call(cycle.finish, thinking.taken.held, 4, Reply(summary, usage=Usage(150, 9), model="demo"), summary=summary)
+    store.call(
+        run_journal.finish_run,
+        thinking.taken.run_lease,
+        4,
+        ModelReply(summary, usage=Usage(150, 9), model="demo"),
+        summary=summary,
+    )

@@ -3,22 +3,22 @@
 import json
 from collections.abc import AsyncGenerator, Callable
 
-from gatepost.actions import agents, cycle, directory, inbox, intake, journal, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, State
+from gatepost.actions import agents, directory, inbox, push, run_journal, runs, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority, Push
 from gatepost.core.frame import Frame
-from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Usage
+from gatepost.core.mind import ModelReply, Prompt, ToolCall, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
-from gatepost.core.run import Status
-from gatepost.runtime.cycle import Means, Outcome, Resting, Slept, think
+from gatepost.core.run import RunStatus
+from gatepost.core.times import SECOND
+from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, CyclePaused, think
 from gatepost.testing import Kit
 from tests.faults.thinker import means
 
 #: what a model says, given what it is shown and how often it has replied in this cycle
-Mind = Callable[[ChatRequest, int], Reply]
+Mind = Callable[[ChatRequest, int], ModelReply]
 
 
 class Played:
@@ -45,47 +45,47 @@ class Played:
 def replies_of(ask: ChatRequest) -> int:
     count = 0
     for turn in reversed(ask.turns):
-        if isinstance(turn, Reply):
+        if isinstance(turn, ModelReply):
             count += 1
         if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
             return count
     return count
 
 
-def use(tool: str, **arguments: object) -> Call:
-    return Call(f"call-{tool}", tool, json.dumps(arguments))
+def use(tool: str, **arguments: object) -> ToolCall:
+    return ToolCall(f"call-{tool}", tool, json.dumps(arguments))
 
 
-def done(text: str = "Done.") -> Reply:
-    return Reply(text, usage=Usage(10, 2), model="played")
+def done(text: str = "Done.") -> ModelReply:
+    return ModelReply(text, usage=Usage(10, 2), model="played")
 
 
-def quiet(ask: ChatRequest, replies: int) -> Reply:
+def quiet(ask: ChatRequest, replies: int) -> ModelReply:
     return done()
 
 
 class Room:
     """An agent with a mind that the test plays, in a space with Husam."""
 
-    def __init__(self, kit: Kit, mind: Mind, config: Config | None = None, *, furnished: bool = False) -> None:
+    def __init__(self, kit: Kit, mind: Mind, config: AgentConfig | None = None, *, furnished: bool = False) -> None:
         """`furnished` when all of them are there already."""
         self.kit = kit
         self.store = kit.store
         self.model = Played(mind)
         self.frames: list[Frame] = []
-        self.means: Means = means(self.store, self.model, self.frames.extend)
+        self.means: CycleDeps = means(self.store, self.model, self.frames.extend)
         if furnished:
             return
-        self.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-        self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-        self.store.call(agents.settle, Newcomer(name="ana", kind=Kind.AGENT), config or Config())
+        self.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        self.store.call(agents.make_resident, EntitySpec(name="ana", kind=EntityKind.AGENT), config or AgentConfig())
         self.store.call(spaces.create, name="room", members=["husam", "ana"])
 
     def push(self, content: str, priority: Priority = Priority.NORMAL) -> str:
-        return self.store.call(intake.push, Push(to="ana", source="test", content=content, priority=priority)).event
+        return self.store.call(push.push_event, Push(to="ana", source="test", content=content, priority=priority)).event
 
-    async def cycle(self) -> Outcome | None:
-        taken = await self.store.run(cycle.take, "ana", "here")
+    async def cycle(self) -> CycleOutcome | None:
+        taken = await self.store.run(run_journal.take_run, "ana", "here")
         return await think(self.means, taken) if taken else None
 
     async def cycles(self, most: int = 200) -> int:
@@ -94,17 +94,17 @@ class Room:
             match await self.cycle():
                 case None:
                     return count
-                case Resting(seconds):
+                case CyclePaused(seconds):
                     self.kit.clock.advance(int(seconds * SECOND) + 1)
-                case Slept():
+                case CycleFinished():
                     pass
         raise AssertionError("it never comes to an end")
 
     def said(self) -> list[str]:
         return [one.content for one in self.store.query(spaces.read, "room") if one.sender == "ana"]
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, ItemState]:
         return {item.event.content: item.state for item in self.store.query(inbox.page, "ana", limit=1_000)}
 
-    def runs(self) -> list[Status]:
-        return [run.status for run in self.store.query(journal.page, agent="ana", limit=1_000)][::-1]
+    def runs(self) -> list[RunStatus]:
+        return [run.status for run in self.store.query(runs.page, agent="ana", limit=1_000)][::-1]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gatepost.core.instants import SECOND, Instant
+from gatepost.core.times import SECOND, Instant
 from gatepost.core.webhook import Scheme
 
 SECRET: Final = "a secret of Ana's, 27 chars"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from gatepost.adapters.spool import FileSpool
-from gatepost.core.entry import Entry
+from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Unavailable
 from gatepost.hooks import chain, visit
-from gatepost.hooks.chain import Handler, Listed, Wait
-from gatepost.hooks.desk import Desk, Rules
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.chain import Handler, LazyHandler, Wait
+from gatepost.hooks.context import HookContext, HookOptions
+from gatepost.hooks.events import HookEvent, Verdict
 from gatepost.hooks.session import Session
 from gatepost.ports import Store
 from gatepost.testing import FakeClock
@@ -35,9 +35,9 @@ class Guest:
     home: Path
     store: Store | None = None
     clock: FakeClock = field(default_factory=FakeClock)
-    rules: Rules = field(default_factory=lambda: Rules(agent="ann"))
+    rules: HookOptions = field(default_factory=lambda: HookOptions(agent="ann"))
     id: str = "s-1"
-    handlers: Iterable[Handler | Listed] = chain.BUILT_IN
+    handlers: Iterable[Handler | LazyHandler] = chain.BUILT_IN
     #: what the last hook said on stderr
     notes: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
@@ -50,16 +50,16 @@ class Guest:
     def spool(self) -> FileSpool:
         return FileSpool(f"{self.home}/spool/<session>.jsonl")
 
-    def desk(self) -> Desk:
-        return Desk(
+    def desk(self) -> HookContext:
+        return HookContext(
             home=self.home,
-            rules=self.rules,
+            options=self.rules,
             clock=self.clock,
             session=self.session,
-            reach=self._reach,
-            spool=lambda: self.spool,
-            waiting=lambda: bool(self.spool.peek(self.id)),
-            unproved=lambda: self.spool.read_unproved(self.id),
+            open_store=self._reach,
+            open_spool=lambda: self.spool,
+            has_lines=lambda: bool(self.spool.peek(self.id)),
+            read_unproved=lambda: self.spool.read_unproved(self.id),
         )
 
     def hook(
@@ -67,8 +67,8 @@ class Guest:
     ) -> Verdict:
         """Run a hook to its end; whatever it waits for is up to `waits`, which may move the clock."""
         desk = self.desk()
-        occasion = Occasion(host="claude", event=event, session=self.id, cwd=str(self.home), **told)
-        verdict = finished(visit.receive(desk, occasion, self.handlers), waits)
+        occasion = HookEvent(host="claude", name=event, session=self.id, cwd=str(self.home), **told)
+        verdict = finished(visit.handle_event(desk, occasion, self.handlers), waits)
         (verdict.printed if printed else verdict.unprinted)()
         self.notes = desk.notes
         return verdict
@@ -78,7 +78,7 @@ class Guest:
 
     def spooled(self, *contents: str) -> None:
         """Have lines wait in the spool."""
-        lines = [Entry(id=f"line-{next(self._numbers)}", content=text) for text in contents]
+        lines = [SpoolLine(id=f"line-{next(self._numbers)}", content=text) for text in contents]
         self.spool.append(self.id, lines)
 
     def _reach(self) -> Store:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from gatepost.actions import directory
-from gatepost.actions.directory import ADMINISTRATOR, Newcomer
+from gatepost.actions.directory import ADMINISTRATOR, EntitySpec
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.agent import ModelChoice
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.frame import Frame
-from gatepost.core.instants import SECOND
+from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
 from gatepost.ports import (
     Clock,
@@ -35,9 +35,9 @@ from gatepost.ports import (
 from gatepost.settings import Configuration, Settings, masked
 
 if TYPE_CHECKING:
-    from gatepost.hooks.carrying import Carrier
-    from gatepost.runtime.cycle import Means
-    from gatepost.runtime.evaluator import Reach
+    from gatepost.hooks.spool_writer import SpoolWriter
+    from gatepost.runtime.cycle import CycleDeps
+    from gatepost.runtime.evaluator import CommandOptions
 
 #: the extra of the package that brings the driver for a scheme of URLs
 _EXTRAS: Final = {
@@ -46,52 +46,57 @@ _EXTRAS: Final = {
     **dict.fromkeys(("postgres", "postgresql"), "postgres"),
 }
 #: the folder in the home where processes hear each other's rings
-RINGS: Final = "rings"
+SIGNALS_FOLDER: Final = "rings"
 
 
 @contextmanager
-def opened(
-    configuration: Configuration, *, bell: SignalSink = ignore_signals, tell: Callable[[str], None] = lambda _: None
+def prepare_store(
+    configuration: Configuration,
+    *,
+    signal_sink: SignalSink = ignore_signals,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Store]:
     """
     The store that is set, ready for use: made if there was none (then `tell` is told where), its schema brought up to
     this code, the administrator registered. It is closed afterwards.
     """
     settings = configuration.settings
-    with closing(configured_store(configuration, bell)) as store:
+    with closing(build_store(configuration, signal_sink)) as store:
         if settings.store.startswith("sqlite:"):
-            _make_room(sqlite_path(settings.store), configuration.home)
-        had, _ = store.migrate()
-        if not had:
-            tell(f"made a new store: {masked(settings.store)}")
+            _create_database_file(parse_sqlite_path(settings.store), configuration.home)
+        version_before, _ = store.migrate()
+        if not version_before:
+            report(f"made a new store: {masked(settings.store)}")
         register_administrator(store)
         yield store
 
 
-def configured_store(
-    configuration: Configuration, bell: SignalSink = ignore_signals, *, busy: float | None = None
+def build_store(
+    configuration: Configuration, signal_sink: SignalSink = ignore_signals, *, busy_timeout: float | None = None
 ) -> Store:
     """The store that is set; nothing is opened before it is first used. `busy` is for those who wait less long."""
     settings = configuration.settings
     if settings.store.startswith("sqlite:"):
-        seconds = settings.sqlite.busy / SECOND if busy is None else busy
-        return open_store(settings.store, bell=bell, limits=settings.rules(), busy=seconds)
-    return open_store(settings.store, bell=bell, limits=settings.rules(), writers=settings.postgres.writers)
+        seconds = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
+        return open_store(settings.store, signal_sink=signal_sink, limits=settings.rules(), busy_timeout=seconds)
+    return open_store(
+        settings.store, signal_sink=signal_sink, limits=settings.rules(), writers=settings.postgres.writers
+    )
 
 
-def configured_transport(
-    configuration: Configuration, *, changed: Callable[[TransportStatus], None] | None = None
+def build_transport(
+    configuration: Configuration, *, on_change: Callable[[TransportStatus], None] | None = None
 ) -> Transport:
     """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
     settings = configuration.settings
-    kind = settings.transport.partition(":")[0]
-    if kind == "postgres" and settings.store.startswith("sqlite:"):
+    scheme = settings.transport.partition(":")[0]
+    if scheme == "postgres" and settings.store.startswith("sqlite:"):
         raise Invalid(
             "the transport 'postgres:' goes through a store on PostgreSQL, and this one is on SQLite",
             hint="set `transport` to socket:, or `store` to postgresql://...",
         )
     try:
-        match kind:
+        match scheme:
             case "memory":
                 from gatepost.adapters.transports.memory import MemoryTransport
 
@@ -99,184 +104,187 @@ def configured_transport(
             case "socket":
                 from gatepost.adapters.transports.socket import SocketTransport
 
-                return SocketTransport(configuration.home / RINGS, changed=changed)
+                return SocketTransport(configuration.home / SIGNALS_FOLDER, on_change=on_change)
             case "postgres":
                 from gatepost.adapters.transports.postgres import PostgresTransport
 
-                return PostgresTransport(settings.store, changed=changed)
+                return PostgresTransport(settings.store, on_change=on_change)
             case "nats" | "tls":
                 from gatepost.adapters.transports.nats import NatsTransport
 
-                return NatsTransport(settings.transport, changed=changed)
+                return NatsTransport(settings.transport, on_change=on_change)
             case _:
                 from gatepost.adapters.transports.redis import RedisTransport
 
-                return RedisTransport(settings.transport, changed=changed)
+                return RedisTransport(settings.transport, on_change=on_change)
     except ImportError:
-        raise _missing_driver(settings.transport) from None
+        raise _build_missing_driver_error(settings.transport) from None
 
 
-def configured_letterbox(configuration: Configuration) -> IntakeQueue | None:
+def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
     """Where outside programs leave events, if the transport has such a place."""
     url = configuration.settings.transport
     try:
         if url.startswith(("nats:", "tls:")):
-            from gatepost.adapters.transports.intake import JetStreamLetterbox
+            from gatepost.adapters.transports.intake import JetStreamIntakeQueue
 
-            return JetStreamLetterbox(url)
+            return JetStreamIntakeQueue(url)
         if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.letterbox import RedisLetterbox
+            from gatepost.adapters.transports.letterbox import RedisIntakeQueue
 
-            return RedisLetterbox(url)
+            return RedisIntakeQueue(url)
     except ImportError:
-        raise _missing_driver(url) from None
+        raise _build_missing_driver_error(url) from None
     return None
 
 
-def configured_spool(configuration: Configuration) -> Spool:
+def build_spool(configuration: Configuration) -> Spool:
     """Where lines wait for the sessions of guests; nothing is made before the first is written."""
     from gatepost.adapters.spool import FileSpool
 
     return FileSpool(configuration.settings.spool.path)
 
 
-def configured_carrier(configuration: Configuration, *, own: str | None = None) -> "Carrier":
+def build_spool_writer(configuration: Configuration, *, own_session: str | None = None) -> "SpoolWriter":
     """What writes pushes to the spools of guests of this machine. It does not wait long for another program's lock."""
     from gatepost.adapters.spool import FileSpool
-    from gatepost.hooks.carrying import Carrier
-    from gatepost.hooks.guests import guests
+    from gatepost.hooks.guests import list_guests
+    from gatepost.hooks.spool_writer import SpoolWriter
 
-    clock, spool = SystemClock(), FileSpool(configuration.settings.spool.path, patience=0.2)
-    return Carrier(spool, lambda: guests(configuration.home, now=clock.now()), own=own)
+    clock, spool = SystemClock(), FileSpool(configuration.settings.spool.path, lock_timeout=0.2)
+    return SpoolWriter(spool, lambda: list_guests(configuration.home, now=clock.now()), own_session=own_session)
 
 
-def configured_parcels(configuration: Configuration, agent: str) -> Subscription | None:
+def build_subscription(configuration: Configuration, agent: str) -> Subscription | None:
     """What the transport hands to the couriers of an agent, if it does."""
     url = configuration.settings.transport
     try:
         if url.startswith(("nats:", "tls:")):
-            from gatepost.adapters.transports.jetstream import JetStreamParcels
+            from gatepost.adapters.transports.jetstream import JetStreamSubscription
 
-            return JetStreamParcels(url, agent)
+            return JetStreamSubscription(url, agent)
         if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.wakeups import RedisParcels
+            from gatepost.adapters.transports.wakeups import RedisSubscription
 
-            return RedisParcels(url, agent)
+            return RedisSubscription(url, agent)
     except ImportError:
-        raise _missing_driver(url) from None
+        raise _build_missing_driver_error(url) from None
     return None
 
 
-def configured_nudge(configuration: Configuration, how: str, sessions: Path) -> Nudge:
+def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
     """How idle agents are nudged: `rewake`, a URL or a command."""
     from gatepost.adapters.command import ShellCommands
     from gatepost.adapters.nudge import UrlNudge
-    from gatepost.adapters.tools.guard import Guarded
-    from gatepost.runtime.nudging import CommandNudge
+    from gatepost.adapters.tools.ssrf import GuardedTransport
+    from gatepost.runtime.nudge import CommandNudge
     from gatepost.runtime.rewake import FileNudge
 
-    chosen = configuration.settings.courier
-    limit = chosen.nudge_limit / SECOND
-    if how == "rewake":
+    courier_settings = configuration.settings.courier
+    timeout = courier_settings.nudge_limit / SECOND
+    if method == "rewake":
         return FileNudge(sessions)
-    if re.match(r"[a-z]+://", how):
-        allowed = partial(Guarded, allow_private=chosen.allow_private, setting="courier.allow_private")
-        return UrlNudge(how, allowed, limit=limit)
-    return CommandNudge(ShellCommands(), how, limit=limit)
+    if re.match(r"[a-z]+://", method):
+        guard = partial(GuardedTransport, allow_private=courier_settings.allow_private, setting="courier.allow_private")
+        return UrlNudge(method, guard, timeout=timeout)
+    return CommandNudge(ShellCommands(), method, timeout=timeout)
 
 
 @asynccontextmanager
-async def means(
+async def open_cycle_deps(
     store: Store,
     send: Callable[[Sequence[Frame]], None],
     *,
     environ: Mapping[str, str] | None = None,
     allow_private: bool = False,
     functions: Mapping[str, Mapping[str, Callable[..., Any]]] | None = None,
-) -> AsyncIterator["Means"]:
+) -> AsyncIterator["CycleDeps"]:
     """What residents think with: models with the keys of the environment, and tools, also `functions` by agent."""
     import structlog
 
-    from gatepost.adapters.models.choose import open_model
-    from gatepost.adapters.tools.servers import McpServers
-    from gatepost.adapters.tools.web import HttpTools
-    from gatepost.runtime.cycle import Means
+    from gatepost.adapters.models.factory import open_model
+    from gatepost.adapters.tools.http import HttpTools
+    from gatepost.adapters.tools.mcp import McpServers
+    from gatepost.runtime.cycle import CycleDeps
     from gatepost.runtime.toolkit import Toolbox
 
-    where = os.environ if environ is None else environ
+    variables = os.environ if environ is None else environ
     toolbox = Toolbox(
-        HttpTools(environ=where, allow_private=allow_private), McpServers(environ=where, allow_private=allow_private)
+        HttpTools(environ=variables, allow_private=allow_private),
+        McpServers(environ=variables, allow_private=allow_private),
     )
-    for agent, named in (functions or {}).items():
-        for name, function in named.items():
+    for agent, agent_functions in (functions or {}).items():
+        for name, function in agent_functions.items():
             toolbox.add(function, agent=agent, name=name)
     models: dict[ModelChoice, Model] = {}
 
-    async def model(choice: ModelChoice) -> Model:
+    async def get_model(choice: ModelChoice) -> Model:
         if choice not in models:  # the libraries of models take most of a second to import
-            models[choice] = opened = await asyncio.to_thread(open_model, choice, where)
-            if opened.name != choice.name:
+            models[choice] = opened_model = await asyncio.to_thread(open_model, choice, variables)
+            if opened_model.name != choice.name:
                 structlog.get_logger("gatepost.models").warning(
-                    "another model stands in", wanted=choice.name, instead=opened.name
+                    "another model stands in", wanted=choice.name, instead=opened_model.name
                 )
         return models[choice]
 
     try:
-        yield Means(store=store, model=model, toolkit=toolbox.open, send=send, chance=random.random)
+        yield CycleDeps(
+            store=store, get_model=get_model, open_toolkit=toolbox.open, send=send, draw_random=random.random
+        )
     finally:
-        for each in models.values():
-            await each.close()
+        for opened_model in models.values():
+            await opened_model.close()
 
 
-def missing_key(choice: ModelChoice) -> str | None:
+def find_missing_key(choice: ModelChoice) -> str | None:
     """The variable that the environment of this process lacks for a model; without it the demo stands in."""
-    from gatepost.adapters.models import choose
+    from gatepost.adapters.models import factory
 
-    return choose.missing_key(choice, os.environ)
+    return factory.find_missing_key(choice, os.environ)
 
 
-def reach(settings: Settings | None = None) -> "Reach":
+def build_command_options(settings: Settings | None = None) -> "CommandOptions":
     """What a household may do outside for gates and decisions."""
     from gatepost.adapters.command import ShellCommands
-    from gatepost.runtime.evaluator import Reach
+    from gatepost.runtime.evaluator import CommandOptions
 
-    wished = settings if settings is not None else Settings()
-    return Reach(
+    effective_settings = settings if settings is not None else Settings()
+    return CommandOptions(
         commands=ShellCommands(),
-        allowed=wished.gates.commands,
-        repositories=wished.gates.ci,
-        interval=wished.gates.interval,
-        limit=wished.gates.limit,
-        on_answer=wished.decision.on_answer,
+        can_run_commands=effective_settings.gates.commands,
+        repositories=effective_settings.gates.ci,
+        interval=effective_settings.gates.interval,
+        timeout=effective_settings.gates.limit,
+        on_answer=effective_settings.decision.on_answer,
     )
 
 
 def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store:
     """Make the store that a URL names; nothing is opened before it is first used. A `clock` rules time and identity."""
-    options |= {"clock": clock or SystemClock(), "clock_rules": clock is not None}
+    options |= {"clock": clock or SystemClock(), "prefer_clock": clock is not None}
     match url.partition(":")[0]:
         case "sqlite":
             from gatepost.adapters.stores.sqlite import SqliteStore
 
-            return SqliteStore(sqlite_path(url), **options)
+            return SqliteStore(parse_sqlite_path(url), **options)
         case "postgresql" | "postgres":
             _check_address(url)
             try:
                 from gatepost.adapters.stores.postgres import PostgresStore
             except ImportError:
-                raise _missing_driver(url, "store") from None
+                raise _build_missing_driver_error(url, "store") from None
             return PostgresStore(url, **options)
         case _:
             raise Invalid(f"{masked(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
 
 
-def _missing_driver(url: str, what: str = "transport") -> Unavailable:
+def _build_missing_driver_error(url: str, setting: str = "transport") -> Unavailable:
     """What to install for a URL; several schemes are of one driver."""
     extra = _EXTRAS[url.partition(":")[0]]
-    return Unavailable(f"the {what} {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'")
+    return Unavailable(f"the {setting} {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'")
 
 
-def sqlite_path(url: str) -> Path:
+def parse_sqlite_path(url: str) -> Path:
     """`sqlite:///office.db` is a file here, `sqlite:////var/office.db` one anywhere."""
     path = unquote(url.removeprefix("sqlite://"))
     if not path.startswith("/") or path == "/" or "\x00" in path:
@@ -290,7 +298,9 @@ def register_administrator(store: Store) -> None:
         store.query(directory.find, ADMINISTRATOR)
     except UnknownAddress:
         with suppress(Conflict):  # another process was first
-            store.call(directory.register, Newcomer(name=ADMINISTRATOR, kind=Kind.HUMAN, display="Administrator"))
+            store.call(
+                directory.register, EntitySpec(name=ADMINISTRATOR, kind=EntityKind.HUMAN, display="Administrator")
+            )
 
 
 def make_home(home: Path) -> bool:
@@ -306,7 +316,7 @@ def make_home(home: Path) -> bool:
     return True
 
 
-def _make_room(path: Path, home: Path) -> None:
+def _create_database_file(path: Path, home: Path) -> None:
     """A new file is for this user alone, and so is the home if it is to be made for it."""
     if path.parent == home:
         make_home(home)

@@ -26,18 +26,18 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from gatepost import app
-from gatepost.actions import agents, directory, inbox, intake, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.core import config
-from gatepost.core.agent import CODE, DEMO, Config, ModelChoice
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, Pushed, Type, get_trust
+from gatepost.actions import agents, directory, inbox, push, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import agent_config
+from gatepost.core.agent import CODE, DEMO, AgentConfig, ModelChoice
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Item, Push, PushResult, get_trust
 from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid, UnknownAddress
 from gatepost.ports import Store
-from gatepost.runtime.code import Function
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, Household, living
+from gatepost.runtime.function_agent import AgentFunction
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,30 +50,30 @@ class Agent:
     model can do.
     """
 
-    def __init__(self, name: str, config: Config) -> None:
+    def __init__(self, name: str, config: AgentConfig) -> None:
         self.name = name
         self.config = config
-        self.function: Function | None = None
+        self.function: AgentFunction | None = None
         self.tools: dict[str, Callable[..., Awaitable[object]]] = {}
 
     def __call__(self, function: F) -> F:
-        self.function = _checked(function)
+        self.function = _require_async(function)
         return function
 
     def tool(self, function: F) -> F:
         """Let the agent's model call this function; its signature and docstring are what the model is told."""
-        self.tools[function.__name__] = _checked(function)
+        self.tools[function.__name__] = _require_async(function)
         return function
 
 
-def _checked(function: F) -> F:
+def _require_async(function: F) -> F:
     if not inspect.iscoroutinefunction(function):
         raise Invalid(f"{getattr(function, '__name__', function)!r} is not an async function")
     return function
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SpaceHandle:
     """A space."""
 
     id: str
@@ -87,46 +87,46 @@ class Room:
 
     async def transcript(self) -> str:
         """What was said, a line each."""
-        return "\n".join(f"{one.sender}: {one.content}" for one in await self.messages())
+        return "\n".join(f"{message.sender}: {message.content}" for message in await self.messages())
 
 
 class Gatepost:
     def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
         """`environ` is where models find their keys; the process's own environment unless given."""
-        self._exchange = Exchange()
-        self._kept = app.open_store(store, bell=self._exchange.bell)
+        self._bus = SignalBus()
+        self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit)
         self._environ = environ
         self._agents: dict[str, Agent] = {}
         self._stack = AsyncExitStack()
-        self._household: Household | None = None
+        self._worker: Worker | None = None
 
-    def agent(self, name: str, *, model: str | None = None, instructions: str = "", **more: Any) -> Agent:
+    def agent(self, name: str, *, model: str | None = None, instructions: str = "", **config_fields: Any) -> Agent:
         """Name an agent of this process: over a function, or with a model; `more` are fields of `Config`."""
         choice = ModelChoice(name=model or (DEMO if instructions else CODE))
-        made = Agent(name, Config(model=choice, instructions=instructions, **more))
-        if self._household is not None:
+        agent = Agent(name, AgentConfig(model=choice, instructions=instructions, **config_fields))
+        if self._worker is not None:
             raise Conflict(f"{name!r} comes too late: agents are named before `async with post:`")
         if name in self._agents:
             raise Conflict(f"there is an agent {name!r} already")
-        self._agents[name] = made
-        return made
+        self._agents[name] = agent
+        return agent
 
     async def __aenter__(self) -> Self:
         await self._stack.__aenter__()
         try:
-            self._stack.callback(self._kept.close)
-            self._kept.migrate()
-            app.register_administrator(self._kept)
+            self._stack.callback(self._raw_store.close)
+            self._raw_store.migrate()
+            app.register_administrator(self._raw_store)
             for agent in self._agents.values():
-                await self._settle(agent)
-            await self._stack.enter_async_context(self._exchange.open())
+                await self._register_agent(agent)
+            await self._stack.enter_async_context(self._bus.open())
             tools = {name: agent.tools for name, agent in self._agents.items()}
-            means = await self._stack.enter_async_context(
-                app.means(self._kept, self._exchange.send, environ=self._environ, functions=tools)
+            deps = await self._stack.enter_async_context(
+                app.open_cycle_deps(self._raw_store, self._bus.send, environ=self._environ, functions=tools)
             )
-            minds = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
-            habits = Habits(reach=app.reach())
-            self._household = await self._stack.enter_async_context(living(means, self._exchange, habits, minds))
+            functions = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
+            options = WorkerOptions(command_options=app.build_command_options())
+            self._worker = await self._stack.enter_async_context(run_worker(deps, self._bus, options, functions))
         except BaseException:
             await self._stack.aclose()
             raise
@@ -137,39 +137,39 @@ class Gatepost:
     ) -> None:
         await self._stack.aclose()
 
-    async def _settle(self, agent: Agent) -> None:
+    async def _register_agent(self, agent: Agent) -> None:
         if agent.config.model.name == CODE and agent.function is None:
             raise Invalid(f"{agent.name!r} has neither a function nor a model")
         with suppress(Conflict):
-            await self._kept.run(directory.register, Newcomer(name=agent.name, kind=Kind.AGENT))
-        await self._kept.run(agents.configure, agent.name, config.document(agent.config))
+            await self._raw_store.run(directory.register, EntitySpec(name=agent.name, kind=EntityKind.AGENT))
+        await self._raw_store.run(agents.configure, agent.name, agent_config.build_document(agent.config))
 
     @property
     def _store(self) -> Store:
-        if self._household is None:
+        if self._worker is None:
             raise Conflict("nobody is at work yet", hint="use `async with post:`")
-        return self._kept
+        return self._raw_store
 
-    async def space(self, name: str, *, members: Sequence[str] = ()) -> Room:
+    async def space(self, name: str, *, members: Sequence[str] = ()) -> SpaceHandle:
         """The space of that id or title, made if there is none. Members who are not known yet are people."""
         for member in members:
             try:
                 await self._store.read(directory.find, member)
             except UnknownAddress:
                 await self.person(member)
-        found = await self._store.run(spaces.ensure, name, members=members)
-        return Room(found.id, self._store)
+        space = await self._store.run(spaces.ensure, name, members=members)
+        return SpaceHandle(space.id, self._store)
 
     async def person(self, name: str, *, display: str | None = None) -> None:
         """Register a person, if there is none of that name."""
         with suppress(Conflict):
-            await self._store.run(directory.register, Newcomer(name=name, kind=Kind.HUMAN, display=display))
+            await self._store.run(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=display))
 
-    async def push(self, to: str, content: str = "", **fields: Any) -> Pushed:
+    async def push(self, to: str, content: str = "", **fields: Any) -> PushResult:
         """Tell somebody something; the fields are those of `Push`."""
-        trust = get_trust(fields.get("type", Type.EVENT), fields.get("sender"))
-        wish = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
-        return await self._store.run(intake.push, wish)
+        trust = get_trust(fields.get("type", EventType.EVENT), fields.get("sender"))
+        push_request = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
+        return await self._store.run(push.push_event, push_request)
 
     async def inbox(self, name: str) -> list[Item]:
         """What is in somebody's inbox, in order of arrival."""
@@ -177,6 +177,6 @@ class Gatepost:
 
     async def until_idle(self) -> None:
         """Wait until nobody here thinks, and nobody has anything to think about."""
-        if self._household is None:
+        if self._worker is None:
             raise Conflict("nobody is at work yet", hint="use `async with post:`")
-        await self._household.supervisor.idle()
+        await self._worker.supervisor.wait_until_idle()

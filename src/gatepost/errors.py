@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 #: characters of a message or a hint
-LONGEST: Final = 1_000
+MAX_LENGTH: Final = 1_000
 
 
 class GatepostError(Exception):
@@ -36,18 +36,18 @@ class GatepostError(Exception):
     type: ClassVar[str] = "error"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = _cut(message)
-        self.hint = _cut(hint) if hint is not None else None
+        self.message = _shorten(message)
+        self.hint = _shorten(hint) if hint is not None else None
         super().__init__(self.message)
 
 
-def _cut(words: str) -> str:
+def _shorten(text: str) -> str:
     """The beginning and the end: what is wrong is said before or after the value that is quoted."""
-    if len(words) <= LONGEST:
-        return words
-    gap = f" ... ({len(words)} characters in all) ... "
-    kept = LONGEST - len(gap)
-    return words[: kept - kept // 2] + gap + words[-(kept // 2) :]
+    if len(text) <= MAX_LENGTH:
+        return text
+    gap = f" ... ({len(text)} characters in all) ... "
+    remaining = MAX_LENGTH - len(gap)
+    return text[: remaining - remaining // 2] + gap + text[-(remaining // 2) :]
 
 
 class NotFound(GatepostError):

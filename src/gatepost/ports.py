@@ -4,7 +4,7 @@ The ports: the interfaces through which the verbs and the background work use th
 Adapters implement them; `gatepost.testing` has the suites that a store and a transport must pass. Records that go
 through a port and are more than a few fields are in `core`.
 
-**The store keeps the truth.** A **verb** is a plain function over a `Transaction`: `intake.push(tx, wish)`. It runs in
+**The store keeps the truth.** A **verb** is a plain function over a `Transaction`: `push.push_event(tx, push)`. It runs in
 one transaction, reads and writes by naming statements (`tables/sql`), takes time from `tx.now` and identity from
 `tx.new_id`, and has no other effect, because it may be run more than once. A **query** is a function over a `Reader`,
 and changes nothing.
@@ -33,15 +33,15 @@ if TYPE_CHECKING:  # hooks import this page, and have to start fast
 
     from gatepost.core.agent import Tool, ToolServer
     from gatepost.core.command import CommandResult
-    from gatepost.core.entry import Entry
     from gatepost.core.event import Event, Json
     from gatepost.core.frame import TransportMessage
     from gatepost.core.guest import Guest
-    from gatepost.core.instants import Instant
     from gatepost.core.limits import Limits
     from gatepost.core.model import ChatRequest, ModelOutput, ToolResult, ToolSpec
-    from gatepost.core.ring import Ring
-    from gatepost.core.unproved import PrintedBatch
+    from gatepost.core.printed_batch import PrintedBatch
+    from gatepost.core.signals import Signal
+    from gatepost.core.spool_line import SpoolLine
+    from gatepost.core.times import Instant
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class Transaction(Reader, Protocol):
     def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """Run a statement for every row of these columns at once and return how many rows it changed."""
 
-    def after_commit(self, signal: Ring) -> None:
+    def after_commit(self, signal: Signal) -> None:
         """Send the signal when, and only if, this is committed."""
 
     def add_to_tally(self, recipient: int, counter: str, amount: int) -> None:
@@ -187,7 +187,7 @@ def is_batched(verb: Callable[..., Any]) -> bool:
 
 
 class SignalSink(Protocol):
-    def __call__(self, signals: Sequence[Ring], /) -> None:
+    def __call__(self, signals: Sequence[Signal], /) -> None:
         """
         Pass the signals on. Called after the commit, on the thread that committed, so it must not block. Whatever it
         raises is counted (`Store.signal_failures`) and forgotten: the truth is in the store, and the janitor signals
@@ -195,7 +195,7 @@ class SignalSink(Protocol):
         """
 
 
-def ignore_signals(signals: Sequence[Ring]) -> None:
+def ignore_signals(signals: Sequence[Signal]) -> None:
     """Take signals for those who wait for none."""
 
 
@@ -356,7 +356,7 @@ class SpoolDrain(Protocol):
     """What was taken out of a session's spool, as long as nobody else may drain it."""
 
     @property
-    def lines(self) -> Sequence[Entry]:
+    def lines(self) -> Sequence[SpoolLine]:
         """All there was, in the order in which it was written; what a drain that died has left comes first."""
 
     @property
@@ -367,10 +367,10 @@ class SpoolDrain(Protocol):
     def unproved(self) -> UnprovedBatches:
         """Return what was printed before and is not settled."""
 
-    def save_copy(self, entry: Entry) -> str:
+    def save_copy(self, entry: SpoolLine) -> str:
         """Keep a copy of an entry that is too long to be shown whole; return where it can be read."""
 
-    def finish(self, remaining: Iterable[Entry] = ()) -> None:
+    def finish(self, remaining: Iterable[SpoolLine] = ()) -> None:
         """Say that all has been shown but for what is `remaining`, which waits in the spool again."""
 
 
@@ -387,10 +387,10 @@ class Spool(Protocol):
     What a hook has printed is noted as unproved until a reply of the model shows that it was read, or that it was not.
     """
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[SpoolLine]) -> None:
         """Add entries to a session's spool, each whole or not at all. Unavailable if they cannot be written."""
 
-    def peek(self, session: str) -> Sequence[Entry]:
+    def peek(self, session: str) -> Sequence[SpoolLine]:
         """Return what is in a session's spool, with what was taken out and is not finished; nothing changes."""
 
     def is_empty(self, session: str) -> bool:

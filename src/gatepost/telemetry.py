@@ -11,14 +11,16 @@ from typing import Final, Literal
 
 import structlog
 
-_NAMES: Final = r"(?:password|passwd|passphrase|secret|token(?!s)|api[_-]?key|access[_-]?key|credential|signature)"
-_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s&'",;]+)"""
+_SENSITIVE_FIELDS: Final = (
+    r"(?:password|passwd|passphrase|secret|token(?!s)|api[_-]?key|access[_-]?key|credential|signature)"
+)
+_SENSITIVE_TEXT: Final = r"""(?:"[^"]*"|'[^']*'|[^\s&'",;]+)"""
 #: what comes before a secret, and the secret
 _SECRETS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"([\w-]*{_NAMES}[\w-]*=|\b(?:key|sig|pwd|pass|auth)=)()({_VALUE})",
-        rf"(--[\w-]*{_NAMES}[\w-]*\s+)()({_VALUE})",
+        rf"([\w-]*{_SENSITIVE_FIELDS}[\w-]*=|\b(?:key|sig|pwd|pass|auth)=)()({_SENSITIVE_TEXT})",
+        rf"(--[\w-]*{_SENSITIVE_FIELDS}[\w-]*\s+)()({_SENSITIVE_TEXT})",
         r"((?:^|\s)(?:-u\s*|--(?:proxy-)?user[\s=])[\"']?)([^\s:'\"]*:)([^\s'\"]+)",
         r"((?:authorization|cookie|[\w-]+-(?:key|token|secret))[\"']?\s*:\s*[\"']?)"
         r"((?:bearer|basic|token)\s+)?([^\s'\"]+)",
@@ -27,7 +29,7 @@ _SECRETS: Final = tuple(
         r"(\beyJ)()([\w-]+\.[\w-]+\.[\w-]*)",
     )
 )
-_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]*:)\S*|[^\s:/@'\"]+)@")
+_URL_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]*:)\S*|[^\s:/@'\"]+)@")
 
 
 def hide_secrets(text: str) -> str:
@@ -35,23 +37,23 @@ def hide_secrets(text: str) -> str:
     Return a URL, a command or a sentence without what looks like a secret in it: who logs in by a URL, and the values
     of parameters, options, variables and headers that are called like one.
     """
-    text = _USER.sub(lambda found: f"{found[1] or ''}***@", text)
+    text = _URL_USER.sub(lambda match: f"{match[1] or ''}***@", text)
     for pattern in _SECRETS:
-        text = pattern.sub(lambda found: f"{found[1]}{found[2] or ''}***", text)
+        text = pattern.sub(lambda match: f"{match[1]}{match[2] or ''}***", text)
     return text
 
 
-def _hide_secrets(
+def _hide_secrets_in_fields(
     _: structlog.typing.WrappedLogger, __: str, fields: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     return {name: hide_secrets(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
-def configure(form: Literal["console", "json"] | str, *, level: int = logging.INFO) -> None:
+def configure_logging(log_format: Literal["console", "json"] | str, *, level: int = logging.INFO) -> None:
     """Write log lines to stderr from now on."""
-    rendered: structlog.typing.Processor = (
+    renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
-        if form == "json"
+        if log_format == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
     )
     structlog.configure(
@@ -60,8 +62,8 @@ def configure(form: Literal["console", "json"] | str, *, level: int = logging.IN
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            _hide_secrets,
-            rendered,
+            _hide_secrets_in_fields,
+            renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

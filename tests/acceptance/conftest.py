@@ -13,17 +13,17 @@ import structlog
 
 from gatepost import app, settings
 from gatepost.actions import directory
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from gatepost.gateway.doorstep import Doorstep
-from gatepost.runtime import keyring, notice
+from gatepost.runtime import admin_key, gateway_file
 from tests.acceptance.office import ROADS, Office
 from tests.gateways import PATIENCE, Served, served
 
 STAFF = [
-    Newcomer(name="analyst", kind=Kind.AGENT, display="Analyst"),
-    Newcomer(name="quinn", kind=Kind.AGENT, team="web", role="reviewer", aliases=["bead-42"]),
-    Newcomer(name="husam", kind=Kind.HUMAN, display="Husam"),
+    EntitySpec(name="analyst", kind=EntityKind.AGENT, display="Analyst"),
+    EntitySpec(name="quinn", kind=EntityKind.AGENT, team="web", role="reviewer", aliases=["bead-42"]),
+    EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam"),
 ]
 
 
@@ -43,7 +43,7 @@ def gatepost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 def staffed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with two agents and a person in it."""
     home = tmp_path_factory.mktemp("staffed")
-    with app.opened(settings.load({"GATEPOST_HOME": str(home)})) as store:
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(home)})) as store:
         for newcomer in STAFF:
             store.call(directory.register, newcomer)
     return home / "gatepost.db"
@@ -85,9 +85,9 @@ def attended(office: Office) -> Iterator[Served]:
     with (
         served(url) as gateway,
         answering(office, gateway) as path,
-        notice.posted(office.home, gateway.base, url, path),
+        gateway_file.publish(office.home, gateway.base, url, path),
     ):
-        (office.home / keyring.ADMIN_KEY).write_text(gateway.gateway.admin + "\n")
+        (office.home / admin_key.ADMIN_KEY).write_text(gateway.gateway.admin + "\n")
         try:
             yield gateway
         finally:

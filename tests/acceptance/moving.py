@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gatepost.actions import directory, health, inbox, intake, merge, transfer, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, health, inbox, maintenance, merge, transfer
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.merge import Taken
 from gatepost.core import record
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Priority, Push, Ref, Route, State, Trust, Type
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Item, ItemState, Priority, Push, Ref, Route, Trust
 from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 
@@ -18,7 +19,7 @@ def furnish(kit: Kit) -> None:
     store, clock = kit.store, kit.clock
 
     def push(content: str, to: str = "ana", **more: Any) -> str:
-        return store.call(intake.push, Push(to=to, source="test", content=content, **more)).event
+        return store.call(push_actions.push_event, Push(to=to, source="test", content=content, **more)).event
 
     def take(name: str = "ana", **more: Any) -> None:
         batch = store.call(inbox.claim, name, owner="s-1")
@@ -29,12 +30,14 @@ def furnish(kit: Kit) -> None:
             store.call(inbox.release, batch.claim.id, owner="s-1", fence=batch.claim.fence, **more)
 
     for who in (
-        Newcomer(name="admin", kind=Kind.HUMAN),
-        Newcomer(name="husam", kind=Kind.HUMAN, display="Husam", aliases=["0.0.7"]),
-        Newcomer(name="ana", kind=Kind.AGENT, team="web", role="lead", owner="husam", aliases=["bead-1", "bead-2"]),
-        Newcomer(name="ben", kind=Kind.AGENT, team="web"),
-        Newcomer(name="cat", kind=Kind.AGENT),
-        Newcomer(name="old", kind=Kind.AGENT),
+        EntitySpec(name="admin", kind=EntityKind.HUMAN),
+        EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", aliases=["0.0.7"]),
+        EntitySpec(
+            name="ana", kind=EntityKind.AGENT, team="web", role="lead", owner="husam", aliases=["bead-1", "bead-2"]
+        ),
+        EntitySpec(name="ben", kind=EntityKind.AGENT, team="web"),
+        EntitySpec(name="cat", kind=EntityKind.AGENT),
+        EntitySpec(name="old", kind=EntityKind.AGENT),
     ):
         store.call(directory.register, who)
     push("for one who leaves", "old")
@@ -45,28 +48,28 @@ def furnish(kit: Kit) -> None:
     push("too late", ttl=1)
     store.call(inbox.discard, push("unwanted"))
     clock.advance("2 days")
-    store.call(upkeep.expire)
+    store.call(maintenance.expire_items)
     clock.advance("2 days")
-    assert store.call(upkeep.reap) > 0
+    assert store.call(maintenance.reap) > 0
     poison = push("poison")
     for _ in range(5):
         take(failed=[poison])
     push("delivered", key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
-    push("also delivered", type=Type.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
+    push("also delivered", type=EventType.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
     take()
     store.call(inbox.discard, push("put away"))
     push("runs out", ttl=1)
     clock.advance("1 second")
-    store.call(upkeep.expire)
+    store.call(maintenance.expire_items)
     push("to all", "*", sender="ana")
     push("to a team", "team:web", data={"n": [1, None, "ü\u2028"]}, key="team")
     signed = push("please sign", "husam")
-    store.call(inbox.seen, "husam", [signed])
-    store.call(inbox.done, "husam", signed)
+    store.call(inbox.mark_seen, "husam", [signed])
+    store.call(inbox.mark_done, "husam", signed)
     push("unsigned", "husam", priority=Priority.FYI)
     push("being read", "ben", ttl=10**15)
     store.call(inbox.claim, "ben", owner="s-2")
-    push("waits", type=Type.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4})
+    push("waits", type=EventType.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4})
 
 
 def lines_of(store: Store, *, secrets: bool = False) -> list[bytes]:
@@ -91,23 +94,23 @@ def everything(store: Store) -> list[tuple[str, Any]]:
 
 def _plain(item: Item) -> Any:
     event = item.event
-    claimed = item.state is State.CLAIMED
+    claimed = item.state is ItemState.CLAIMED
     return (
         *(event.id, event.type, event.source, event.sender, event.subject, event.content, event.data, event.priority),
         *(event.key, event.created_at, event.expires_at, event.ref, event.route, event.hops, event.trust, event.wakes),
-        *(State.PENDING if claimed else item.state, item.attempts, item.seen_at, item.ended_at),
+        *(ItemState.PENDING if claimed else item.state, item.attempts, item.seen_at, item.ended_at),
         None if claimed else item.receipt,
     )
 
 
 def accounts(store: Store) -> dict[str, tuple[int, int, int, int, int]]:
     """What has become of what, by inbox; and both sides are equal."""
-    found = store.query(upkeep.accounts)
-    assert all(account.balanced for account in found), found
+    found = store.query(maintenance.list_accounts)
+    assert all(account.is_balanced for account in found), found
     return {each.name: (each.accepted, each.delivered, each.expired, each.dead, each.discarded) for each in found}
 
 
 def healthy(store: Store) -> None:
     assert store.check() == []
-    assert store.query(health.orphans) == []
+    assert store.query(health.find_orphans) == []
     accounts(store)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from tests.acceptance.office import PROGRAM, Office
 
 TOO_MUCH = b"x" * (256 * 1024 + 1)
@@ -359,7 +359,7 @@ def test_an_unexpected_error_is_one_sentence_too(office: Office, monkeypatch: py
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh, postgresql://ana:xyzzy@db")
 
-    monkeypatch.setattr("gatepost.actions.intake.push", broken)
+    monkeypatch.setattr("gatepost.actions.push.push_event", broken)
     ended = office("inbox", "push", "--to", "analyst", "x")
     assert ended.code == 1
     assert ended.error == "something went wrong inside: ZeroDivisionError: oh, postgresql://ana:***@db"
@@ -371,4 +371,4 @@ def test_an_unexpected_error_is_one_sentence_too(office: Office, monkeypatch: py
 def test_kinds_have_words() -> None:
     from gatepost.cli.entities import _WORDS
 
-    assert set(_WORDS) == set(Kind)
+    assert set(_WORDS) == set(EntityKind)

@@ -85,7 +85,7 @@ def test_the_command_in_the_reason_opens_the_gate(
         command = f"GATEPOST_HOME={shlex.quote(str(office.home))} {command}"
     assert reason == f"tested: it is not marked (run the tests). When it is done, run: {command}"
     run_bare(get_command(reason), cwd)
-    assert Session(office.home, session).marked("tested")
+    assert Session(office.home, session).is_marked("tested")
     assert stop(office, cwd, session, CLAUDE_PROJECT_DIR=str(project)) == ""
 
 
@@ -112,7 +112,7 @@ def test_the_session_of_a_command_is_known(office: Office, environ: dict[str, st
     office.done("gate", "register", "tested")
     office.environ |= environ
     office.done("gate", "mark", "tested")
-    assert Session(office.home, expected).marked("tested")
+    assert Session(office.home, expected).is_marked("tested")
 
 
 def begin(office: Office, session: str, host: str, agent: str) -> None:

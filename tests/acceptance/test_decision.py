@@ -76,7 +76,7 @@ def test_sent_back_and_revised(office: Office) -> None:
 
 def test_in_a_session_of_a_guest(office: Office) -> None:
     """Whose session it is asks, whether it is named or the command is given in it."""
-    with app.opened(settings.load(office.environ)) as store:
+    with app.prepare_store(settings.load(office.environ)) as store:
         store.call(sessions.begin, "s-9", agent="quinn", host="claude")
     Session(office.home, "s-9").update(lambda state: state._replace(agent="quinn"))
     named = office.done("decision", "ask", "Why?", "--text", "--session", "s-9", "--json").json

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.core.claim import Batch
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, State
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Item, ItemState, Push
 from gatepost.errors import Conflict, Unavailable
 from gatepost.runtime.drain import drain, sweep
 from gatepost.testing import Kit
@@ -14,17 +14,17 @@ from gatepost.testing import Kit
 
 @pytest.fixture(autouse=True)
 def furnished(kit: Kit) -> None:
-    kit.store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
     for content in ("one", "two"):
-        kit.store.call(intake.push, Push(to="ana", source="test", content=content))
-    kit.bell.rings.clear()
+        kit.store.call(push.push_event, Push(to="ana", source="test", content=content))
+    kit.signal_sink.signals.clear()
 
 
 def items(kit: Kit) -> list[Item]:
     return kit.store.query(inbox.page, "ana")
 
 
-def states(kit: Kit) -> list[State]:
+def states(kit: Kit) -> list[ItemState]:
     return [item.state for item in items(kit)]
 
 
@@ -33,11 +33,11 @@ def refuse(_: Batch) -> None:
 
 
 def test_written_while_claimed_and_delivered_after(kit: Kit) -> None:
-    seen: list[State] = []
+    seen: list[ItemState] = []
     batch = drain(kit.store, "ana", owner="s-1", write=lambda _: seen.extend(states(kit)))
-    assert seen == [State.CLAIMED, State.CLAIMED]
+    assert seen == [ItemState.CLAIMED, ItemState.CLAIMED]
     assert [item.event.content for item in batch.items] == ["one", "two"]
-    assert states(kit) == [State.DELIVERED, State.DELIVERED]
+    assert states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
     assert {item.receipt.owner for item in items(kit) if item.receipt} == {"s-1"}
 
 
@@ -55,9 +55,9 @@ def test_a_write_that_fails_gives_everything_back_at_once(kit: Kit, error: type[
 
     with pytest.raises(error if isinstance(error, type) else type(error)):
         drain(kit.store, "ana", owner="s-1", write=write)
-    assert states(kit) == [State.PENDING, State.PENDING]
+    assert states(kit) == [ItemState.PENDING, ItemState.PENDING]
     assert [item.attempts for item in items(kit)] == [0, 0]
-    assert [(ring.recipient, ring.cause) for ring in kit.bell.rings] == [("ana", "release")]
+    assert [(ring.recipient, ring.cause) for ring in kit.signal_sink.signals] == [("ana", "release")]
     assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
 
 
@@ -69,7 +69,7 @@ def test_a_release_that_fails_too_leaves_the_claim_to_lapse(kit: Kit, monkeypatc
         patch.setattr(inbox, "release", unavailable)
         with pytest.raises(BrokenPipeError):
             drain(kit.store, "ana", owner="s-1", write=refuse)
-    assert states(kit) == [State.CLAIMED, State.CLAIMED]
+    assert states(kit) == [ItemState.CLAIMED, ItemState.CLAIMED]
     assert drain(kit.store, "ana", owner="s-2", write=refuse).claim is None
     kit.clock.advance("1 minute")
     assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
@@ -93,12 +93,12 @@ def test_a_late_ack_counts_while_nobody_else_has_them(kit: Kit) -> None:
         kit.clock.advance("2 minutes")
 
     drain(kit.store, "ana", owner="s-1", write=slow)
-    assert states(kit) == [State.DELIVERED, State.DELIVERED]
+    assert states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
 
 
 def test_cap_budget_and_hold(kit: Kit) -> None:
-    one = drain(kit.store, "ana", owner="s-1", write=lambda _: None, cap=1, hold=5)
-    assert (len(one.items), one.held) == (1, 1)
+    one = drain(kit.store, "ana", owner="s-1", write=lambda _: None, limit=1, hold=5)
+    assert (len(one.items), one.deferred_count) == (1, 1)
     assert one.claim is not None
     assert one.claim.deadline == one.claim.taken_at + 5
 
@@ -107,7 +107,7 @@ def test_a_sweep_keeps_house_and_never_fails(kit: Kit) -> None:
     kit.store.call(inbox.claim, "ana", owner="s-1")
     kit.clock.advance("2 minutes")
     sweep(kit.store)
-    assert states(kit) == [State.PENDING, State.PENDING]
+    assert states(kit) == [ItemState.PENDING, ItemState.PENDING]
     drain(kit.store, "ana", owner="s-1", write=lambda _: None)
     kit.clock.advance("2 days")
     sweep(kit.store)

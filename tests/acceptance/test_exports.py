@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, intake, transfer
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, push, transfer
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.merge import Taken
 from gatepost.core import record
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
 from gatepost.core.record import End, EventRecord, Head, ItemRecord, Record
 from gatepost.errors import GatepostError
 from gatepost.testing import Kit
@@ -34,9 +34,9 @@ class TestBrokenLines:
     def lines(cls) -> list[bytes]:
         with Kit() as kit:
             for name in ("admin", "husam", "ana", "ben"):
-                kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
-                kit.store.call(directory.register, Newcomer(name=name, kind=kind))
-            kit.store.call(intake.push, Push(to="ana", source="test", content="hello", sender="husam"))
+                kind = EntityKind.HUMAN if name in ("admin", "husam") else EntityKind.AGENT
+                kit.store.call(directory.register, EntitySpec(name=name, kind=kind))
+            kit.store.call(push.push_event, Push(to="ana", source="test", content="hello", sender="husam"))
             return lines_of(kit.store)
 
     @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ class TestChunks:
         item = ItemRecord(
             event=event.id,
             recipient="ana",
-            state=State.PENDING,
+            state=ItemState.PENDING,
             key=None,
             expires_at=None,
             wakes=True,
@@ -154,8 +154,8 @@ class TestChunks:
         monkeypatch.setattr(transfer, "CHUNK", 5)
         with Kit() as source, Kit(clock=source.clock) as target:
             for number in range(40):
-                source.store.call(directory.register, Newcomer(name=f"a{number}", kind=Kind.AGENT, team="web"))
-            source.store.call(intake.push, Push(to="team:web", source="test", content="hello"))
+                source.store.call(directory.register, EntitySpec(name=f"a{number}", kind=EntityKind.AGENT, team="web"))
+            source.store.call(push.push_event, Push(to="team:web", source="test", content="hello"))
             taken = take_all(target.store, lines_of(source.store))
             assert taken == Taken(entities=40, events=1, items=40)
             healthy(target.store)

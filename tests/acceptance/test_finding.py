@@ -13,7 +13,7 @@ from gatepost import settings
 from gatepost.cli.courier import _House
 from gatepost.client import Client
 from gatepost.errors import Unavailable
-from gatepost.runtime import keyring, notice
+from gatepost.runtime import admin_key, gateway_file
 from tests.acceptance.conftest import attended
 from tests.acceptance.office import Office
 
@@ -47,7 +47,7 @@ class Stranger(threading.Thread):
 @pytest.fixture
 def stranger(office: Office) -> Iterator[Stranger]:
     """In a home whose gateway was killed: its notice is there, with a process number that is in use again."""
-    (office.home / keyring.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+    (office.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(office.home / "gateway.sock"))
     (office.home / "gateway.sock").chmod(0o600)
@@ -58,7 +58,7 @@ def stranger(office: Office) -> Iterator[Stranger]:
         "store": f"sqlite:///{office.database}",
         "socket": str(office.home / "gateway.sock"),
     }
-    (office.home / notice.NAME).write_text(json.dumps(document))
+    (office.home / gateway_file.FILE_NAME).write_text(json.dumps(document))
     yield made
     made.close()
 
@@ -66,13 +66,13 @@ def stranger(office: Office) -> Iterator[Stranger]:
 def test_a_command_does_without_it(office: Office, stranger: Stranger) -> None:
     assert "analyst" in office.done("agent", "list").out
     assert stranger.heard == []
-    assert not (office.home / notice.NAME).exists(), "it is taken down"
+    assert not (office.home / gateway_file.FILE_NAME).exists(), "it is taken down"
 
 
 def test_without_a_socket_it_counts_as_gone(office: Office, stranger: Stranger) -> None:
-    document = json.loads((office.home / notice.NAME).read_text())
+    document = json.loads((office.home / gateway_file.FILE_NAME).read_text())
     for path in (None, 1, str(office.home / "nowhere.sock"), str(office.database)):
-        (office.home / notice.NAME).write_text(json.dumps(document | {"socket": path}))
+        (office.home / gateway_file.FILE_NAME).write_text(json.dumps(document | {"socket": path}))
         assert "analyst" in office.done("agent", "list").out
     assert stranger.heard == []
 
@@ -106,18 +106,18 @@ async def test_a_request_is_tried_again_only_at_a_gateway_that_is_still_there(st
 
 def test_a_socket_that_others_can_reach_is_not_asked(office: Office) -> None:
     with attended(office):
-        assert notice.find(office.home) is not None
+        assert gateway_file.find_gateway(office.home) is not None
         (office.home / "gateway.sock").chmod(0o666)
-        assert notice.find(office.home) is None
-        assert (office.home / notice.NAME).exists(), "somebody listens there"
+        assert gateway_file.find_gateway(office.home) is None
+        assert (office.home / gateway_file.FILE_NAME).exists(), "somebody listens there"
 
 
 def test_its_word_counts_and_not_that_of_the_file(office: Office, stranger: Stranger) -> None:
     (office.home / "gateway.sock").unlink()
     with attended(office) as gateway:
-        document = json.loads((office.home / notice.NAME).read_text())
-        (office.home / notice.NAME).write_text(json.dumps(document | {"url": stranger.url, "pid": 1}))
-        found = notice.find(office.home)
+        document = json.loads((office.home / gateway_file.FILE_NAME).read_text())
+        (office.home / gateway_file.FILE_NAME).write_text(json.dumps(document | {"url": stranger.url, "pid": 1}))
+        found = gateway_file.find_gateway(office.home)
         assert found is not None
         assert (found.url, found.pid) == (gateway.base, os.getpid())
         office.done("agent", "list")

@@ -13,8 +13,8 @@ import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.frame import TransportMessage
-from gatepost.core.ring import Ring
-from gatepost.runtime import keyring, notice
+from gatepost.core.signals import Signal
+from gatepost.runtime import admin_key, gateway_file
 from tests.acceptance.conftest import attended
 from tests.acceptance.office import PROGRAM, Ended, Office
 from tests.acceptance.test_bad_input import OTHERS, PUSHES
@@ -225,12 +225,12 @@ def test_what_is_done_here_is_heard_there(office: Office) -> None:
     transport = SocketTransport(office.home / "rings")
     with served(f"sqlite:///{office.database}", transport=transport) as gateway:
         heard: SimpleQueue[TransportMessage] = SimpleQueue()
-        with gateway.gateway.office.exchange.subscribed(heard.put):
+        with gateway.gateway.office.exchange.subscribe(heard.put):
             office.push("--to", "analyst", "hello")
             office.done("agent", "wake", "analyst")
             rings = [heard.get(timeout=60), heard.get(timeout=60)]
     assert answered(gateway) == set()
-    assert [(ring.recipient, ring.cause) for ring in rings if isinstance(ring, Ring)] == [
+    assert [(ring.recipient, ring.cause) for ring in rings if isinstance(ring, Signal)] == [
         ("analyst", "event"),
         ("analyst", "wake"),
     ]
@@ -240,7 +240,7 @@ class TestTheNotice:
     def test_of_somebody_who_does_not_answer_is_not_believed(self, office: Office) -> None:
         self.write(office)
         assert "analyst" in office.done("agent", "list").out
-        (office.home / keyring.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+        (office.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
         assert "analyst" in office.done("agent", "list").out
 
     def test_of_a_gateway_on_another_store_is_not_believed(self, office: Office) -> None:
@@ -250,18 +250,18 @@ class TestTheNotice:
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"url": 1}', "\udcff", '{"url":"x","pid":"y","store":"z"}'])
     def test_that_cannot_be_read_is_none(self, office: Office, text: str) -> None:
-        (office.home / notice.NAME).write_text(text, errors="surrogateescape")
+        (office.home / gateway_file.FILE_NAME).write_text(text, errors="surrogateescape")
         assert "analyst" in office.done("agent", "list").out
 
     def write(self, office: Office) -> None:
         url, store = "http://127.0.0.1:9", f"sqlite:///{office.database}"
-        (office.home / notice.NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
+        (office.home / gateway_file.FILE_NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
 
 
 class TestTheKey:
     def test_that_is_not_there(self, office: Office) -> None:
         with attended(office):
-            (office.home / keyring.ADMIN_KEY).unlink()
+            (office.home / admin_key.ADMIN_KEY).unlink()
             ended = office("agent", "list")
         assert (ended.code, ended.out) == (3, "")
         assert ended.error.startswith("the administrator's key cannot be read: ")
@@ -269,17 +269,17 @@ class TestTheKey:
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"\xff\xfe", b"sk_a\nb", "sk_\u00e9".encode()])
     def test_that_is_no_key_is_named_with_its_file(self, office: Office, content: bytes) -> None:
-        file = office.home / keyring.ADMIN_KEY
+        file = office.home / admin_key.ADMIN_KEY
         with attended(office):
             file.write_bytes(content)
             for ended in (office("agent", "list"), office("init")):
                 assert (ended.code, ended.out) == (3, "")
                 assert ended.error == f"the administrator's key cannot be read: '{file}': that is not a key"
-                assert keyring.ANEW in ended.err
+                assert admin_key.RENEW_HINT in ended.err
 
     def test_that_is_not_known(self, office: Office) -> None:
         with attended(office) as gateway:
-            (office.home / keyring.ADMIN_KEY).write_text("sk_" + "x" * 43)
+            (office.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43)
             ended = office("agent", "list")
         assert (ended.code, ended.out) == (1, "")
         assert ended.error == f"the gateway at {gateway.base} does not know the key in '{office.home}/admin.key'"
@@ -287,22 +287,22 @@ class TestTheKey:
 
     def test_that_was_revoked_is_said_to_be(self, office: Office) -> None:
         office.done("init")
-        key = (office.home / keyring.ADMIN_KEY).read_text().strip()
+        key = (office.home / admin_key.ADMIN_KEY).read_text().strip()
         office.done("key", "revoke", key)
         ended = office("init")
         assert (ended.code, ended.error) == (1, f"the key in '{office.home}/admin.key' was revoked")
-        assert keyring.ANEW in ended.err
-        (office.home / keyring.ADMIN_KEY).unlink()
+        assert admin_key.RENEW_HINT in ended.err
+        (office.home / admin_key.ADMIN_KEY).unlink()
         assert [step["made"] for step in office.done("init", "--json").json] == [False, False, False, True]
 
     def test_that_was_revoked_while_the_gateway_runs(self, office: Office) -> None:
         """The hint gets one in again."""
-        file = office.home / keyring.ADMIN_KEY
+        file = office.home / admin_key.ADMIN_KEY
         with running(office.home):
             office.done("key", "revoke", file.read_text().strip())
             ended = office("key", "list")
         assert ended.code == 1
-        assert f"hint: if the key was revoked, {keyring.ANEW}" in ended.err
+        assert f"hint: if the key was revoked, {admin_key.RENEW_HINT}" in ended.err
         file.unlink()
         with running(office.home):
             assert [key["revokedAt"] is None for key in office.done("key", "list", "--json").json] == [False, True]
@@ -324,24 +324,24 @@ def test_up_and_down(office: Office) -> None:
     """The gateway as a process: commands find it while it runs, and do without it when it is gone."""
     office.here.joinpath("gatepost.toml").touch()
     with running(office.home) as gateway:
-        found = notice.read(office.home)
+        found = gateway_file.read_gateway_file(office.home)
         assert found is not None
         assert (found.url, found.pid) == (gateway.url, gateway.process.pid)
-        assert (office.home / notice.NAME).stat().st_mode & 0o777 == 0o600
+        assert (office.home / gateway_file.FILE_NAME).stat().st_mode & 0o777 == 0o600
         event = office.push("--to", "analyst", "hello")
         assert office.done("inbox", "show", event, "--json").json["dedupKey"].startswith("client:")
 
         gateway.kill()
-        assert (office.home / notice.NAME).exists()
+        assert (office.home / gateway_file.FILE_NAME).exists()
         event = office.push("--to", "analyst", "hello")
         assert office.done("inbox", "show", event, "--json").json["dedupKey"] is None
-        assert not (office.home / notice.NAME).exists()
+        assert not (office.home / gateway_file.FILE_NAME).exists()
 
         gateway.start()
         office.push("--to", "analyst", "hello")
         gateway.stop()
         assert gateway.process.returncode == 0
-        assert not (office.home / notice.NAME).exists()
+        assert not (office.home / gateway_file.FILE_NAME).exists()
     assert len(office.done("inbox", "drain", "--to", "analyst", "--json").json) == 3
 
 
@@ -350,15 +350,15 @@ def test_two_in_one_home(office: Office, leave: Callable[[Running], None]) -> No
     """Commands and hooks find the first while it is there, whoever else comes and goes, and then the other one."""
     often = {"GATEPOST_JANITOR__INTERVAL": "1s"}
     with running(office.home, **often) as first:
-        posted = notice.read(office.home)
+        posted = gateway_file.read_gateway_file(office.home)
         with running(office.home, **often) as passing:
-            assert notice.read(office.home) == posted
+            assert gateway_file.read_gateway_file(office.home) == posted
             leave(passing)
-        assert notice.read(office.home) == posted
+        assert gateway_file.read_gateway_file(office.home) == posted
         with running(office.home, **often) as second:
             leave(first)
-            until(lambda: notice.find(office.home) is not None, "the second has put up its notice")
-            found = notice.read(office.home)
+            until(lambda: gateway_file.find_gateway(office.home) is not None, "the second has put up its notice")
+            found = gateway_file.read_gateway_file(office.home)
             assert found is not None
             assert (found.url, found.pid) == (second.url, second.process.pid)
             assert found.socket is not None

@@ -20,7 +20,7 @@ from tests.acceptance.office import PROGRAM, ROADS, Ended, Office
 
 #: all that a hook imports beside what every Python has, where a gateway answers it
 HANDFUL = {
-    *("gatepost", "gatepost.cli", "gatepost.cli.main", "gatepost.cli.hook", "gatepost.home"),
+    *("gatepost", "gatepost.cli", "gatepost.cli.main", "gatepost.cli.hook", "gatepost.paths"),
     *("json", "json.decoder", "json.encoder", "json.scanner", "_json", "_socket"),
     # what json is made of
     *("re", "re._casefix", "re._compiler", "re._constants", "re._parser", "_sre", "copyreg", "enum", "functools"),

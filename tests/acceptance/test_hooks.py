@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.hooks import entries, gates
+from gatepost.hooks import gates, host_settings
 from gatepost.hooks.gates import SessionGate
 from gatepost.hooks.wire import HOSTS
 from tests.acceptance.office import Office
@@ -99,7 +99,7 @@ def test_in_and_out_again(gatepost: Office, host: str, name: str) -> None:
     file.write_bytes(FOUND[host, name].encode())
     file.chmod(0o640)
     words = ("--host", host, "--file", name)
-    ours = {event: f"{shlex.quote(PROGRAM)} hook {event}" for event in entries.wanted(host, PROGRAM)}
+    ours = {event: f"{shlex.quote(PROGRAM)} hook {event}" for event in host_settings.build_entries(host, PROGRAM)}
     said = "" if host == "claude" else f" --host {host}"
 
     put_in = gatepost.done("hooks", "install", *words)
@@ -167,7 +167,7 @@ def test_where_there_was_no_file_there_is_none_again(gatepost: Office, tmp_path:
     file = Path(made.out.strip())
     assert file.is_relative_to(tmp_path / f".{host}")
     assert made.err.splitlines()[0] == "made a new file"
-    assert len(hooked(file)) == len(entries.wanted(host, PROGRAM))
+    assert len(hooked(file)) == len(host_settings.build_entries(host, PROGRAM))
     assert ("version" in json.loads(file.read_text())) == (host == "cursor")
     [user, *_] = gatepost.done("hooks", "status", "--host", host, "--json").json
     assert (user["scope"], user["state"], user["file"]) == ("user", "installed", str(file))
@@ -259,12 +259,12 @@ def test_where_gates_were_registered_hooks_are_installed_too(gatepost: Office) -
     for host, event in extra.items():
         file = gatepost.here / f"{host}.json"
         gatepost.done("hooks", "install", "--host", host, "--file", str(file))
-        assert hooked(file).keys() == entries.wanted(host, PROGRAM).keys() | {event}
+        assert hooked(file).keys() == host_settings.build_entries(host, PROGRAM).keys() | {event}
         gatepost.done("hooks", "status", "--host", host, "--file", str(file))
     gates.unregister(gatepost.home, "careful")
     assert gatepost("hooks", "status", "--host", "claude", "--file", "claude.json").code == 1
     gatepost.done("hooks", "install", "--file", "claude.json")
-    assert hooked(gatepost.here / "claude.json").keys() == entries.wanted("claude", PROGRAM).keys()
+    assert hooked(gatepost.here / "claude.json").keys() == host_settings.build_entries("claude", PROGRAM).keys()
 
 
 def test_codex_has_hooks_in_one_of_two_files(gatepost: Office) -> None:
@@ -392,7 +392,9 @@ def test_the_disk_is_full_half_way(gatepost: Office, monkeypatch: pytest.MonkeyP
 def test_the_plugin_says_what_would_be_installed() -> None:
     plugin = ROOT / "plugins" / "claude-code"
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())
-    assert hooks["hooks"] == {event: [group] for event, group in entries.wanted("claude", "gatepost").items()}
+    assert hooks["hooks"] == {
+        event: [group] for event, group in host_settings.build_entries("claude", "gatepost").items()
+    }
     manifest = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert {name: manifest[name] for name in ("name", "version", "description", "license")} == {

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, endings, gates, inbox, intake, plans, reopen
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import deadlines, decisions, directory, gates, inbox, plans, push, reopen
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.merge import Taken
-from gatepost.core.decision import Decision, DecisionStatus, Option, Outcome, Question, Reply
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Ref, Type
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish, Troubled
-from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Push, Ref
+from gatepost.core.gate import AtDeadline, CheckFailed, Ending, FailMode, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.plan import Status, read
+from gatepost.core.plan import PlanStatus, parse_spec
+from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, Invalid, UnknownAddress
 from gatepost.ports import Store
-from gatepost.tables import gates as stored
+from gatepost.tables import gates as gate_rows
 from gatepost.testing import Kit
 from tests.acceptance.moving import healthy, lines_of, take_all
 
@@ -27,7 +27,7 @@ SHIP = Question(
     question="Ship it?",
     options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
     free_text=True,
-    of=("husam", "ben"),
+    respondents=("husam", "ben"),
     default="wait",
     within=10 * DAY,
     context="All \u2028 green",
@@ -40,46 +40,48 @@ def furnish(kit: Kit) -> dict[str, str]:
     """Gates and decisions in every state; return the ids of some."""
     store, clock = kit.store, kit.clock
     for name in ("admin", "husam", "ana", "ben"):
-        kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
-        store.call(directory.register, Newcomer(name=name, kind=kind))
+        kind = EntityKind.HUMAN if name in ("admin", "husam") else EntityKind.AGENT
+        store.call(directory.register, EntitySpec(name=name, kind=kind))
 
     asking = kit.open(limits=Limits(ci=["acme/shop"]))
 
     def add(name: str, **more: Any) -> str:
-        return asking.call(gates.add, GateWish(name=name, owner="ana", **more), by="admin").id
+        return asking.call(gates.add, GateSpec(name=name, owner="ana", **more), by="admin").id
 
     ids = {"forgotten": add("Long ago", waiters=("ben",))}
     store.call(gates.resolve, ids["forgotten"], by="admin")
     clock.advance("3 days")
     ids["resolved"] = add("Done", awaits="husam", waiters=("ben",))
     store.call(gates.resolve, ids["resolved"], by="husam", reason='"so"\n')
-    escalating = add("Held", awaits="husam", within=MINUTE, at_deadline=AtDeadline.ESCALATE, fail=Fail.CLOSED)
+    escalating = add("Held", awaits="husam", within=MINUTE, at_deadline=AtDeadline.ESCALATE, fail=FailMode.CLOSED)
     clock.advance("2 minutes")
-    assert store.call(endings.settle) == 1
+    assert store.call(deadlines.end_due) == 1
     assert store.query(gates.show, escalating).escalated_at is not None
     troubled = add("CI", kind=GateKind.CI, awaits="run:1@acme/shop")
-    store.call(gates.looked, troubled, Troubled("gh is not there"), again_in=HOUR)
-    store.call(intake.push, Push(to="ana", type=Type.SERVICE, source="jira", content="before", data={"payload": 1}))
+    store.call(gates.record_check, troubled, CheckFailed("gh is not there"), retry_in=HOUR)
+    store.call(
+        push.push_event, Push(to="ana", type=EventType.SERVICE, source="jira", content="before", data={"payload": 1})
+    )
     clock.advance("1 second")
     ids["early"] = add("Jira", kind=GateKind.EVENT, awaits="service:jira")
     ids["came"] = add("Mail", kind=GateKind.MAIL, awaits="ben")
     clock.advance("1 second")
-    store.call(intake.push, Push(to="ana", type=Type.MAIL, source="ben", sender="ben", content="after"))
+    store.call(push.push_event, Push(to="ana", type=EventType.MAIL, source="ben", sender="ben", content="after"))
     ids["awaited"] = add("Sign-off", awaits="husam")
-    ids["plan"] = store.call(plans.set, "ana", read({"name": "then", "onGate": ids["awaited"]})).id
+    ids["plan"] = store.call(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": ids["awaited"]})).id
 
     ids["pending"] = store.call(decisions.ask, SHIP, by="ana").id
     ids["answered"] = store.call(decisions.ask, SHIP, by="ana").id
-    store.call(decisions.answer, ids["answered"], Reply(text="When?", again=True), by="ben")
+    store.call(decisions.answer, ids["answered"], AnswerSpec(text="When?", again=True), by="ben")
     store.call(
         decisions.revise,
         ids["answered"],
-        replace(SHIP, question="On Monday?", default=None, within=None, of=()),
+        replace(SHIP, question="On Monday?", default=None, within=None, respondents=()),
         by="ana",
     )
-    store.call(decisions.answer, ids["answered"], Reply(option="ship", text="go"), by="husam")
+    store.call(decisions.answer, ids["answered"], AnswerSpec(option="ship", text="go"), by="husam")
     ids["revising"] = store.call(decisions.ask, replace(SHIP, default=None, within=None), by="ana").id
-    store.call(decisions.answer, ids["revising"], Reply(text="Why?", again=True), by="husam")
+    store.call(decisions.answer, ids["revising"], AnswerSpec(text="Why?", again=True), by="husam")
     ids["withdrawn"] = store.call(decisions.ask, SHIP, by="ana").id
     store.call(decisions.withdraw, ids["withdrawn"], by="ana", reason="known")
     return ids
@@ -133,48 +135,53 @@ def test_it_goes_on_there(stores: tuple[Store, Kit, dict[str, str]]) -> None:
     source, target, ids = stores
     take_all(target.store, lines_of(source))
     store = target.store
-    while store.call(endings.settle):
+    while store.call(deadlines.end_due):
         pass
     came = store.query(gates.show, ids["came"]).resolution
     assert came is not None
     assert came.ending is Ending.RESOLVED
-    assert store.query(gates.show, ids["early"]).pending
+    assert store.query(gates.show, ids["early"]).is_pending
 
     store.call(gates.resolve, ids["awaited"], by="husam")
     assert store.call(plans.fire) == 1
-    assert store.query(plans.show, ids["plan"]).status is Status.COMPLETED
+    assert store.query(plans.show, ids["plan"]).status is PlanStatus.COMPLETED
     waiting = [item.event.key for item in store.query(inbox.page, "husam") if item.ended_at is None]
     assert f"decision:{ids['pending']}:1" in waiting
-    store.call(decisions.answer, ids["pending"], Reply(option="ship"), by="ben")
+    store.call(decisions.answer, ids["pending"], AnswerSpec(option="ship"), by="ben")
     waiting = [item.event.key for item in store.query(inbox.page, "husam") if item.ended_at is None]
     assert f"decision:{ids['pending']}:1" not in waiting
-    revised = store.call(decisions.revise, ids["revising"], replace(SHIP, of=()), by="ana")
+    revised = store.call(decisions.revise, ids["revising"], replace(SHIP, respondents=()), by="ana")
     assert (revised.iteration, revised.guidance) == (2, "Why?")
     target.clock.advance("11 days")
-    while store.call(endings.settle):
+    while store.call(deadlines.end_due):
         pass
     ended = store.query(decisions.show, ids["revising"])
-    assert (ended.status, ended.answers[-1].outcome) == (DecisionStatus.ANSWERED, Outcome.DEFAULTED)
+    assert (ended.status, ended.answers[-1].outcome) == (DecisionStatus.ANSWERED, DecisionOutcome.DEFAULTED)
     healthy(store)
 
 
 @pytest.mark.parametrize("old", [False, True])
 def test_their_chains_go_on_there(kit: Kit, old: bool) -> None:
     """For as long as they would have here; an export that says nothing of them is read as well."""
-    for name, kind in (("admin", Kind.HUMAN), ("husam", Kind.HUMAN), ("ana", Kind.AGENT), ("ben", Kind.AGENT)):
-        kit.store.call(directory.register, Newcomer(name=name, kind=kind))
-    timer = GateWish(name="Tea", kind=GateKind.TIMER, owner="ana", within=HOUR)
+    for name, kind in (
+        ("admin", EntityKind.HUMAN),
+        ("husam", EntityKind.HUMAN),
+        ("ana", EntityKind.AGENT),
+        ("ben", EntityKind.AGENT),
+    ):
+        kit.store.call(directory.register, EntitySpec(name=name, kind=kind))
+    timer = GateSpec(name="Tea", kind=GateKind.TIMER, owner="ana", within=HOUR)
     gate = kit.store.call(gates.add, timer, by="ana", hops=4).id
     asked = kit.store.call(decisions.ask, SHIP, by="ana", hops=2)
     kit.clock.advance("2 minutes")
-    kit.store.call(decisions.revise, asked.id, replace(SHIP, of=()), by="ana", hops=9)
+    kit.store.call(decisions.revise, asked.id, replace(SHIP, respondents=()), by="ana", hops=9)
     kit.clock.advance("1 minute")
     lines = lines_of(kit.store)
     with Kit(clock=kit.clock) as other:
         take_all(other.store, _without_chains(lines) if old else lines)
 
         def hops(id: str) -> int:
-            return other.store.query(lambda tx: stored.hops(tx, gates.show(tx, id).number))
+            return other.store.query(lambda tx: gate_rows.hops(tx, gates.show(tx, id).number))
 
         assert (hops(gate), hops(asked.gate)) == ((0, 0) if old else (4, 9))
         kit.clock.advance("3 minutes")
@@ -204,14 +211,14 @@ def test_a_chain_that_is_too_long_is_not_imported(kit: Kit) -> None:
 def test_who_has_left_there_orphans_what_needs_them(stores: tuple[Store, Kit, dict[str, str]]) -> None:
     source, target, ids = stores
     store = target.store
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
     store.call(directory.retire, "husam")
     take_all(store, lines_of(source))
     gate = store.query(gates.show, ids["awaited"])
     assert gate.resolution is not None
     assert (gate.resolution.ending, gate.resolution.reason) == (Ending.ORPHANED, "husam is retired")
-    assert store.query(plans.show, ids["plan"]).status is Status.CANCELLED
-    assert store.query(decisions.show, ids["pending"]).open  # ben was asked, too
+    assert store.query(plans.show, ids["plan"]).status is PlanStatus.CANCELLED
+    assert store.query(decisions.show, ids["pending"]).is_open  # ben was asked, too
     healthy(store)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gatepost.core.instants import HOUR, instant
 from gatepost.core.limits import Limits
+from gatepost.core.times import HOUR, parse_instant
 from tests.acceptance.office import Office
 
 EITHER_WAY = True
@@ -41,7 +41,7 @@ def test_two_agents_stop_and_the_owner_is_told_once(office: Office, send: Callab
         assert (item["hops"], item["wakes"]) == (hops, hops <= LIMIT)
         sender, to = to, sender
     told = office.done("inbox", "list", "--to", "admin", "--json").json
-    about = [(item["content"].partition(":")[0], instant(item["createdAt"]) // HOUR) for item in told]
+    about = [(item["content"].partition(":")[0], parse_instant(item["createdAt"]) // HOUR) for item in told]
     pairs = {words.partition(" from ")[2] for words, _ in about}
     assert pairs == {"'quinn' reached 'analyst'", "'analyst' reached 'quinn'"}
     assert len(about) == len({(words.partition(" from ")[2], hour) for words, hour in about})

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import agents, goals, journal, memories
+from gatepost.actions import agents, goals, memories, runs
 from gatepost.core import record
 from gatepost.core.agent import Resident
-from gatepost.core.goal import GoalWish
-from gatepost.core.mind import Reply, recalled
+from gatepost.core.goal import GoalSpec
+from gatepost.core.mind import ModelReply, render_summaries
 from gatepost.core.model import ChatRequest
 from gatepost.core.record import Record
 from gatepost.core.settled import ResidentRecord
@@ -24,7 +24,7 @@ TOOL = {
 }
 
 
-def mind(ask: ChatRequest, replies: int) -> Reply:
+def mind(ask: ChatRequest, replies: int) -> ModelReply:
     return done(f"Summary of {ask.turns[-1].text.count('event ')} events.")  # type: ignore[union-attr]
 
 
@@ -36,8 +36,8 @@ async def lived(kit: Kit) -> Store:
     for number in range(3):
         room.push(f"event {number}")
         await room.cycles()
-    room.store.call(memories.set, "ana", {"tone": "brief", "name": "Ü\u2028"})
-    room.store.call(goals.set, "ana", [GoalWish(description="Ship it", priority=3)])
+    room.store.call(memories.set_memories, "ana", {"tone": "brief", "name": "Ü\u2028"})
+    room.store.call(goals.set_goals, "ana", [GoalSpec(description="Ship it", priority=3)])
     room.store.call(agents.pause, "ana")
     return room.store
 
@@ -64,9 +64,9 @@ def test_it_is_there_what_it_was_here(lived: Store, elsewhere: Store) -> None:
     lines = lines_of(lived, secrets=True)
     assert take_all(elsewhere, lines).residents == 1
     assert known(elsewhere) == known(lived)
-    carried = elsewhere.query(journal.mind, "ana").carried
+    carried = elsewhere.query(runs.read_mind, "ana").past_cycles
     assert carried.summaries == ("Summary of 1 events.",) * 3
-    assert recalled(carried) is not None
+    assert render_summaries(carried) is not None
     assert take_all(elsewhere, lines).residents == 0, "once"
     assert known(elsewhere) == known(lived)
     assert take_all(lived, lines).residents == 0, "into itself"

@@ -70,7 +70,7 @@ def test_a_commit_waits_for_the_disk_whatever_the_default_of_the_server(
     with psycopg.connect(postgres_url, autocommit=True) as db:
         name = db.info.dbname
         db.execute(f"ALTER DATABASE {name} SET synchronous_commit = {default}".encode())
-    connection = PostgresConnection(postgres_url, writes=True, own_time=True)
+    connection = PostgresConnection(postgres_url, writes=True, use_database_time=True)
     connection.begin()
     try:
         assert connection._execute("SHOW synchronous_commit").fetchall() == [(ours,)]

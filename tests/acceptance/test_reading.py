@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.core.event import Type
+from gatepost.core.event import EventType
 from tests.acceptance.office import ALONE, PROGRAM, Office
 
 EITHER_WAY = True
@@ -179,9 +179,9 @@ class TestDrain:
         assert office.done("inbox", "drain", "--to", "analyst", "--json").json[0]["content"] == large
 
     def test_lines_are_events_and_a_header(self, office: Office) -> None:
-        for kind in Type:
+        for kind in EventType:
             office.push("--to", "analyst", "--type", kind, "one\ntwo\r\u2028three\x85four")
-        assert len(office.done("inbox", "drain", "--to", "analyst").out.splitlines()) == len(Type) + 1
+        assert len(office.done("inbox", "drain", "--to", "analyst").out.splitlines()) == len(EventType) + 1
 
     @ALONE
     def test_keeps_house(self, office: Office) -> None:

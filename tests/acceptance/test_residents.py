@@ -25,7 +25,7 @@ execution = { url = "https://crm.example.com/{id}", headers = { Authorization = 
 
 def thought(office: Office) -> Thinking:
     """Let the thinker have thought once, in the store of the office."""
-    with app.opened(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
         residents.resident(store)
         thinking = residents.begun(store)
         residents.ended(store, thinking)
@@ -88,7 +88,7 @@ def test_from_a_file_and_back(office: Office) -> None:
     assert (again["version"], again["config"]["tools"][0]["timeout"]) == (2, "7s")
     whole = office.done("agent", "show", "cleo", "--json").out.encode()
     assert office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=whole).json["version"] == 2
-    with app.opened(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
         assert "Bearer sk_crm" in str(store.query(lambda tx: tx.fetch_all("agents/read", entity=_number(tx))))
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, keys, plans, spaces, transfer, triggers, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, keys, maintenance, plans, spaces, transfer, triggers
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.merge import Taken
-from gatepost.actions.triggers import NewTrigger
-from gatepost.core.entity import Kind
-from gatepost.core.plan import Status, read
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.plan import PlanStatus, parse_spec
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, UnknownAddress
 from gatepost.ports import Reader, Store
@@ -27,8 +27,8 @@ OPEN = Taken(entities=5, spaces=2, messages=7, plans=3, triggers=2, keys=3, even
 def furnish(kit: Kit) -> None:
     store, clock = kit.store, kit.clock
     for name in ("admin", "husam", "ana", "ben", "old"):
-        kind = Kind.HUMAN if name in ("admin", "husam") else Kind.AGENT
-        store.call(directory.register, Newcomer(name=name, kind=kind))
+        kind = EntityKind.HUMAN if name in ("admin", "husam") else EntityKind.AGENT
+        store.call(directory.register, EntitySpec(name=name, kind=kind))
     store.call(spaces.create, name="Q4 Report", members=["husam", "ana"])
     for number in range(3):
         clock.advance("1 second")
@@ -41,19 +41,21 @@ def furnish(kit: Kit) -> None:
         store.call(spaces.post, "closed", sender="old", content=content)
     store.call(spaces.archive, "closed")
     store.call(directory.retire, "old")
-    store.call(plans.set, "ana", read({"name": "long over", "runAfter": "1 minute"}))
+    store.call(plans.set_plan, "ana", parse_spec({"name": "long over", "runAfter": "1 minute"}))
     clock.advance("2 minutes")
     store.call(plans.fire)
     clock.advance("3 days")
-    store.call(plans.set, "ana", read({"name": "over", "runAfter": "1 minute"}))
+    store.call(plans.set_plan, "ana", parse_spec({"name": "over", "runAfter": "1 minute"}))
     store.call(
-        plans.set, "ben", read({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin", "catchUp": "all"})
+        plans.set_plan,
+        "ben",
+        parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin", "catchUp": "all"}),
     )
-    store.call(plans.set, "husam", read({"name": "once", "instruction": "call", "runAfter": "9 days"}))
+    store.call(plans.set_plan, "husam", parse_spec({"name": "once", "instruction": "call", "runAfter": "9 days"}))
     clock.advance("2 minutes")
     store.call(plans.fire)
     for name in ("issues", "chat"):
-        wish = NewTrigger(name=name, scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam")
+        wish = TriggerSpec(name=name, scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam")
         store.call(triggers.add, wish)
     store.call(triggers.set_active, "chat", False)
     store.call(keys.create, kind="admin", secret=KEYS["admin"], name="admin.key")
@@ -70,9 +72,9 @@ def rooms(store: Store) -> Any:
         return (
             [(one.id, one.name, one.last_seq, one.created_at, one.archived_at) for one in spaces.page(tx)],
             [[*spaces.read(tx, one.id)] for one in spaces.page(tx)],
-            [spaces.members(tx, one.id) for one in spaces.page(tx)],
-            {name: spaces.unread(tx, name) for name in ("husam", "ana", "ben")},
-            [(one.id, one.owner, one.recurring, one.status, one.next_at, one.last_at, one.fired, one.catch_up)
+            [spaces.list_members(tx, one.id) for one in spaces.page(tx)],
+            {name: spaces.count_unread(tx, name) for name in ("husam", "ana", "ben")},
+            [(one.id, one.owner, one.recurrence, one.status, one.next_at, one.last_at, one.fired, one.catch_up)
              for one in plans.page(tx) if one.name != "long over"],
             [(one.name, one.scheme, one.target, one.prompt, one.owner, one.active, one.created_at)
              for one in triggers.page(tx)],
@@ -100,7 +102,10 @@ class TestBetweenStores:
         for kind in ("admin", "agent", "trigger"):
             assert target.query(keys.find, KEYS[kind]) is not None
         assert target.query(keys.find, KEYS["public"]) is None
-        assert target.query(triggers.opened, "issues").kept == source.query(triggers.opened, "issues").kept
+        assert (
+            target.query(triggers.find_open, "issues").stored_secret
+            == source.query(triggers.find_open, "issues").stored_secret
+        )
         assert take_all(target, lines) == Taken(known=6)
         assert rooms(target) == rooms(source)
         healthy(target)
@@ -128,9 +133,9 @@ class TestBetweenStores:
         assert target.call(spaces.post, "q4-report", sender="husam", content="next").seq == 5
         with pytest.raises(Conflict, match="is archived"):
             target.call(spaces.post, "closed", sender="husam", content="next")
-        [over] = target.query(plans.page, status=Status.COMPLETED)
+        [over] = target.query(plans.page, status=PlanStatus.COMPLETED)
         assert (over.name, over.fired) == ("over", 1)
-        target.call(upkeep.reap)
+        target.call(maintenance.reap)
         assert target.call(plans.fire) == 0
 
 
@@ -153,12 +158,12 @@ class TestSecrets:
         take_all(kit.store, lines_of(source.store))
         assert [one.active for one in kit.store.query(triggers.page)] == [False, False]
         with pytest.raises(NotFound, match="there is no such webhook"):
-            kit.store.query(triggers.opened, "issues")
+            kit.store.query(triggers.find_open, "issues")
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
             kit.store.call(triggers.set_active, "issues", True)
         kit.store.call(triggers.delete, "issues")
         assert take_all(kit.store, lines_of(source.store, secrets=True)).triggers == 1
-        assert kit.store.query(triggers.opened, "issues").trigger.active
+        assert kit.store.query(triggers.find_open, "issues").trigger.active
 
     def test_are_not_shown_by_showing_a_record(self, source: Kit) -> None:
         shown = source.store.query(lambda tx: repr(list(transfer.records(tx, secrets=True))))
@@ -175,8 +180,8 @@ class TestMerging:
 
     def test_messages_come_after_those_that_are_here(self, kit: Kit, lines: list[bytes]) -> None:
         store = kit.store
-        for name, kind in (("husam", Kind.HUMAN), ("ana", Kind.AGENT)):
-            store.call(directory.register, Newcomer(name=name, kind=kind))
+        for name, kind in (("husam", EntityKind.HUMAN), ("ana", EntityKind.AGENT)):
+            store.call(directory.register, EntitySpec(name=name, kind=kind))
         store.call(spaces.create, name="Ours", id="q4-report", members=["husam"])
         for content in ("mine", "mine too"):
             store.call(spaces.post, "q4-report", sender="husam", content=content)
@@ -185,7 +190,7 @@ class TestMerging:
         assert [each.seq for each in said] == [1, 2, 3, 4, 5, 6]
         assert [each.content for each in said] == ["mine", "mine too", "number 0", "number 1", "number 2", "done"]
         assert store.query(spaces.show, "q4-report").name == "Ours"
-        read = {one.name: one.read_seq for one in store.query(spaces.members, "q4-report")}
+        read = {one.name: one.read_seq for one in store.query(spaces.list_members, "q4-report")}
         assert read == {"husam": 2, "ana": 4, "ben": 5}
         healthy(store)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.hooks.session import Session, State
+from gatepost.hooks.session import Session, SessionState
 from tests.acceptance.office import Office
 from tests.servers import until
 from tests.uplinks import running
@@ -19,7 +19,7 @@ def guest(office: Office) -> Callable[..., Path]:
     """Somebody whose hooks have noted a session here; returns its spool."""
 
     def there(session: str = SESSION, agent: str = "analyst", state: str = "working") -> Path:
-        noted = State(agent=agent, host="claude", state=state, registered=True)
+        noted = SessionState(agent=agent, host="claude", state=state, registered=True)
         Session(office.home, session).update(lambda _: noted)
         return office.home / "spool" / f"{session}.jsonl"
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.merge import Taken
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.errors import Conflict, Invalid
 from gatepost.ports import Store
@@ -50,7 +50,7 @@ class TestBetweenStores:
         take_all(kit.store, lines)
         before = accounts(kit.store)
         kit.clock.advance("2 days")
-        assert kit.store.call(upkeep.reap) > 0
+        assert kit.store.call(maintenance.reap) > 0
         assert accounts(kit.store) == before
         take_all(kit.store, lines)
         assert accounts(kit.store) == before
@@ -79,12 +79,12 @@ class TestBetweenStores:
     def test_what_waited_is_read_once(self, stores: tuple[Store, Kit]) -> None:
         source, kit = stores
         take_all(kit.store, lines_of(source))
-        kit.store.call(intake.push, Push(to="*", source="test", content="a new one"))
+        kit.store.call(push.push_event, Push(to="*", source="test", content="a new one"))
         batch = kit.store.call(inbox.claim, "ben", owner="s-3")
         found = [item.event.content for item in batch.items]
         assert found == ["to all", "to a team", "being read", "a new one"]
         assert kit.store.call(inbox.claim, "ben", owner="s-4").claim is None
-        assert [ring.recipient for ring in kit.bell.rings if ring.cause == "import"] == [
+        assert [ring.recipient for ring in kit.signal_sink.signals if ring.cause == "import"] == [
             "husam",
             "ana",
             "ben",
@@ -102,8 +102,10 @@ class TestMerging:
 
     def test_what_is_here_stays(self, kit: Kit, lines: list[bytes]) -> None:
         store = kit.store
-        store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT, display="Ana of here", aliases=["bead-9"]))
-        mine = store.call(intake.push, Push(to="ana", source="here", content="mine", key="team")).event
+        store.call(
+            directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT, display="Ana of here", aliases=["bead-9"])
+        )
+        mine = store.call(push.push_event, Push(to="ana", source="here", content="mine", key="team")).event
         take_all(store, lines)
         ana = store.query(directory.show, "ana")
         assert (ana.display, ana.team, ana.aliases) == ("Ana of here", None, ("bead-1", "bead-2", "bead-9"))
@@ -113,22 +115,22 @@ class TestMerging:
         healthy(store)
 
     def test_history_is_not_lost_for_one_who_is_here(self, kit: Kit, lines: list[bytes]) -> None:
-        kit.store.call(directory.register, Newcomer(name="ana", kind=Kind.AGENT))
+        kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
         take_all(kit.store, lines)
         assert accounts(kit.store)["ana"][1] == 5
 
     @pytest.mark.parametrize(
         ("newcomer", "message"),
         [
-            (Newcomer(name="ana", kind=Kind.HUMAN), "line 4: 'ana' is of the kind human here, not agent"),
-            (Newcomer(name="x", kind=Kind.AGENT, aliases=["ana"]), "line 4: 'ana' is an alias of 'x' here"),
+            (EntitySpec(name="ana", kind=EntityKind.HUMAN), "line 4: 'ana' is of the kind human here, not agent"),
+            (EntitySpec(name="x", kind=EntityKind.AGENT, aliases=["ana"]), "line 4: 'ana' is an alias of 'x' here"),
             (
-                Newcomer(name="x", kind=Kind.AGENT, aliases=["bead-1"]),
+                EntitySpec(name="x", kind=EntityKind.AGENT, aliases=["bead-1"]),
                 "line 4: the alias 'bead-1' of 'ana' is taken by 'x'",
             ),
         ],
     )
-    def test_what_cannot_be_merged(self, lines: list[bytes], newcomer: Newcomer, message: str) -> None:
+    def test_what_cannot_be_merged(self, lines: list[bytes], newcomer: EntitySpec, message: str) -> None:
         with Kit() as kit:
             kit.store.call(directory.register, newcomer)
             with pytest.raises(Conflict, match=message):

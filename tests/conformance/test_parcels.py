@@ -11,11 +11,11 @@ import pytest
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.adapters.transports.natslink import OURS, STREAM, targeted, token
+from gatepost.adapters.transports.natslink import EVENT_HEADER, STREAM, build_agent_subject, escape_name
 from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.core.event import Priority, Ref, Route, Type
-from gatepost.core.instants import HOUR
-from gatepost.core.ring import JANITOR, Ring
+from gatepost.core.event import EventType, Priority, Ref, Route
+from gatepost.core.signals import JANITOR, Signal
+from gatepost.core.times import HOUR
 from gatepost.ports import SubscribedEvent
 from tests.brokers import Nats, Redis
 from tests.couriers import PATIENCE, ROADS, Road, Taker, road, server
@@ -33,7 +33,7 @@ async def test_an_event_comes_whole_to_whom_it_is_for_and_marks_nothing(place: R
         first = place.push(
             place.ann,
             sender="admin",
-            type=Type.MAIL,
+            type=EventType.MAIL,
             subject="Zahlen für „Q4“ \u2028",
             content='say "4.2M"\n',
             data={"mailId": "m_1", "nested": [None, {"deep": 1.5}]},
@@ -45,7 +45,7 @@ async def test_an_event_comes_whole_to_whom_it_is_for_and_marks_nothing(place: R
             hops=3,
         )
         second = place.push(place.ann, content="without a key")
-        third = place.push("*", sender=place.bob, type=Type.SYSTEM, content="to all")
+        third = place.push("*", sender=place.bob, type=EventType.SYSTEM, content="to all")
         await taker.got(first, second, third)
     pending = [replace(item.event, arrival=0) for item in place.pending(place.ann)]
     assert [event.id for event in pending] == [first, second, third]
@@ -108,9 +108,9 @@ class TestJetStream:
     async def test_one_that_was_removed_is_told_as_lost_and_made_again(self, place: Road, nats: Nats) -> None:
         connection = await driver.connect(nats.url)
         taker = Taker()
-        following = asyncio.create_task(place.parcels(place.ann, beat=0.1).follow(taker.take, taker.look))
+        following = asyncio.create_task(place.parcels(place.ann, heartbeat_interval=0.1).follow(taker.take, taker.look))
         await taker.until(lambda taker: taker.looks == 1)
-        assert await connection.jetstream().delete_consumer(STREAM, f"inbox-{token(place.ann)}")
+        assert await connection.jetstream().delete_consumer(STREAM, f"inbox-{escape_name(place.ann)}")
         await connection.close()
         await asyncio.wait([following], timeout=PATIENCE)
         assert isinstance(following.exception(), NatsError)
@@ -121,7 +121,9 @@ class TestJetStream:
         connection = await driver.connect(nats.url)
         async with Taker().following(place.parcels(place.ann)) as taker:
             for message in (b"", b"{", b"null", b"[]", b"\xff", b'{"eventId": 7, "content": null}'):
-                await connection.jetstream().publish(targeted(place.ann), message, headers={OURS: "evt_1"})
+                await connection.jetstream().publish(
+                    build_agent_subject(place.ann), message, headers={EVENT_HEADER: "evt_1"}
+                )
             await taker.got(place.push(place.ann, content="fine"))
         await connection.close()
         assert [parcel.event is None and bool(parcel.error) for parcel in taker.parcels] == [True] * 6 + [False]
@@ -138,7 +140,7 @@ class TestRedis:
             for message in ("", "hello", "7", '{"ring": 1}', '{"eventId": "of another program"}'):
                 await client.publish(channel, message)
             await taker.until(lambda taker: taker.looks == 6)
-            RedisTransport(redis.url).send([Ring(place.ann, JANITOR)])
+            RedisTransport(redis.url).send([Signal(place.ann, JANITOR)])
             await client.publish(channel, json.dumps({"ring": {"cause": "event"}, "eventId": 7}))
             await taker.until(lambda taker: bool(taker.parcels))
         assert taker.looks == 6

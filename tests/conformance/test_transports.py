@@ -8,18 +8,18 @@ from typing import Any, Final
 import pytest
 import uvloop
 
-from gatepost.adapters.transports.memory import MemoryTransport, Room
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.frame import Frame
-from gatepost.core.ring import Ring
-from gatepost.testing.transports import PATIENCE, Ears, Make, TransportSuite
+from gatepost.core.signals import Signal
+from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener, TransportFactory, TransportSuite
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
-_IMPORT: Final = "from gatepost.core.ring import Ring"
+_IMPORT: Final = "from gatepost.core.signals import Signal"
 
 
 class Between(TransportSuite):
@@ -28,20 +28,20 @@ class Between(TransportSuite):
     #: how another process makes the transport
     code: str
 
-    async def test_a_process_that_only_sends_and_ends_is_heard(self, make: Make, where: Any) -> None:
-        async with make().listen(ears := Ears()):
-            script = f"{self.code.format(where=where)}.send([Ring('ann', 'event')])"
+    async def test_a_process_that_only_sends_and_ends_is_heard(self, make: TransportFactory, where: Any) -> None:
+        async with make().listen(ears := RecordingListener()):
+            script = f"{self.code.format(where=where)}.send([Signal('ann', 'event')])"
             process = await asyncio.create_subprocess_exec(sys.executable, "-c", f"{_IMPORT}\n{script}")
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 assert await process.wait() == 0
-            await ears.hear("ann")
+            await ears.wait_for("ann")
 
-    def test_uvloop_does_as_well(self, make: Make) -> None:
+    def test_uvloop_does_as_well(self, make: TransportFactory) -> None:
         async def scene() -> None:
             speaker = make()
-            async with make().listen(ears := Ears()), speaker.listen(Ears()):
-                speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", "x")])
-                await ears.until(lambda ears: len(ears.signals) == 2)
+            async with make().listen(ears := RecordingListener()), speaker.listen(RecordingListener()):
+                speaker.send([Signal("ann", "event"), Frame("space:q4", "delta", "x")])
+                await ears.wait_until(lambda ears: len(ears.messages) == 2)
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(scene())
@@ -49,8 +49,8 @@ class Between(TransportSuite):
 
 class TestMemory(TransportSuite):
     @pytest.fixture
-    def make(self) -> Make:
-        room = Room()
+    def make(self) -> TransportFactory:
+        room = MemoryBus()
         return lambda: MemoryTransport(room)
 
 
@@ -64,7 +64,7 @@ class TestSocket(Between):
         return tmp_path / "doorbells"
 
     @pytest.fixture
-    def make(self, where: Path) -> Make:
+    def make(self, where: Path) -> TransportFactory:
         return lambda: SocketTransport(where)
 
 
@@ -85,7 +85,7 @@ class TestPostgres(Between):
         return postgres.url
 
     @pytest.fixture
-    def make(self, where: str) -> Make:
+    def make(self, where: str) -> TransportFactory:
         return lambda: PostgresTransport(where)
 
 
@@ -97,7 +97,7 @@ class TestRedis(Between):
         return redis.url
 
     @pytest.fixture
-    def make(self, where: str) -> Make:
+    def make(self, where: str) -> TransportFactory:
         return lambda: RedisTransport(where)
 
 
@@ -110,5 +110,5 @@ class TestNats(Between):
         return nats.url
 
     @pytest.fixture
-    def make(self, where: str) -> Make:
+    def make(self, where: str) -> TransportFactory:
         return lambda: NatsTransport(where)

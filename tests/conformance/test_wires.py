@@ -15,10 +15,10 @@ from redis.asyncio import Redis as RedisClient
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core import wire
-from gatepost.core.event import Event, Type
+from gatepost.core.event import Event, EventType
 from gatepost.core.frame import Frame
-from gatepost.core.ring import WAKEUP, Ring
-from gatepost.testing.transports import EVENT, PATIENCE, Ears
+from gatepost.core.signals import WAKEUP, Signal
+from gatepost.testing.transports import SAMPLE_EVENT, WAIT_TIMEOUT, RecordingListener
 from tests.brokers import Nats, Redis
 
 
@@ -46,29 +46,33 @@ async def test_on_redis_any_message_on_a_wakeup_channel_is_a_ring(redis: Redis, 
         json.dumps({"eventId": "evt-1", "data": {}}),
         b"\xff",
     ]
-    async with RedisTransport(redis.url).listen(ears := Ears()):
+    async with RedisTransport(redis.url).listen(ears := RecordingListener()):
         for message in messages:
             await client.publish("wakeup:ann", message)
         await client.publish("wakeup:", "nobody")
         await client.publish("wakeup:" + "x" * 1_000, "nobody")
         await client.publish("wakeup:0.0.123", "an alias")
-        await ears.hear("0.0.123")
-    assert ears.rings == [("ann", WAKEUP, True)] * len(messages) + [("0.0.123", WAKEUP, True)]
+        await ears.wait_for("0.0.123")
+    assert ears.signals == [("ann", WAKEUP, True)] * len(messages) + [("0.0.123", WAKEUP, True)]
 
 
 async def test_on_redis_a_ring_is_the_event_as_json(redis: Redis, client: "RedisClient") -> None:
     async with client.pubsub() as pubsub:
         await pubsub.psubscribe("*")
-        assert await pubsub.get_message(timeout=PATIENCE)
+        assert await pubsub.get_message(timeout=WAIT_TIMEOUT)
         RedisTransport(redis.url).send(
-            [Ring("ann", "space_message", EVENT), Ring("bob", "release", None, False), Frame("space:q4", "delta", 1)]
+            [
+                Signal("ann", "space_message", SAMPLE_EVENT),
+                Signal("bob", "release", None, False),
+                Frame("space:q4", "delta", 1),
+            ]
         )
-        first, second, third = [await pubsub.get_message(timeout=PATIENCE) for _ in range(3)]
+        first, second, third = [await pubsub.get_message(timeout=WAIT_TIMEOUT) for _ in range(3)]
     assert first["channel"] == b"wakeup:ann"
     said = json.loads(first["data"])
     assert said["ring"] == {"by": said["ring"]["by"], "cause": "space_message", "wakes": True}
-    assert said | wire.event(EVENT) == said
-    assert said["data"]["content"] == EVENT.content
+    assert said | wire.write_event(SAMPLE_EVENT) == said
+    assert said["data"]["content"] == SAMPLE_EVENT.content
     assert second["channel"] == b"wakeup:bob"
     assert json.loads(second["data"])["ring"]["wakes"] is False
     assert not third["channel"].startswith(b"wakeup:")
@@ -81,19 +85,19 @@ async def test_a_process_does_not_take_its_own_rings_for_somebody_elses(
     server = request.getfixturevalue(kind)
     speaker = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
     other = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
-    async with speaker.listen(own := Ears()), other.listen(ears := Ears()):
-        speaker.send([Ring("ann", "event"), Frame("space:q4", "delta", 1)])
-        await ears.until(lambda ears: len(ears.signals) == 2)
-        other.send([Ring("bob", "event")])
-        await own.hear("bob")
-    assert own.rings == [("bob", "event", True)]
+    async with speaker.listen(own := RecordingListener()), other.listen(ears := RecordingListener()):
+        speaker.send([Signal("ann", "event"), Frame("space:q4", "delta", 1)])
+        await ears.wait_until(lambda ears: len(ears.messages) == 2)
+        other.send([Signal("bob", "event")])
+        await own.wait_for("bob")
+    assert own.signals == [("bob", "event", True)]
     assert own.frames == []
 
 
 async def test_on_nats_the_stream_is_made_as_couriers_expect_it(own_nats: Nats, stream: JetStreamContext) -> None:
     with pytest.raises(NotFoundError):
         await stream.stream_info("INBOX_EVENTS")
-    async with NatsTransport(own_nats.url).listen(Ears()):
+    async with NatsTransport(own_nats.url).listen(RecordingListener()):
         info = await stream.stream_info("INBOX_EVENTS")
     config = info.config
     assert config.subjects == ["inbox.>"]
@@ -102,24 +106,24 @@ async def test_on_nats_the_stream_is_made_as_couriers_expect_it(own_nats: Nats, 
 
 
 async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetStreamContext) -> None:
-    keyless = replace(EVENT, id="evt_2", key=None)
-    odd = replace(EVENT, id="evt_3", key=" zwei\nZeilen ü % ")
-    large = Event(id="evt_4", type=Type.EVENT, source="test", content="x" * 2_000_000, created_at=0)
+    keyless = replace(SAMPLE_EVENT, id="evt_2", key=None)
+    odd = replace(SAMPLE_EVENT, id="evt_3", key=" zwei\nZeilen ü % ")
+    large = Event(id="evt_4", type=EventType.EVENT, source="test", content="x" * 2_000_000, created_at=0)
     rings = [
-        Ring("ann.smith", "space_message", EVENT),
-        Ring("bob", "space_message", EVENT),
-        Ring("*", "system", keyless),
-        Ring("bob", "event", odd),
-        Ring("bob", "event", large),
-        Ring("space:q4", "space_message"),
+        Signal("ann.smith", "space_message", SAMPLE_EVENT),
+        Signal("bob", "space_message", SAMPLE_EVENT),
+        Signal("*", "system", keyless),
+        Signal("bob", "event", odd),
+        Signal("bob", "event", large),
+        Signal("space:q4", "space_message"),
     ]
-    async with NatsTransport(own_nats.url).listen(ears := Ears()):
+    async with NatsTransport(own_nats.url).listen(ears := RecordingListener()):
         speaker = NatsTransport(own_nats.url)
-        async with speaker.listen(Ears()):
+        async with speaker.listen(RecordingListener()):
             speaker.send(rings)
             speaker.send(rings)
-            speaker.send([Ring("last", "event", replace(EVENT, id="evt_5", key="last"))])
-            await ears.hear("last")
+            speaker.send([Signal("last", "event", replace(SAMPLE_EVENT, id="evt_5", key="last"))])
+            await ears.wait_for("last")
             messages = [await _message(stream, number) for number in range(1, 7)]
     assert [(subject, ident) for subject, ident, _ in messages] == [
         ("inbox.targeted.ann~smith", "ann.smith/msg:msg_1"),
@@ -129,24 +133,24 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
         ("inbox.targeted.bob", "bob/evt_4"),
         ("inbox.targeted.last", "last/last"),
     ]
-    assert messages[0][2] == wire.event(EVENT)
+    assert messages[0][2] == wire.write_event(SAMPLE_EVENT)
     assert messages[4][2] == {"eventId": "evt_4", "type": "event", "timestamp": "1970-01-01T00:00:00Z"}
-    assert len(ears.rings) == 2 * len(rings) + 1
+    assert len(ears.signals) == 2 * len(rings) + 1
 
 
 async def test_on_nats_without_jetstream_rings_flow_and_the_transport_says_what_is_missing() -> None:
     with Nats(jetstream=False) as server:
-        listener = NatsTransport(server.url, beat=0.05)
-        async with listener.listen(ears := Ears()):
+        listener = NatsTransport(server.url, heartbeat_interval=0.05)
+        async with listener.listen(ears := RecordingListener()):
             assert listener.status.is_degraded
             assert "INBOX_EVENTS" in str(listener.status.reason)
-            NatsTransport(server.url).send([Ring("ann", "space_message", EVENT)])
-            await ears.hear("ann")
+            NatsTransport(server.url).send([Signal("ann", "space_message", SAMPLE_EVENT)])
+            await ears.wait_for("ann")
 
 
 async def _message(stream: JetStreamContext, number: int) -> tuple[str | None, str | None, Any]:
     """What lies in the stream under a number, as soon as it does: it is published without waiting for the answer."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             try:
                 message = await stream.get_msg("INBOX_EVENTS", seq=number)

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import cast
 
-from gatepost.actions import upkeep
+from gatepost.actions import maintenance
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from tests.faults import journal
@@ -41,7 +41,7 @@ def settle(url: str, folder: Path, *, killed: Collection[str] = ()) -> None:
         for name in CREW:
             while clerk.drain(name, cap=1_000):
                 pass
-        accounts = store.query(upkeep.accounts)
+        accounts = store.query(maintenance.list_accounts)
     with closing(open_store(url)) as whole:
         assert whole.check() == []
     assert all(account.pending == account.claimed == 0 for account in accounts), accounts
@@ -53,12 +53,12 @@ def _whole(url: str, ask: Ask) -> None:
     with closing(open_store(url)) as store:
         if url.startswith("sqlite"):  # PostgreSQL checks itself
             assert store.check() == []
-        accounts = {account.name: account for account in store.query(upkeep.accounts)}
+        accounts = {account.name: account for account in store.query(maintenance.list_accounts)}
     items: dict[str, int] = dict(
         ask("SELECT r.name, count(*) FROM items i JOIN entities r ON r.number = i.recipient GROUP BY 1")
     )
     for name, account in accounts.items():
-        assert account.balanced, account
+        assert account.is_balanced, account
         assert account.accepted == items.get(name, 0), account
     stray = ask(
         "SELECT content FROM events e WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = e.arrival)"

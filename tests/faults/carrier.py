@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.jetstream import JetStreamParcels
-from gatepost.core.entry import Entry
+from gatepost.adapters.transports.jetstream import JetStreamSubscription
 from gatepost.core.event import Item
 from gatepost.core.guest import Guest
+from gatepost.core.spool_line import SpoolLine
 from gatepost.runtime.courier import Courier
 
 #: seconds after which what it did not ack comes again
@@ -21,7 +21,7 @@ ACK_WAIT = 1.0
 
 
 class Fatal(FileSpool):
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[SpoolLine]) -> None:
         super().append(session, entries)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -33,10 +33,10 @@ async def nothing() -> list[Item]:
 def main(server: str, agent: str, path: str) -> None:
     carrying = Courier(
         agent,
-        source=lambda: JetStreamParcels(server, agent, ack_wait=ACK_WAIT),
-        pending=nothing,
+        open_subscription=lambda: JetStreamSubscription(server, agent, ack_wait=ACK_WAIT),
+        read_pending=nothing,
         spool=Fatal(path),
-        guests=lambda: [Guest(session="s1", agent=agent)],
+        list_guests=lambda: [Guest(session="s1", agent=agent)],
     )
     asyncio.run(carrying.run(asyncio.Event()))
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gatepost.actions import inbox, intake
+from gatepost.actions import inbox, push
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.claim import Batch
-from gatepost.core.event import Push, Pushed
-from gatepost.core.instants import MINUTE, Duration
-from gatepost.core.ring import Ring
+from gatepost.core.event import Push, PushResult
+from gatepost.core.signals import Signal
+from gatepost.core.times import MINUTE, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Transaction
 from tests.faults.journal import Journal
@@ -28,12 +28,12 @@ class Deliberate(Exception):
     """A verb that fails on purpose."""
 
 
-def push_then_fail(tx: Transaction, wish: Push) -> Pushed:
-    intake.push(tx, wish)
+def push_then_fail(tx: Transaction, wish: Push) -> PushResult:
+    push.push_event(tx, wish)
     raise Deliberate(wish.content)
 
 
-def fail_then_push(tx: Transaction, wish: Push) -> Pushed:
+def fail_then_push(tx: Transaction, wish: Push) -> PushResult:
     raise Deliberate(wish.content)
 
 
@@ -44,14 +44,14 @@ def wish(name: str, to: str, *, keyed: bool = True) -> Push:
 class Clerk:
     def __init__(self, store: ThreadedStore, folder: Path, life: str) -> None:
         self._store = store
-        store._bell = self.ring
+        store._signal_sink = self.ring
         self._life = life
         self._journal = Journal(folder / f"{life}.journal")
         self._log = Journal(folder / f"{life}.log", sync=True)
         self._rings = Journal(folder / f"{life}.rings")
         self.answers = 0
 
-    def ring(self, rings: Sequence[Ring]) -> None:
+    def ring(self, rings: Sequence[Signal]) -> None:
         """The bell of the store, if this is its last clerk."""
         self._rings.write_all(
             [
@@ -62,16 +62,16 @@ class Clerk:
 
     def push(self, wanted: Push) -> None:
         with self._trying(wanted):
-            self._answered(wanted, self._store.call(intake.push, wanted))
+            self._answered(wanted, self._store.call(push.push_event, wanted))
 
     async def push_soon(self, wanted: Push, *, lane: str = "") -> None:
         with self._trying(wanted):
-            self._answered(wanted, await self._store.run(intake.push, wanted, lane=lane))
+            self._answered(wanted, await self._store.run(push.push_event, wanted, lane=lane))
 
     async def push_all(self, wanted: Sequence[Push], *, lane: str = "") -> None:
         """In bulk; those that nobody can receive are refused, each alone."""
         with self._trying(*wanted):
-            outcomes = await self._store.run(intake.push_all, wanted, lane=lane)
+            outcomes = await self._store.run(push.push_all, wanted, lane=lane)
         for one, outcome in zip(wanted, outcomes, strict=True):
             if isinstance(outcome, GatepostError):
                 self._journal.write("refused", content=one.content, why=type(outcome).__name__)
@@ -89,7 +89,7 @@ class Clerk:
                 raise AssertionError(f"{wanted.content} did not fail")
 
     def drain(self, name: str, *, hold: Duration = MINUTE, cap: int = 20) -> int:
-        batch = self._store.call(inbox.claim, name, owner=self._life, hold=hold, cap=cap)
+        batch = self._store.call(inbox.claim, name, owner=self._life, hold=hold, limit=cap)
         if batch.claim is not None:
             self._write_out(batch)
             self._store.call(inbox.ack, batch.claim.id, owner=self._life, fence=batch.claim.fence)
@@ -97,7 +97,7 @@ class Clerk:
         return len(batch.items)
 
     async def drain_soon(self, name: str, *, hold: Duration = MINUTE, cap: int = 20, lane: str = "") -> int:
-        batch = await self._store.run(inbox.claim, name, owner=self._life, hold=hold, cap=cap, lane=lane or name)
+        batch = await self._store.run(inbox.claim, name, owner=self._life, hold=hold, limit=cap, lane=lane or name)
         if batch.claim is not None:
             self._write_out(batch)
             claim, fence = batch.claim.id, batch.claim.fence
@@ -121,7 +121,7 @@ class Clerk:
                 self._journal.write("unavailable", content=one.content, nothing=nothing, why=error.message)
             raise
 
-    def _answered(self, wanted: Push, pushed: Pushed) -> None:
+    def _answered(self, wanted: Push, pushed: PushResult) -> None:
         events = {one.name: one.event for one in pushed.deliveries} or dict.fromkeys(behind(wanted.to), pushed.event)
         repeated = pushed.duplicate or any(one.duplicate for one in pushed.deliveries)
         self._journal.write("answered", content=wanted.content, events=events, repeated=repeated)

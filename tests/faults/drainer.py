@@ -25,7 +25,7 @@ from typing import Any, Final
 from gatepost.adapters import spool as files
 from gatepost.adapters.spool import FileSpool
 from gatepost.app import open_store
-from gatepost.core.instants import MINUTE, Instant
+from gatepost.core.times import MINUTE, Instant
 from gatepost.errors import Unavailable
 from gatepost.hooks.drain import drain
 from gatepost.hooks.proof import PROVE, RELEASE, settle_batches
@@ -95,7 +95,7 @@ class Hook:
 
     def __init__(self, folder: Path, session: str, who: str, visit: Visit = lambda _: None, end: str = "ack") -> None:
         self._session = session
-        self._spool = FileSpool(f"{folder}/<session>.jsonl", patience=60)
+        self._spool = FileSpool(f"{folder}/<session>.jsonl", lock_timeout=60)
         self._printed = folder / f"{session}.printed"
         self._who = who
         self._visit = visit
@@ -104,7 +104,13 @@ class Hook:
     def drain(self, store: Store | None, *, reconcile: bool, now: Instant) -> bool:
         """Drain once; say whether there was anything."""
         drained = drain(
-            store, self._spool, session=self._session, agent=self._session, now=now, reconcile=reconcile, cap=CAP
+            store,
+            self._spool,
+            session=self._session,
+            agent=self._session,
+            now=now,
+            include_pending=reconcile,
+            limit=CAP,
         )
         if not drained.text:
             return False
@@ -115,7 +121,7 @@ class Hook:
         if self._end == "ack":
             drained.ack()
         else:
-            drained.await_proof(event="UserPromptSubmit", prompts=1, hold=30 * MINUTE)
+            drained.await_proof(event_name="UserPromptSubmit", prompts=1, hold=30 * MINUTE)
             self._visit(f"{self._end} it")
             action = PROVE if self._end == "prove" else RELEASE
             call = store.call if store else _unreachable

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from gatepost.actions import directory, keys, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store, register_administrator
-from gatepost.core.entity import Kind
-from gatepost.runtime.keyring import administrator, new_secret
+from gatepost.core.entity import EntityKind
+from gatepost.runtime.admin_key import generate_secret, read_admin_key
 from tests.faults.office import CREW
 from tests.forking import ForkedProcess
 from tests.servers import free_port
@@ -30,14 +30,14 @@ _GUARD: Final = 'read _; kill -KILL "$1"'
 
 def furnish(url: str) -> dict[str, str]:
     """The crew, a person, and a space with all of them; returns a key for triggering each of the crew."""
-    made = {name: new_secret() for name in CREW}
+    made = {name: generate_secret() for name in CREW}
     with closing(open_store(url)) as store:
         store.migrate()
         register_administrator(store)
         for name in CREW:
-            store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="crew"))
+            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
             store.call(keys.create, kind="trigger", secret=made[name], entity=name)
-        store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         store.call(spaces.create, name="Deck", id=SPACE, members=["husam", *CREW])
     return made
 
@@ -75,7 +75,7 @@ class House:
     @property
     def key(self) -> str:
         """The administrator's."""
-        return administrator(self.home)
+        return read_admin_key(self.home)
 
     @property
     def said(self) -> str:

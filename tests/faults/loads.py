@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.errors import GatepostError, Unavailable
 from tests.faults.clerk import Clerk, fail_then_push, push_then_fail, wish
@@ -182,18 +182,18 @@ async def quarrel(store: ThreadedStore, life: str, *, stop: threading.Event, war
 
     async def push_singly() -> None:
         while not stop.is_set():
-            for pushed in await asyncio.gather(*(store.run(intake.push, one) for one in wishes(6))):
+            for pushed in await asyncio.gather(*(store.run(push.push_event, one) for one in wishes(6))):
                 assert pushed.event
 
     async def push_in_bulk() -> None:
         while not stop.is_set():
-            for outcome in await store.run(intake.push_all, wishes(12)):
+            for outcome in await store.run(push.push_all, wishes(12)):
                 assert not isinstance(outcome, GatepostError), outcome
 
     async def read(names: tuple[str, ...]) -> None:
         while not stop.is_set():
             batches = await asyncio.gather(
-                *(store.run(inbox.claim, name, owner=f"{life}-{names[0]}", cap=50) for name in names)
+                *(store.run(inbox.claim, name, owner=f"{life}-{names[0]}", limit=50) for name in names)
             )
             held = [batch.claim for batch in batches if batch.claim is not None]
             end = random.choice((inbox.ack, inbox.ack, inbox.release))
@@ -202,12 +202,15 @@ async def quarrel(store: ThreadedStore, life: str, *, stop: threading.Event, war
     async def keep_house() -> None:
         while not stop.is_set():
             await asyncio.gather(
-                *(store.run(verb) for verb in random.sample((upkeep.expire, upkeep.reap, upkeep.lapse), 3))
+                *(
+                    store.run(verb)
+                    for verb in random.sample((maintenance.expire_items, maintenance.reap, maintenance.lapse_claims), 3)
+                )
             )
 
     async def register() -> None:
         for number in range(3):
-            await store.run(directory.register, Newcomer(name=f"{life}-{number}", kind=Kind.SERVICE))
+            await store.run(directory.register, EntitySpec(name=f"{life}-{number}", kind=EntityKind.SERVICE))
         warm()
 
     async with asyncio.TaskGroup() as group:

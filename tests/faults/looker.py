@@ -6,15 +6,15 @@ from contextlib import closing
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.app import open_store
-from gatepost.core.instants import MINUTE
+from gatepost.core.times import MINUTE
 from gatepost.runtime import evaluator
-from gatepost.runtime.evaluator import Reach
+from gatepost.runtime.evaluator import CommandOptions
 
 
 def main(url: str) -> None:
     with closing(open_store(url)) as store:
-        reach = Reach(commands=ShellCommands(), allowed=True, limit=5 * MINUTE)
-        asyncio.run(evaluator.look(store, reach))
+        reach = CommandOptions(commands=ShellCommands(), can_run_commands=True, timeout=5 * MINUTE)
+        asyncio.run(evaluator.check_gates(store, reach))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from typing import Any, Final
 import psycopg
 
 from gatepost.actions import directory
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.clock import SystemClock
-from gatepost.app import open_store, sqlite_path
-from gatepost.core.entity import Kind
-from gatepost.core.instants import HOUR, Instant
+from gatepost.app import open_store, parse_sqlite_path
+from gatepost.core.entity import EntityKind
+from gatepost.core.times import HOUR, Instant
 from tests.servers import until
 
 #: the agents, all of them in the team `crew`
@@ -34,7 +34,7 @@ def furnish(url: str) -> None:
     with closing(open_store(url)) as store:
         store.migrate()
         for name in CREW:
-            store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="crew"))
+            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
 
 
 def behind(to: str) -> list[str]:
@@ -45,7 +45,7 @@ def behind(to: str) -> list[str]:
 @contextmanager
 def witness(url: str) -> Iterator[Ask]:
     if url.startswith("sqlite"):
-        with closing(sqlite3.connect(sqlite_path(url))) as db:
+        with closing(sqlite3.connect(parse_sqlite_path(url))) as db:
             yield lambda query: db.execute(query).fetchall()
     else:
         with psycopg.connect(url, application_name="witness", autocommit=True) as connection:

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from gatepost.adapters.stores import threaded
-from gatepost.adapters.stores.desk import Desk
-from gatepost.adapters.stores.group import Call, Connection, Outcome, Writer
+from gatepost.adapters.stores.group import CallOutcome, GroupWriter, PendingCall, StoreConnection
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.instants import Instant
-from gatepost.core.ring import Ring
+from gatepost.adapters.stores.write_queue import WriteQueue
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
 from gatepost.ports import Row
 
 Visit = Callable[[str], None]
@@ -27,7 +27,7 @@ Visit = Callable[[str], None]
 class Watched:
     """A connection that tells of every point it passes."""
 
-    def __init__(self, connection: Connection, visit: Visit) -> None:
+    def __init__(self, connection: StoreConnection, visit: Visit) -> None:
         self._connection = connection
         self._visit = visit
 
@@ -59,9 +59,9 @@ class Watched:
         with self._around(statement):
             return self._connection.all(statement, parameters)
 
-    def first(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+    def page(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
         with self._around(statement):
-            return self._connection.first(statement, parameters, room)
+            return self._connection.page(statement, parameters, room)
 
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int:
         with self._around(statement):
@@ -83,29 +83,29 @@ class Watched:
 
 def watch(store: ThreadedStore, visit: Visit) -> None:
     """Tell of every point that the store's writers pass from now on."""
-    connect, ring = store.connect, store._bell
+    connect, ring = store.connect, store._signal_sink
 
-    def watched(*, writes: bool) -> Connection:
+    def watched(*, writes: bool) -> StoreConnection:
         connection = connect(writes=writes)
         return Watched(connection, visit) if writes else connection
 
-    def bell(rings: Sequence[Ring]) -> None:
+    def bell(rings: Sequence[Signal]) -> None:
         visit("before bell")
         ring(rings)
         visit("after bell")
 
-    def settle(group: Sequence[tuple[Call, Outcome]]) -> None:
+    def settle(group: Sequence[tuple[PendingCall, CallOutcome]]) -> None:
         visit("before answer")
-        threaded._settle(group)
+        threaded._deliver_outcomes(group)
         visit("after answer")
 
-    def desk(number: int) -> Desk:
-        writer = Writer(watched(writes=True), store._clock, store._limits, bell)
-        return Desk(writer, settle, f"watched-{number}")
+    def desk(number: int) -> WriteQueue:
+        writer = GroupWriter(watched(writes=True), store._clock, store._limits, bell)
+        return WriteQueue(writer, settle, f"watched-{number}")
 
     store.connect = watched  # type: ignore[method-assign]
-    store._desk = desk  # type: ignore[method-assign]
-    store._bell = bell
+    store._make_write_queue = desk  # type: ignore[method-assign]
+    store._signal_sink = bell
 
 
 class Doom:

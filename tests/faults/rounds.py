@@ -43,7 +43,7 @@ def sync_round(store: ThreadedStore, clerk: Clerk, life: str, doom: Doom) -> Non
     clerk.push(wish(f"{life}-crew", "team:crew"))
     clerk.push(wish(f"{life}-all", "*"))
     clerk.push(wish(f"{life}-all", "*"))
-    store.call(inbox.claim, "ana", owner=life, hold=NO_TIME, cap=2)  # whoever did this died before it wrote out
+    store.call(inbox.claim, "ana", owner=life, hold=NO_TIME, limit=2)  # whoever did this died before it wrote out
     clerk.drain("ana", hold=NO_TIME, cap=3)
     clerk.drain("ana", hold=NO_TIME)
     doom.armed = False

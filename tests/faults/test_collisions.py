@@ -9,14 +9,14 @@ from typing import cast
 
 import psycopg
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.core.limits import Limits
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import RetryTransaction, Transaction
 from tests.faults.clerk import together, wish
@@ -47,8 +47,8 @@ def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> N
         with closing(open_store(postgres_office)) as store:
             end = time.monotonic() + (60 if NIGHTLY else 3)
             while time.monotonic() < end:
-                accounts = store.query(upkeep.accounts)
-                assert all(account.balanced for account in accounts), accounts
+                accounts = store.query(maintenance.list_accounts)
+                assert all(account.is_balanced for account in accounts), accounts
         for hand in three:
             hand.signal(signal.SIGTERM)
         for hand in three:
@@ -56,13 +56,13 @@ def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> N
     with lone_witness(postgres_office) as ask, closing(open_store(postgres_office, clock=LaterClock())) as store:
         assert ask("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
         assert ask("SELECT sum(accepted) > 50 FROM tallies") == [(True,)]
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
         assert ask(STRAY) == []
 
 
 async def test_a_bad_one_among_good_ones_fails_alone(office: str) -> None:
     """In one bulk, in bulks that are run as one, and among single verbs."""
-    rings: list[Ring] = []
+    rings: list[Signal] = []
     bad = {
         "unknown": Push(to="nobody", source="test", content="bad"),
         "malformed": Push(to="team:", source="test", content="bad"),
@@ -78,19 +78,19 @@ async def test_a_bad_one_among_good_ones_fails_alone(office: str) -> None:
         "ttl": Push(to="ana", source="test", content="bad", ttl=2**63),
         "negative ttl": Push(to="ana", source="test", content="bad", ttl=-1),
     }
-    with closing(cast(ThreadedStore, open_store(office, bell=rings.extend))) as store:
-        store.call(directory.register, Newcomer(name="gone", kind=Kind.AGENT))
+    with closing(cast(ThreadedStore, open_store(office, signal_sink=rings.extend))) as store:
+        store.call(directory.register, EntitySpec(name="gone", kind=EntityKind.AGENT))
         store.call(directory.retire, "gone")
         for what, one in bad.items():
             rings.clear()
             neighbours = [wish(f"{what}-{number}", CREW[number % 3]) for number in range(5)]
             alone, *others, single = await together(
                 store,
-                store.run(intake.push_all, [neighbours[0], one, neighbours[1]], lane="one"),
-                store.run(intake.push_all, [neighbours[2]], lane="one"),
-                store.run(intake.push, neighbours[3], lane="one"),
-                store.run(intake.push_all, [neighbours[4]], lane="one"),
-                store.run(intake.push, one, lane="one"),
+                store.run(push.push_all, [neighbours[0], one, neighbours[1]], lane="one"),
+                store.run(push.push_all, [neighbours[2]], lane="one"),
+                store.run(push.push_event, neighbours[3], lane="one"),
+                store.run(push.push_all, [neighbours[4]], lane="one"),
+                store.run(push.push_event, one, lane="one"),
                 lane="one",
             )
             assert isinstance(single, GatepostError), what
@@ -104,18 +104,18 @@ async def test_a_bad_one_among_good_ones_fails_alone(office: str) -> None:
 
 async def test_one_that_keeps_colliding_fails_alone(office: str) -> None:
     """Its neighbours are not kept from the disk by it, and ring once, however often they were run."""
-    rings: list[Ring] = []
+    rings: list[Signal] = []
 
     def collide(tx: Transaction, wanted: Push) -> None:
-        intake.push(tx, wanted)
+        push.push_event(tx, wanted)
         raise RetryTransaction("collided")
 
-    with closing(cast(ThreadedStore, open_store(office, bell=rings.extend))) as store:
+    with closing(cast(ThreadedStore, open_store(office, signal_sink=rings.extend))) as store:
         errors = await together(
             store,
-            *(store.run(intake.push, wish(f"before-{number}", "ana"), lane="one") for number in range(5)),
+            *(store.run(push.push_event, wish(f"before-{number}", "ana"), lane="one") for number in range(5)),
             store.run(collide, wish("collided", "ana"), lane="one"),
-            *(store.run(intake.push, wish(f"after-{number}", "ana"), lane="one") for number in range(5)),
+            *(store.run(push.push_event, wish(f"after-{number}", "ana"), lane="one") for number in range(5)),
             lane="one",
         )
         assert [isinstance(error, BaseException) for error in errors] == [False] * 5 + [True] + [False] * 5
@@ -124,7 +124,7 @@ async def test_one_that_keeps_colliding_fails_alone(office: str) -> None:
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
         assert [event.content for event in found] == names
         assert sorted(ring.event.id for ring in rings if ring.event) == sorted(event.id for event in found)
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
 def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_office: str) -> None:
@@ -133,24 +133,24 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_office: str) ->
         closing(cast(ThreadedStore, open_store(postgres_office))) as store,
         closing(open_store(postgres_office, clock=LaterClock(), limits=Limits(remember=1))) as reaper,
     ):
-        first = store.call(intake.push, wish("again", "ana"))
+        first = store.call(push.push_event, wish("again", "ana"))
         batch = store.call(inbox.claim, "ana", owner="test")
         assert batch.claim is not None
         store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
-        assert store.call(intake.push, wish("again", "ana")).deliveries[0].duplicate
+        assert store.call(push.push_event, wish("again", "ana")).deliveries[0].duplicate
         reaped: list[int] = []
 
         def visit(point: str) -> None:
             if point == "before items/keyed" and not reaped:
-                reaped.append(reaper.call(upkeep.reap))
+                reaped.append(reaper.call(maintenance.reap))
 
         watch(store, visit)
         store._local = threading.local()  # a watched connection
-        second = store.call(intake.push, wish("again", "ana"))
+        second = store.call(push.push_event, wish("again", "ana"))
         assert reaped
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
 def test_two_reapers_share_an_event(postgres_office: str) -> None:
@@ -158,19 +158,19 @@ def test_two_reapers_share_an_event(postgres_office: str) -> None:
     taken, go = threading.Event(), threading.Event()
 
     def slowly(tx: Transaction) -> int:
-        count = upkeep.reap(tx, limit=1)
+        count = maintenance.reap(tx, limit=1)
         taken.set()
         go.wait()
         return count
 
     with closing(open_store(postgres_office, clock=LaterClock(), limits=Limits(remember=1))) as store:
-        store.call(intake.push, wish("shared", "team:crew"))
+        store.call(push.push_event, wish("shared", "team:crew"))
         for name in CREW:
             batch = store.call(inbox.claim, name, owner="test")
             assert batch.claim is not None
             store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
         slow = threading.Thread(target=store.call, args=(slowly,))
-        quick = threading.Thread(target=store.call, args=(upkeep.reap,), kwargs={"limit": 2})
+        quick = threading.Thread(target=store.call, args=(maintenance.reap,), kwargs={"limit": 2})
         slow.start()
         taken.wait()
         quick.start()
@@ -181,7 +181,7 @@ def test_two_reapers_share_an_event(postgres_office: str) -> None:
             go.set()
         slow.join()
         quick.join()
-        assert all(account.balanced and account.delivered == 1 for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced and account.delivered == 1 for account in store.query(maintenance.list_accounts))
     with witness(postgres_office) as ask:
         assert ask("SELECT count(*) FROM items") == [(0,)]
         assert ask("SELECT count(*) FROM events") == [(0,)]

@@ -16,13 +16,13 @@ import pytest
 from nats.aio.client import Client as Connection
 from nats.js.errors import NotFoundError
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.natslink import STREAM, token
+from gatepost.adapters.transports.natslink import STREAM, escape_name
 from gatepost.app import open_store
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, State
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Item, ItemState, Push
 from gatepost.hooks import drain
 from gatepost.ports import Store
 from tests.brokers import Broker, Nats
@@ -60,7 +60,7 @@ class Ledger:
         return await self._place.store.read(inbox.peek, self._place.ann, limit=1_000) if self.allowed else []
 
 
-def states(place: Road) -> set[State]:
+def states(place: Road) -> set[ItemState]:
     return {item.state for item in place.store.query(inbox.page, place.ann)}
 
 
@@ -70,7 +70,7 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(
 ) -> None:
     ledger = Ledger(place)
     signed = Signed(place.parcels(place.ann, **QUICK), room.spool.changed)
-    async with courier(place, room, source=lambda: signed, pending=ledger) as carrying:
+    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger) as carrying:
         await room.spool.until(lambda: signed.stands == 1)
         ledger.allowed = False
         first = place.push(place.ann, content="before")
@@ -81,9 +81,9 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(
             broker.stop()
         during = [place.push(place.ann, content=f"while it is {how}"), place.push("*", content="to all")]
         ledger.allowed = True
-        carrying.reconciling.wake()
+        carrying.reconcile_duty.wake()
         await room.spool.until(lambda: set(room.lines()) >= {first, *during})
-        assert states(place) == {State.PENDING}
+        assert states(place) == {ItemState.PENDING}
         assert sorted(room.drain(place.store)) == sorted([first, *during])
         ledger.allowed = False
         await room.spool.until(lambda: signed.lost >= 1)
@@ -96,7 +96,7 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(
         await room.spool.until(lambda: last in room.lines())
         assert room.drain(place.store) == [last]
     assert sorted(room.shown) == sorted([first, *during, last])
-    assert states(place) == {State.DELIVERED}
+    assert states(place) == {ItemState.DELIVERED}
     assert room.drain(place.store, reconcile=True) == []
 
 
@@ -107,7 +107,7 @@ async def test_what_could_not_be_written_was_not_acked(place: Road, room: Room) 
     ledger.allowed = False
     signed = Signed(place.parcels(place.ann), room.spool.changed)
     room.spool.fails = True
-    async with courier(place, room, source=lambda: signed, pending=ledger):
+    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger):
         await room.spool.until(lambda: signed.stands == 1)
         sent = [place.push(place.ann, content=f"number {number}") for number in range(3)]
         await room.spool.until(lambda: room.spool.failed >= 4)
@@ -142,14 +142,14 @@ async def test_killed_between_the_line_and_the_ack_it_is_shown_once(
     ledger = Ledger(place)
     ledger.allowed = False
     signed = Signed(place.parcels(place.ann), room.spool.changed)
-    async with courier(place, room, source=lambda: signed, pending=ledger):
+    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger):
         await room.spool.until(lambda: signed.came == 1)
         assert first in room.lines()
         last = place.push(place.ann, content="last")
         await room.spool.until(lambda: last in room.lines())
     room.drain(place.store)
     assert sorted(room.shown) == sorted([first, last])
-    assert states(place) == {State.DELIVERED}
+    assert states(place) == {ItemState.DELIVERED}
 
 
 async def exists(connection: Connection, agent: str) -> None:
@@ -157,7 +157,7 @@ async def exists(connection: Connection, agent: str) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await connection.jetstream().consumer_info(STREAM, f"inbox-{token(agent)}")
+                await connection.jetstream().consumer_info(STREAM, f"inbox-{escape_name(agent)}")
             except NotFoundError:
                 continue
             return
@@ -169,7 +169,7 @@ async def test_where_there_is_no_jetstream_the_store_stands_in(tmp_path: Path) -
             room = Room(tmp_path / "spool", place.ann)
             signed = Signed(place.parcels(place.ann), room.spool.changed)
             first = place.push(place.ann, content="nobody keeps it")
-            async with courier(place, room, source=lambda: signed):
+            async with courier(place, room, open_subscription=lambda: signed):
                 await room.spool.until(lambda: first in room.lines() and signed.lost >= 2)
             assert signed.stands == 0
             assert room.drain(place.store) == [first]
@@ -179,7 +179,7 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
     """While there is none the store itself is asked."""
     home = tmp_path / "home"
     with running(home) as gateway, closing(open_store(f"sqlite:///{home}/gatepost.db")) as store:
-        store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         session = home / "sessions" / "s1"
         session.mkdir(parents=True)
         (session / "state.json").write_text('{"agent": "ann", "state": "working"}')
@@ -196,11 +196,13 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
             carrying.until("in the spool", sent[2])
             assert carrying.stop() == 0
         spool = FileSpool(f"{home}/spool/<session>.jsonl")
-        drained = drain.drain(store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, reconcile=True)
+        drained = drain.drain(
+            store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, include_pending=True
+        )
         assert sorted(event.id for event in drained.events) == sorted(sent)
         drained.ack()
-        assert {item.state for item in store.query(inbox.page, "ann")} == {State.DELIVERED}
+        assert {item.state for item in store.query(inbox.page, "ann")} == {ItemState.DELIVERED}
 
 
 def _pushed(store: Store, content: str) -> str:
-    return store.call(intake.push, Push(to="ann", source="test", content=content)).event
+    return store.call(push.push_event, Push(to="ann", source="test", content=content)).event

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from gatepost.actions import upkeep
+from gatepost.actions import maintenance
 from gatepost.app import open_store
 from tests.faults import journal
 from tests.faults.audit import audit, settle
@@ -79,8 +79,8 @@ def test_eight_processes_share_one_file(sqlite_office: str, tmp_path: Path) -> N
         asked = 0
         with closing(open_store(sqlite_office)) as store:
             while time.monotonic() < end:
-                accounts = store.query(upkeep.accounts)
-                assert all(account.balanced for account in accounts), accounts
+                accounts = store.query(maintenance.list_accounts)
+                assert all(account.is_balanced for account in accounts), accounts
                 asked += 1
         for hand in eight:
             hand.heard("warm")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import inbox, upkeep
+from gatepost.actions import inbox, maintenance
 from gatepost.adapters.clock import SystemClock
 from gatepost.adapters.stores import sqlite
 from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
-from gatepost.app import sqlite_path
+from gatepost.app import parse_sqlite_path
 from gatepost.core.event import Push
 from gatepost.errors import Unavailable
 from tests.faults import journal, rounds
@@ -41,12 +41,12 @@ class Cramped(SqliteStore):
                 super().begin(waited)
                 self._execute(f"PRAGMA max_page_count = {store.pages}")
 
-        return Connection(self._path, self._identity, busy=self._busy, writes=writes)
+        return Connection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
 
 
 @contextmanager
 def opened(url: str, folder: Path, **options: float) -> Iterator[tuple[Cramped, Clerk]]:
-    with closing(Cramped(sqlite_path(url), clock=SystemClock(), **options)) as store:
+    with closing(Cramped(parse_sqlite_path(url), clock=SystemClock(), **options)) as store:
         clerk = Clerk(store, folder, "here")
         yield store, clerk
 
@@ -131,10 +131,10 @@ db.execute("ROLLBACK")
 
 async def test_a_file_that_somebody_else_has_locked(sqlite_office: str, tmp_path: Path) -> None:
     """Past the busy timeout callers are told; reading goes on; when it is free, so does writing."""
-    with opened(sqlite_office, tmp_path, busy=0.2) as (store, clerk):
+    with opened(sqlite_office, tmp_path, busy_timeout=0.2) as (store, clerk):
         clerk.push(wish("before", "ana"))
         holder = await asyncio.create_subprocess_exec(
-            *[sys.executable, "-c", HOLDER, str(sqlite_path(sqlite_office))],
+            *[sys.executable, "-c", HOLDER, str(parse_sqlite_path(sqlite_office))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -156,7 +156,7 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_office: str, tmp_path
         for left in rounds.unanswered(tmp_path):
             await clerk.push_soon(left)
         assert clerk.answers == 1 + 1 + 20
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
     settle(sqlite_office, tmp_path)
 
 

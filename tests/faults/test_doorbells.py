@@ -15,11 +15,11 @@ from typing import Final
 import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
-from gatepost.core.event import Event, Type
+from gatepost.core.event import Event, EventType
 from gatepost.core.frame import Frame
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.ports import TransportStatus
-from gatepost.testing.transports import PATIENCE, Ears
+from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 
 LISTENER: Final = """
 import asyncio, pathlib, sys
@@ -48,7 +48,7 @@ def settle() -> None:
     """Return when nobody waits in a sender's place any more."""
     for thread in threading.enumerate():
         if thread.name == "gatepost-doorbell":
-            thread.join(PATIENCE)
+            thread.join(WAIT_TIMEOUT)
             assert not thread.is_alive()
 
 
@@ -59,7 +59,7 @@ async def somebody_listening(folder: Path) -> AsyncIterator[asyncio.subprocess.P
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             assert await process.stdout.readline() == b"listening\n"
         yield process
     finally:
@@ -74,39 +74,39 @@ async def test_the_file_of_a_dead_listener_is_removed_by_whoever_rings(folder: P
         process.kill()
         await process.wait()
     assert file.exists()
-    async with SocketTransport(folder).listen(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := RecordingListener()):
         pass
     assert not file.exists()
     async with somebody_listening(folder) as process, SocketTransport(folder).listen(ears):
         process.kill()
         await process.wait()
         assert len(files(folder)) == 2
-        SocketTransport(folder).send([Ring("ann", "event")])
-        await ears.hear("ann")
+        SocketTransport(folder).send([Signal("ann", "event")])
+        await ears.wait_for("ann")
         assert len(files(folder)) == 1
 
 
 async def test_a_listener_that_is_stopped_keeps_nobody_waiting(folder: Path) -> None:
-    async with somebody_listening(folder) as process, SocketTransport(folder).listen(ears := Ears()):
+    async with somebody_listening(folder) as process, SocketTransport(folder).listen(ears := RecordingListener()):
         os.kill(process.pid, signal.SIGSTOP)
         speaker = SocketTransport(folder)
         for number in range(300):
-            speaker.send([Ring(str(number), "event")])
-        await ears.until(lambda ears: len(ears.rings) == 300)
+            speaker.send([Signal(str(number), "event")])
+        await ears.wait_until(lambda ears: len(ears.signals) == 300)
         await asyncio.to_thread(settle)
-        assert speaker.lost > 0
-        speaker.send([Ring("ann", "event")])
-        await ears.hear("ann")
+        assert speaker.lost_count > 0
+        speaker.send([Signal("ann", "event")])
+        await ears.wait_for("ann")
 
 
 async def test_a_listener_that_is_busy_hears_everything_later_in_order(folder: Path) -> None:
-    async with SocketTransport(folder).listen(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := RecordingListener()):
         speaker = SocketTransport(folder)
         for number in range(500):  # nothing is read in between: the kernel holds back only the first few
             speaker.send([Frame("space:q4", "delta", number)])
-        await ears.until(lambda ears: len(ears.frames) == 500)
+        await ears.wait_until(lambda ears: len(ears.frames) == 500)
     assert [frame.data for frame in ears.frames] == list(range(500))
-    assert speaker.lost == 0
+    assert speaker.lost_count == 0
 
 
 async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) -> None:
@@ -116,53 +116,53 @@ async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) ->
         if not condition.is_degraded:
             again.set()
 
-    listener = SocketTransport(folder, beat=0.01, changed=changed)
-    async with listener.listen(ears := Ears()):
+    listener = SocketTransport(folder, check_interval=0.01, on_change=changed)
+    async with listener.listen(ears := RecordingListener()):
         shutil.rmtree(folder)
-        SocketTransport(folder).send([Ring("nobody", "event")])
-        async with asyncio.timeout(PATIENCE):
+        SocketTransport(folder).send([Signal("nobody", "event")])
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await again.wait()
-        SocketTransport(folder).send([Ring("ann", "event")])
-        await ears.hear("ann")
+        SocketTransport(folder).send([Signal("ann", "event")])
+        await ears.wait_for("ann")
     assert files(folder) == []
 
 
 async def test_where_a_folder_cannot_be_made_listening_is_degraded_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     listener = SocketTransport(tmp_path / "file" / "doorbells")
-    async with listener.listen(Ears()):
+    async with listener.listen(RecordingListener()):
         assert listener.status.is_degraded
         assert "Not a directory" in str(listener.status.reason)
-        listener.send([Ring("ann", "event")])
+        listener.send([Signal("ann", "event")])
 
 
 @pytest.mark.parametrize("largest", [60_000, 10_000_000])
 async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: Path, largest: int) -> None:
     """With a limit above the kernel's it is the kernel that refuses, as on systems that take less than Linux."""
-    large = Event(id="evt_1", type=Type.EVENT, source="test", content="x" * 400_000, created_at=0)
-    speaker = SocketTransport(folder, largest=largest)
-    async with SocketTransport(folder).listen(ears := Ears()):
-        speaker.send([Ring("ann", "event", large), Frame("space:q4", "delta", "y" * 400_000), Ring("bob", "event")])
-        await ears.hear("bob")
-    assert [(ring[0], ring[1]) for ring in ears.rings] == [("ann", "event"), ("bob", "event")]
+    large = Event(id="evt_1", type=EventType.EVENT, source="test", content="x" * 400_000, created_at=0)
+    speaker = SocketTransport(folder, max_bytes=largest)
+    async with SocketTransport(folder).listen(ears := RecordingListener()):
+        speaker.send([Signal("ann", "event", large), Frame("space:q4", "delta", "y" * 400_000), Signal("bob", "event")])
+        await ears.wait_for("bob")
+    assert [(ring[0], ring[1]) for ring in ears.signals] == [("ann", "event"), ("bob", "event")]
     assert ears.frames == []
-    assert speaker.lost == 1
+    assert speaker.lost_count == 1
 
 
 def test_others_may_not_ring(folder: Path) -> None:
     async def mode() -> int:
-        async with SocketTransport(folder).listen(Ears()):
+        async with SocketTransport(folder).listen(RecordingListener()):
             return await asyncio.to_thread(lambda: folder.stat().st_mode)
 
     assert asyncio.run(mode()) & 0o077 == 0
 
 
 async def test_nonsense_is_passed_over(folder: Path) -> None:
-    async with SocketTransport(folder).listen(ears := Ears()):
+    async with SocketTransport(folder).listen(ears := RecordingListener()):
         [file] = files(folder)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
             for nonsense in (b"", b"\xff\x00", b"{}", b"[1, null, {}]", b'[{"to": [7]}]', b"[" * 50_000):
                 mouth.sendto(nonsense, str(file))
-        SocketTransport(folder).send([Ring("ann", "event")])
-        await ears.hear("ann")
-    assert ears.rings == [("ann", "event", True)]
+        SocketTransport(folder).send([Signal("ann", "event")])
+        await ears.wait_for("ann")
+    assert ears.signals == [("ann", "event", True)]

@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 import pytest
 
 from gatepost.actions import triggers
-from gatepost.actions.triggers import NewTrigger
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.limits import Limits
 from gatepost.core.webhook import Scheme
 from gatepost.gateway.connections import ConnectionLimits
@@ -383,7 +383,7 @@ SIGNED: Final = f"x-hub-signature-256: sha256={'0' * 64}"
 def hooked(server: Served) -> Served:
     for scheme in (Scheme.GITHUB, Scheme.HEADER):
         server.gateway.store.call(
-            triggers.add, NewTrigger(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
+            triggers.add, TriggerSpec(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
         )
     return server
 
@@ -415,7 +415,7 @@ def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, wires
     with served(url, limits=Limits(data=4 * MIB)) as server:
         furnish(server.gateway.store)
         server.gateway.store.call(
-            triggers.add, NewTrigger(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
+            triggers.add, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
         )
         wire = connect(wires, server)
         wire.ask("POST /hooks/github", f"Content-Length: {size}", "Expect: 100-continue", SIGNED)

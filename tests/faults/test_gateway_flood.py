@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import upkeep
+from gatepost.actions import maintenance
 from gatepost.app import open_store
 from tests.faults.callers import Caller, Lost
 from tests.faults.conftest import NIGHTLY
@@ -134,6 +134,6 @@ async def test_a_flood_that_a_kill_interrupts(flood: Flood) -> None:
             assert new == 1, f"{number} was new to {new} callers"
     with closing(open_store(flood.house.store)) as store:
         assert store.check() == []
-        [account] = store.query(upkeep.accounts, "ana")
-    assert account.balanced
+        [account] = store.query(maintenance.list_accounts, "ana")
+    assert account.is_balanced
     assert account.accepted == account.pending == DISTINCT

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import inbox, spaces, upkeep
+from gatepost.actions import inbox, maintenance, spaces
 from gatepost.app import open_store
 from gatepost.core.event import Item
 from gatepost.core.space import Message
@@ -233,8 +233,8 @@ def compare(url: str, scene: Scene) -> None:
     load = scene.load
     with closing(open_store(url)) as store:
         messages, items = stored(store)
-        [account] = store.query(upkeep.accounts, "ana")
-    assert account.balanced
+        [account] = store.query(maintenance.list_accounts, "ana")
+    assert account.is_balanced
     assert account.accepted == len(items)
     assert {message.content: message.seq for message in messages} == load.posted
     assert [message.seq for message in messages] == list(range(1, len(messages) + 1))

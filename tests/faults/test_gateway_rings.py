@@ -11,12 +11,12 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import inbox, intake, spaces
-from gatepost.adapters.transports.memory import MemoryTransport, Room
+from gatepost.actions import inbox, push, spaces
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.app import open_store
 from gatepost.core.event import Push
 from gatepost.ports import Store
-from gatepost.testing.transports import Ears, FlakyTransport
+from gatepost.testing.transports import FlakyTransport, RecordingListener
 from tests.faults.houses import SPACE, furnish
 from tests.neighbours import Neighbour, neighbour
 
@@ -28,9 +28,9 @@ ROUNDS: Final = 2
 async def pair(store_url: str, tmp_path: Path) -> AsyncIterator[list[Neighbour]]:
     """Two gateways between which everything is lost."""
     furnish(store_url)
-    room = Room()
+    room = MemoryBus()
     async with AsyncExitStack() as stack:
-        deaf = [FlakyTransport(MemoryTransport(room), seed=0, lose=1.0) for _ in range(2)]
+        deaf = [FlakyTransport(MemoryTransport(room), seed=0, loss_rate=1.0) for _ in range(2)]
         yield [
             await stack.enter_async_context(neighbour(store_url, tmp_path / f"home-{number}", one, interval="200ms"))
             for number, one in enumerate(deaf)
@@ -47,36 +47,36 @@ def silent(store_url: str, pair: list[Neighbour]) -> Iterator[Store]:
 async def test_a_ring_that_was_lost_is_made_up_for_within_an_interval(pair: list[Neighbour], silent: Store) -> None:
     """At both gateways, though one of them alone is the janitor and the other does not hear it."""
     async with AsyncExitStack() as stack:
-        ears = [Ears() for _ in pair]
+        ears = [RecordingListener() for _ in pair]
         for one, each in zip(pair, ears, strict=True):
-            stack.enter_context(one.office.exchange.subscribed(each))
+            stack.enter_context(one.office.exchange.subscribe(each))
         for name, to in (("ana", "ana"), ("cleo", "*")):
             before = [one.duties["reminder"].rounds for one in pair]
-            silent.call(intake.push, Push(to=to, source="test", content="unheard of"))
+            silent.call(push.push_event, Push(to=to, source="test", content="unheard of"))
             after = await asyncio.gather(*(rounds_until(one, each, name) for one, each in zip(pair, ears, strict=True)))
             assert all(last <= first + ROUNDS for first, last in zip(before, after, strict=True)), (before, after)
         assert sum(one.duties["janitor"].rounds > 0 for one in pair) == 1
 
 
-async def rounds_until(one: Neighbour, ears: Ears, name: str) -> int:
+async def rounds_until(one: Neighbour, ears: RecordingListener, name: str) -> int:
     """How many rounds a gateway has done when somebody's ring is heard there."""
-    await ears.hear(name)
+    await ears.wait_for(name)
     return one.duties["reminder"].rounds
 
 
 async def test_it_is_rung_again_until_somebody_is_at_work(pair: list[Neighbour], silent: Store) -> None:
-    silent.call(intake.push, Push(to="ana", source="test", content="unheard of"))
-    with pair[1].office.exchange.subscribed(ears := Ears()):
-        await ears.until(lambda ears: len(ears.rings) >= 3)
-        assert {ring[0] for ring in ears.rings} == {"ana"}
+    silent.call(push.push_event, Push(to="ana", source="test", content="unheard of"))
+    with pair[1].office.exchange.subscribe(ears := RecordingListener()):
+        await ears.wait_until(lambda ears: len(ears.signals) >= 3)
+        assert {ring[0] for ring in ears.signals} == {"ana"}
         batch = silent.call(inbox.claim, "ana", owner="test")
         assert [item.event.content for item in batch.items] == ["unheard of"]
         # What is rung from now on was looked for before the claim, or is for ben; so two rounds are enough.
-        silent.call(intake.push, Push(to="ben", source="test", content="unheard of"))
-        await ears.until(lambda ears: [ring[0] for ring in ears.rings].count("ben") >= ROUNDS)
-        heard = len(ears.rings)
-        await ears.until(lambda ears: [ring[0] for ring in ears.rings[heard:]].count("ben") >= ROUNDS)
-        assert {ring[0] for ring in ears.rings[heard:]} == {"ben"}
+        silent.call(push.push_event, Push(to="ben", source="test", content="unheard of"))
+        await ears.wait_until(lambda ears: [ring[0] for ring in ears.signals].count("ben") >= ROUNDS)
+        heard = len(ears.signals)
+        await ears.wait_until(lambda ears: [ring[0] for ring in ears.signals[heard:]].count("ben") >= ROUNDS)
+        assert {ring[0] for ring in ears.signals[heard:]} == {"ben"}
 
 
 async def test_watchers_see_what_no_ring_was_heard_for(pair: list[Neighbour], silent: Store) -> None:

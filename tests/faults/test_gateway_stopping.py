@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import upkeep
+from gatepost.actions import maintenance
 from gatepost.app import open_store
-from gatepost.runtime import notice
-from gatepost.runtime.keyring import ADMIN_KEY
+from gatepost.runtime import gateway_file
+from gatepost.runtime.admin_key import ADMIN_KEY
 from tests.faults.callers import Caller, Lost, Watcher
 from tests.faults.houses import PATIENCE, SPACE, House, furnish, housed
 from tests.faults.office import witness
@@ -114,7 +114,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
                 await asyncio.wait(watching.values())
             assert await slow.finish() == b""
         assert await asyncio.to_thread(house.ended) == 0, house.said
-        assert not (house.home / notice.NAME).exists()
+        assert not (house.home / gateway_file.FILE_NAME).exists()
         assert crowd.unanswered == CALLERS
         assert stored(url) == crowd.answered
 
@@ -128,13 +128,13 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
             assert set(seen) == crowd.answered
         house.signal(signal.SIGINT)
         assert await asyncio.to_thread(house.ended) == 0, house.said
-        assert not (house.home / notice.NAME).exists()
+        assert not (house.home / gateway_file.FILE_NAME).exists()
 
 
 def stored(url: str) -> set[str]:
     with closing(open_store(url)) as store:
         assert store.check() == []
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
     with witness(url) as ask:
         return {event for [event] in ask("SELECT id FROM events")}
 
@@ -160,7 +160,7 @@ def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) 
         f"error: listening on {host!r} lets others in, and no key was made for them",
         "hint: make one first with `gatepost key create`, or listen on 127.0.0.1",
     ]
-    assert not (house.home / notice.NAME).exists()
+    assert not (house.home / gateway_file.FILE_NAME).exists()
     assert (house.home / ADMIN_KEY).exists()
 
 
@@ -208,5 +208,5 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
             f"error: cannot listen on 127.0.0.1:{first.port}: Address already in use",
             "hint: another program may be there: use --port",
         ]
-        assert not (second.home / notice.NAME).exists()
-        assert notice.read(first.home) is not None
+        assert not (second.home / gateway_file.FILE_NAME).exists()
+        assert gateway_file.read_gateway_file(first.home) is not None

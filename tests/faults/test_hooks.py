@@ -20,14 +20,14 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, gates, inbox, intake
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, gates, inbox, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.core import entry
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State
-from gatepost.core.gate import Fail, GateWish
-from gatepost.porch import Hook, Porch, Said
+from gatepost.core import spool_line
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
+from gatepost.core.gate import FailMode, GateSpec
+from gatepost.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.ports import Store
 from tests import forking
 from tests.hosts import Heard, hear
@@ -81,15 +81,15 @@ class Home:
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        with app.opened(settings.load({"GATEPOST_HOME": str(self.folder)})) as store:
+        with app.prepare_store(settings.load({"GATEPOST_HOME": str(self.folder)})) as store:
             yield store
 
     def push(self, text: str) -> None:
         """Tell ann something, in her inbox and in the spool of her session."""
         with self.store() as store:
-            pushed = store.call(intake.push, Push(to="ann", source="test", content=text))
+            pushed = store.call(push.push_event, Push(to="ann", source="test", content=text))
             [item] = store.query(inbox.show, pushed.event)
-        FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [entry.of(item.event)])
+        FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [spool_line.from_event(item.event)])
 
     def run(self, event: str, *program: str, **environ: str) -> "subprocess.CompletedProcess[str]":
         env = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
@@ -110,17 +110,19 @@ class Home:
         """Run a hook in this process, which is faster; return what the model is shown."""
         environ = {"GATEPOST_AGENT": "ann", **self.environ}
         told = json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"})
-        porch = Porch(self.folder)
+        porch = HookEntry(self.folder)
         try:
-            running = porch.receive(Hook(event=event, host="claude", told=told, environ=environ, cwd=str(self.folder)))
+            running = porch.receive(
+                HookCall(event=event, host="claude", stdin=told, environ=environ, cwd=str(self.folder))
+            )
             with pytest.raises(StopIteration) as ended:
                 next(running)
-            said: Said = ended.value.value
-            said.printed()
+            said: HookResponse = ended.value.value
+            said.on_printed()
         finally:
             porch.close()
-        assert said.answer.stderr == ""
-        return hear(event, said.answer.stdout).context
+        assert said.output.stderr == ""
+        return hear(event, said.output.stdout).context
 
     def hook(self, event: str) -> tuple[Heard, str]:
         """What a host hears, as strictly as it may listen; and what is said on stderr."""
@@ -135,8 +137,8 @@ def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home")
     home.folder.mkdir(mode=0o700)
     with home.store() as store:
-        store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
-        gate = GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED, instruction="wait for it")
+        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        gate = GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED, instruction="wait for it")
         store.call(gates.add, gate, by="admin")
     for event in ("SessionStart", "UserPromptSubmit"):
         home.hook(event)
@@ -296,7 +298,7 @@ def test_without_such_a_gate_nothing_holds(home: Home, fault: Fault) -> None:
     with home.store() as store:
         [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
-        store.call(gates.add, GateWish(name="Tea", owner="ann"), by="admin")
+        store.call(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
     assert "Tea" in home.hook("Stop")[0].blocked
     with fault(home):
         heard, _ = home.hook("Stop")
@@ -348,5 +350,5 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, ev
     for number in range(1, 2 * point + 1):
         assert f"word {number}." in everything, "at least once"
     with home.store() as store:
-        assert {item.state for item in store.query(inbox.page, "ann", limit=1_000)} == {State.DELIVERED}
+        assert {item.state for item in store.query(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
     assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory, gates, inbox
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.entity import Kind
-from gatepost.core.event import Type
-from gatepost.core.gate import Ending, Gate, GateKind, GateWish
-from gatepost.core.instants import SECOND
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType
+from gatepost.core.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
+from gatepost.core.times import SECOND
 from gatepost.ports import Reader, Store
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, living
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import WorkerOptions, run_worker
 from tests.faults.thinker import means
 from tests.servers import until
 
@@ -35,29 +35,29 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(url: str) -> Iterator[Store]:
     with closing(open_store(url, limits=Limits(commands=True))) as store:
         store.migrate()
-        store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+        store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ana", "ben"):
-            store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         yield store
 
 
 def overdue(tx: Reader, id: str) -> bool:
-    return gates.show(tx, id).overdue(tx.now)
+    return gates.show(tx, id).is_overdue(tx.now)
 
 
 def heard(store: Store, name: str) -> list[str]:
-    return [item.event.data["outcome"] for item in store.query(inbox.page, name, type=Type.GATE)]
+    return [item.event.data["outcome"] for item in store.query(inbox.page, name, type=EventType.GATE)]
 
 
-async def _until_ended(store: Store, gate: Gate, exchange: Exchange) -> None:
-    async with exchange.open(), living(means(store), exchange, Habits(interval=0.1)):
-        await asyncio.to_thread(until, lambda: not store.query(gates.show, gate.id).pending, "the gate has ended")
+async def _until_ended(store: Store, gate: Gate, exchange: SignalBus) -> None:
+    async with exchange.open(), run_worker(means(store), exchange, WorkerOptions(janitor_interval=0.1)):
+        await asyncio.to_thread(until, lambda: not store.query(gates.show, gate.id).is_pending, "the gate has ended")
 
 
 def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store: Store, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    wish = GateWish(
+    wish = GateSpec(
         name="build", kind=GateKind.COMMAND, awaits=f"cat '{pipe}'", owner="ana", within=2 * SECOND, waiters=("ben",)
     )
     gate = store.call(gates.add, wish, by="admin")
@@ -67,10 +67,10 @@ def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store
             looker.send_signal(signal.SIGSTOP)
             until(lambda: store.query(overdue, gate.id), "the deadline has passed")
             # Nobody lives who could say so. But nobody is held, and whoever reads it sees that it is overdue.
-            assert store.query(gates.show, gate.id).pending
-            assert store.query(gates.blocking, "ana") == []
-            exchange = Exchange()
-            with closing(open_store(url, bell=exchange.bell)) as other:
+            assert store.query(gates.show, gate.id).is_pending
+            assert store.query(gates.list_blocking, "ana") == []
+            exchange = SignalBus()
+            with closing(open_store(url, signal_sink=exchange.on_commit)) as other:
                 asyncio.run(_until_ended(other, gate, exchange))
             ended = store.query(gates.show, gate.id)
             assert ended.resolution is not None

@@ -10,7 +10,7 @@ import psycopg
 
 from gatepost.actions import directory
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.app import open_store, sqlite_path
+from gatepost.app import open_store, parse_sqlite_path
 from gatepost.errors import Unavailable
 from gatepost.tables import statements
 from tests.faults.audit import audit
@@ -91,7 +91,7 @@ def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> 
     assert len(migrated) > 2
     furnish(store_url)
     with closing(open_store(store_url)) as store:
-        assert store.query(directory.find, CREW[0]).live
+        assert store.query(directory.find, CREW[0]).is_live
 
 
 def newest(url: str) -> int:
@@ -117,7 +117,7 @@ def clear(url: str) -> None:
     """Make the store as empty as it was."""
     if url.startswith("sqlite"):
         for ending in ("", "-wal", "-shm"):
-            Path(f"{sqlite_path(url)}{ending}").unlink(missing_ok=True)
+            Path(f"{parse_sqlite_path(url)}{ending}").unlink(missing_ok=True)
     else:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("DROP SCHEMA public CASCADE")

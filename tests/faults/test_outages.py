@@ -11,7 +11,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from gatepost.actions import inbox, upkeep
+from gatepost.actions import inbox, maintenance
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
@@ -79,10 +79,10 @@ def test_a_server_that_is_down_and_comes_back(own_postgres: Postgres, tmp_path: 
             with pytest.raises(Unavailable, match="cannot connect"):
                 clerk.push(wish(name, "ana"))
             with pytest.raises(Unavailable, match="cannot connect"):
-                store.query(upkeep.accounts)
+                store.query(maintenance.list_accounts)
             own_postgres.restart()
             clerk.push(wish(name, "ana"))
-            assert all(account.balanced for account in store.query(upkeep.accounts))
+            assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
         own_postgres.restart()  # unnoticed
         assert len(store.query(inbox.peek, "ana")) == 2
         clerk.push(wish("third", "ana"))

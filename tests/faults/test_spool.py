@@ -17,14 +17,14 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.app import open_store
-from gatepost.core import entry as entries
-from gatepost.core.entity import Kind
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Push
-from gatepost.core.instants import HOUR, Instant
+from gatepost.core.times import HOUR, Instant
 from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock
 from tests import forking
@@ -70,13 +70,15 @@ def furnish(store: Store, folder: Path, writer: str, session: str) -> None:
         lines.write('{"content":"word-bare"}\n')
         lines.write('{"id":"old","content":"word-expired","timestamp":1,"ttl_seconds":1}\n')
     keyed, plain, _ = store.call(_employ, session)
-    FileSpool(f"{folder}/<session>.jsonl").append(session, [entries.of(event) for event in (keyed, plain) * 2])
+    FileSpool(f"{folder}/<session>.jsonl").append(
+        session, [spool_lines.from_event(event) for event in (keyed, plain) * 2]
+    )
 
 
 def _employ(tx: Transaction, name: str) -> list[Event]:
-    directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
+    directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
     for word, key in (("keyed", f"key-{name}"), ("plain", None), ("stored", None)):
-        intake.push(tx, Push(to=name, source="test", content=f"word-{word}", key=key))
+        push.push_event(tx, Push(to=name, source="test", content=f"word-{word}", key=key))
     return [item.event for item in inbox.page(tx, name)]
 
 
@@ -90,7 +92,7 @@ def finish(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> Non
             assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
             assert not store.query(inbox.peek, session)
             assert not (folder / f"{session}.jsonl.draining").exists()
-    assert all(account.balanced for account in store.query(upkeep.accounts))
+    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
 def seen(folder: Path, session: str, *, dead: bool) -> Counter[str]:
@@ -170,9 +172,9 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
             stack.enter_context(subprocess.Popen([writer, file, name, str(count)])) for name in ("late", "other")
         ]
         for number in range(count // 3):
-            pushed = store.call(intake.push, Push(to=session, source="test", content=f"word-pushed-{number}"))
+            pushed = store.call(push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}"))
             [item] = store.query(inbox.show, pushed.event)
-            spool.append(session, [entries.of(item.event)])
+            spool.append(session, [spool_lines.from_event(item.event)])
         assert [each.wait() for each in writers] == [0, 0]
         (folder / "over").touch()
         assert [each.wait() for each in racers] == [0, 0, 0]

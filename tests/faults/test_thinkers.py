@@ -18,13 +18,14 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from gatepost.actions import agents, directory, inbox, journal, plans, spaces, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents, directory, inbox, maintenance, plans, spaces
+from gatepost.actions import runs as runs_actions
+from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
-from gatepost.core.event import State, Type
-from gatepost.core.run import Status
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, ItemState
+from gatepost.core.run import RunStatus
 from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 from tests.faults.thinker import Case, household, told
@@ -44,10 +45,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def furnish(store: Store, names: Sequence[str]) -> None:
     """Everybody has a space with Husam, who has said something there."""
-    for name, kind in (("husam", Kind.HUMAN), ("clerk", Kind.AGENT)):
-        store.call(directory.register, Newcomer(name=name, kind=kind))
+    for name, kind in (("husam", EntityKind.HUMAN), ("clerk", EntityKind.AGENT)):
+        store.call(directory.register, EntitySpec(name=name, kind=kind))
     for name in names:
-        store.call(agents.settle, Newcomer(name=name, kind=Kind.AGENT), Config())
+        store.call(agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), AgentConfig())
         store.call(spaces.create, name=f"room-{name}", members=["husam", name])
         store.call(spaces.post, f"room-{name}", sender="husam", content="Where is my order?")
 
@@ -140,10 +141,10 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         furnish(store, names)
         left = stack.enter_context(Fighter(url, stop_at=6))  # a cycle takes nine
         until(lambda: psutil.Process(left.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
-        assert store.query(journal.page, status=Status.RUNNING), "in the middle of many cycles"
+        assert store.query(runs_actions.page, status=RunStatus.RUNNING), "in the middle of many cycles"
         right = stack.enter_context(Fighter(url))
         right.ready()
-        until(lambda: not store.query(journal.page, status=Status.RUNNING), "the other has taken over")
+        until(lambda: not store.query(runs_actions.page, status=RunStatus.RUNNING), "the other has taken over")
         left.process.send_signal(signal.SIGCONT)
         for round_ in range(2):
             for name in names:
@@ -152,27 +153,27 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         assert left.refusals() >= 1
         right.refusals()
         for name in names:
-            runs = [run for run in store.query(journal.page, agent=name) if run.status is Status.COMPLETED]
+            runs = [run for run in store.query(runs_actions.page, agent=name) if run.status is RunStatus.COMPLETED]
             said = Counter(one.content for one in store.query(spaces.read, f"room-{name}") if one.sender == name)
             assert said == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
             assert len(store.query(plans.page, name)) == len(runs)
-        assert all(account.balanced for account in store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
 def all_delivered(tx: Reader, names: Sequence[str]) -> bool:
-    return not journal.page(tx, status=Status.RUNNING) and all(
-        item.state is State.DELIVERED for name in names for item in inbox.page(tx, name)
+    return not runs_actions.page(tx, status=RunStatus.RUNNING) and all(
+        item.state is ItemState.DELIVERED for name in names for item in inbox.page(tx, name)
     )
 
 
 def state(store: Store, name: str) -> dict[str, Any]:
     """All that came of an agent's cycle, without what differs from run to run: ids, times and its name."""
-    runs = store.query(journal.page, agent=name)
-    clerk = [item.event for item in store.query(inbox.page, "clerk", type=Type.MAIL, limit=1_000)]
+    runs = store.query(runs_actions.page, agent=name)
+    clerk = [item.event for item in store.query(inbox.page, "clerk", type=EventType.MAIL, limit=1_000)]
     found = {
         "runs": [(run.status, run.cycle, run.events, run.steps, run.effects, run.summary) for run in runs],
-        "mind": [repr(turn) for turn in store.query(journal.mind, name).turns],
+        "mind": [repr(turn) for turn in store.query(runs_actions.read_mind, name).turns],
         "said": [(one.sender, one.content) for one in store.query(spaces.read, f"room-{name}")],
         "mail": [(event.subject, event.content) for event in clerk if event.sender and event.sender.name == name],
         "plans": [(plan.name, plan.instruction, plan.status) for plan in store.query(plans.page, name)],
@@ -213,5 +214,5 @@ def test_a_thinker_is_killed_or_stopped_at_every_point(url: str) -> None:
     assert len(expected["mail"]) == len(expected["plans"]) == 1
     for case in cases:
         assert state(store, case.agent) == expected, case
-    assert all(account.balanced for account in store.query(upkeep.accounts))
+    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
     store.close()

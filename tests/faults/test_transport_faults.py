@@ -14,16 +14,16 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.adapters.transports.lifeline import end
+from gatepost.adapters.transports.base import RemoteTransport
 from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.outbox import MOST
 from gatepost.adapters.transports.postgres import PostgresTransport
+from gatepost.adapters.transports.reconnect import cancel_tasks
 from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.remote import RemoteTransport
+from gatepost.adapters.transports.send_queue import MAX_MESSAGES
 from gatepost.core.frame import Frame
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.ports import TransportStatus
-from gatepost.testing.transports import PATIENCE, Ears
+from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
@@ -51,7 +51,7 @@ class Weather:
         self._changed.set()
 
     async def until(self, *, degraded: bool) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not self.conditions or self.conditions[-1].is_degraded != degraded:
                 self._changed.clear()
                 await self._changed.wait()
@@ -65,7 +65,7 @@ class Place:
         self._kind = kind
 
     def make(self, **options: Any) -> RemoteTransport:
-        return self._kind(self.server.url, **{"beat": 0.1, "patience": 1.0} | options)
+        return self._kind(self.server.url, **{"heartbeat_interval": 0.1, "timeout": 1.0} | options)
 
     async def restart(self) -> None:
         await asyncio.to_thread(self.server.restart)
@@ -92,7 +92,7 @@ def settle() -> None:
     """Return when no thread of a transport is left."""
     for thread in threading.enumerate():
         if thread.name.startswith("gatepost-"):
-            thread.join(PATIENCE)
+            thread.join(WAIT_TIMEOUT)
             assert not thread.is_alive()
 
 
@@ -101,13 +101,17 @@ class Scene:
 
     def __init__(self, place: Place) -> None:
         self.weathers = (Weather(), Weather())
-        self.speaker, self.listener = (place.make(changed=weather) for weather in self.weathers)
-        self.ears = Ears()
+        self.speaker, self.listener = (place.make(on_change=weather) for weather in self.weathers)
+        self.ears = RecordingListener()
         self.said = 0
 
     @asynccontextmanager
     async def playing(self) -> AsyncIterator["Scene"]:
-        async with self.listener.listen(self.ears), self.speaker.listen(Ears()), asyncio.TaskGroup() as group:
+        async with (
+            self.listener.listen(self.ears),
+            self.speaker.listen(RecordingListener()),
+            asyncio.TaskGroup() as group,
+        ):
             speaking = group.create_task(self._speak())
             try:
                 yield self
@@ -117,14 +121,14 @@ class Scene:
     async def _speak(self) -> None:
         while True:
             self.said += 1
-            self.speaker.send([Ring(str(self.said), "event"), Frame("space:q4", "delta", self.said)])
+            self.speaker.send([Signal(str(self.said), "event"), Frame("space:q4", "delta", self.said)])
             await asyncio.sleep(0.002)  # the pace of the load: nothing is waited for
 
     async def flows(self) -> None:
         """Return when something was heard that was not yet said, rings as well as frames."""
         old = self.said
-        await self.ears.until(lambda ears: any(int(ring[0]) > old for ring in ears.rings[-50:]))
-        await self.ears.until(lambda ears: any(frame.data > old for frame in ears.frames[-50:]))
+        await self.ears.wait_until(lambda ears: any(int(ring[0]) > old for ring in ears.signals[-50:]))
+        await self.ears.wait_until(lambda ears: any(frame.data > old for frame in ears.frames[-50:]))
 
     async def weather(self, *, degraded: bool) -> None:
         for weather in self.weathers:
@@ -166,21 +170,21 @@ async def test_who_begins_before_the_server_is_there_hears_it_later(place: Place
 
 async def test_sending_never_waits_and_what_is_too_much_is_counted(place: Place) -> None:
     weather = Weather()
-    speaker = place.make(changed=weather)
-    async with speaker.listen(Ears()):
+    speaker = place.make(on_change=weather)
+    async with speaker.listen(RecordingListener()):
         place.server.stop()
         await weather.until(degraded=True)
         speaker.send([Frame("space:q4", "delta", "too late")])
-        assert speaker.lost == 1
+        assert speaker.lost_count == 1
         for number in range(3):
-            speaker.send([Ring(f"{number}-{each}", "event") for each in range(MOST)])
-        speaker.send([Ring("last", "event")])
-        assert speaker.lost >= 1 + 2 * MOST
+            speaker.send([Signal(f"{number}-{each}", "event") for each in range(MAX_MESSAGES)])
+        speaker.send([Signal("last", "event")])
+        assert speaker.lost_count >= 1 + 2 * MAX_MESSAGES
         place.server.cont()
         await weather.until(degraded=False)
-        async with place.make().listen(ears := Ears()):
-            speaker.send([Ring("now", "event")])
-            await ears.hear("now")
+        async with place.make().listen(ears := RecordingListener()):
+            speaker.send([Signal("now", "event")])
+            await ears.wait_for("now")
 
 
 async def test_leaving_a_server_that_does_not_answer_takes_a_moment(place: Place) -> None:
@@ -195,15 +199,15 @@ async def test_leaving_a_server_that_does_not_answer_takes_a_moment(place: Place
 def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_can(place: Place) -> None:
     speaker = place.make()
     place.server.kill()
-    speaker.send([Ring("ann", "event")])
+    speaker.send([Signal("ann", "event")])
     settle()
     place.server.restart()
 
     async def scene() -> None:
-        async with place.make().listen(ears := Ears()):
-            await asyncio.to_thread(speaker.send, [Ring("bob", "event")])
-            await ears.hear("ann")
-            await ears.hear("bob")
+        async with place.make().listen(ears := RecordingListener()):
+            await asyncio.to_thread(speaker.send, [Signal("bob", "event")])
+            await ears.wait_for("ann")
+            await ears.wait_for("bob")
 
     asyncio.run(scene())
 
@@ -221,7 +225,7 @@ async def test_what_forgets_that_it_was_cancelled_is_cancelled_again() -> None:
 
     task = asyncio.create_task(forgetful())
     await asyncio.sleep(0)
-    async with asyncio.timeout(PATIENCE):
-        await end(task, again=0.01)
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        await cancel_tasks(task, retry_delay=0.01)
     assert forgotten.is_set()
     assert task.cancelled()

@@ -19,20 +19,20 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.actions import cycle
+from gatepost.actions import run_journal
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from gatepost.core.agent import ModelChoice
 from gatepost.core.frame import Frame
-from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Turn, Usage
+from gatepost.core.mind import ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.core.times import SECOND
 from gatepost.errors import Lost
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime.cycle import Means, think
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, Household, living
+from gatepost.runtime.cycle import CycleDeps, think
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.toolkit import Toolbox
+from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
 from tests.faults.points import watch
 
 LEASE: Final = 1 * SECOND
@@ -58,7 +58,7 @@ class Scripted:
     name = "scripted"
 
     async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
-        step = sum(isinstance(turn, Reply) for turn in _this_cycle(ask.turns)) + 1
+        step = sum(isinstance(turn, ModelReply) for turn in _this_cycle(ask.turns)) + 1
         space = next(line.split("(space ")[1].split(",")[0] for line in _inbox(ask.turns) if "(space " in line)
         match step:
             case 1:
@@ -71,18 +71,18 @@ class Scripted:
                     ("send_message", {"text": "It is done."}),
                 )
             case _:
-                yield Reply("Responded to Husam about the order. Nothing is pending.", (), Usage(10, 5), self.name)
+                yield ModelReply("Responded to Husam about the order. Nothing is pending.", (), Usage(10, 5), self.name)
                 return
         for call in calls:
             yield CallDelta(call.id, call.tool, call.arguments)
-        yield Reply("", calls, Usage(10, 5), self.name)
+        yield ModelReply("", calls, Usage(10, 5), self.name)
 
     async def close(self) -> None:
         pass
 
 
-def _calls(*wanted: tuple[str, Any]) -> tuple[Call, ...]:
-    return tuple(Call(f"c{n}", tool, json.dumps(arguments)) for n, (tool, arguments) in enumerate(wanted))
+def _calls(*wanted: tuple[str, Any]) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(f"c{n}", tool, json.dumps(arguments)) for n, (tool, arguments) in enumerate(wanted))
 
 
 def _this_cycle(turns: Sequence[Turn]) -> list[Turn]:
@@ -133,7 +133,9 @@ def _meet(fate: signal.Signals) -> None:
     signal.pthread_kill(threading.get_ident(), fate)
 
 
-def means(store: Store, model: Model | None = None, send: Callable[[Sequence[Frame]], None] = lambda _: None) -> Means:
+def means(
+    store: Store, model: Model | None = None, send: Callable[[Sequence[Frame]], None] = lambda _: None
+) -> CycleDeps:
     """What a scripted model thinks with; nothing outside is ever called."""
     mind = model or Scripted()
 
@@ -141,7 +143,7 @@ def means(store: Store, model: Model | None = None, send: Callable[[Sequence[Fra
         return mind
 
     toolbox = Toolbox(_Nowhere(), _Nowhere())
-    return Means(store=store, model=opened, toolkit=toolbox.open, send=send, chance=lambda: 0.5)
+    return CycleDeps(store=store, get_model=opened, open_toolkit=toolbox.open, send=send, draw_random=lambda: 0.5)
 
 
 class _Nowhere(HttpToolCaller, ToolServers):
@@ -156,18 +158,18 @@ class _Nowhere(HttpToolCaller, ToolServers):
 @asynccontextmanager
 async def household(
     url: str, model: Model | None = None, visit: Callable[[str], None] | None = None
-) -> AsyncIterator[tuple[Store, Household]]:
+) -> AsyncIterator[tuple[Store, Worker]]:
     """Somebody who thinks for everybody, and looks often for what was left lying."""
-    exchange = Exchange()
+    exchange = SignalBus()
     one: dict[str, Any] = {"writers": 1} if url.startswith("postgres") else {}
-    store = open_store(url, bell=exchange.bell, **one)
+    store = open_store(url, signal_sink=exchange.on_commit, **one)
     if visit is not None:
         assert isinstance(store, ThreadedStore)
         watch(store, visit)
     try:
         async with exchange.open():
-            habits = Habits(interval=0.1, lease=LEASE, most=20)
-            async with living(means(store, model, exchange.send), exchange, habits) as made:
+            habits = WorkerOptions(janitor_interval=0.1, lease=LEASE, max_cycles=20)
+            async with run_worker(means(store, model, exchange.send), exchange, habits) as made:
                 yield store, made
     finally:
         store.close()
@@ -178,7 +180,9 @@ async def _once(url: str, case: Case) -> dict[str, Any]:
     store = open_store(url)
     doomed = _Doomed(store, case)
     try:
-        taken = await doomed.run(cycle.take, case.agent, f"first-{os.getpid()}", length=LEASE, lane=case.agent)
+        taken = await doomed.run(
+            run_journal.take_run, case.agent, f"first-{os.getpid()}", length=LEASE, lane=case.agent
+        )
         assert taken is not None
         await think(means(doomed), taken)
         outcome = "ended"

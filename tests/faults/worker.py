@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
-from gatepost.app import open_store, sqlite_path
+from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
 from gatepost.ports import Store
 from tests.faults import loads, rounds
@@ -83,7 +83,7 @@ def run(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None
         case "besieged":
             asyncio.run(loads.besieged(clerk, life, warm=warm, stop=stop, asked=asked, **details))
         case "rationed":
-            wal = Path(f"{sqlite_path(url)}-wal")
+            wal = Path(f"{parse_sqlite_path(url)}-wal")
             asyncio.run(loads.rationed(clerk, life, size=lambda: wal.stat().st_size, warm=warm))
         case "quarrel":
             asyncio.run(loads.quarrel(store, life, warm=warm, stop=stop))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatepost.core.instants import Instant, instant
+from gatepost.core.times import Instant, parse_instant
 
 _ID: Final = re.compile(r"\b([a-z]{2,8})_[0-9a-f]{32}\b")
 _SECRET: Final = re.compile(r"\b([sp]k)_[A-Za-z0-9_-]{8,}")
@@ -85,4 +85,4 @@ class Masks:
     def _mask_time(self, text: str) -> str:
         if self._start is None:
             return "<time>"
-        return f"<{(instant(text) - self._start) / 1_000_000:+g} s>"
+        return f"<{(parse_instant(text) - self._start) / 1_000_000:+g} s>"

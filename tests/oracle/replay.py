@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx2
 import structlog
 
-from gatepost.actions import journal, sessions
+from gatepost.actions import runs, sessions
 from gatepost.errors import Conflict
 from gatepost.testing import FakeClock
 from tests import residents
@@ -206,7 +206,7 @@ def _prepare_resident(made: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
 def _prepare_run(made: Gateway, values: Mapping[str, Any]) -> dict[str, Any]:
     """Another run of the resident that waits for a tool; the one before is stopped."""
     with suppress(Conflict):
-        made.store.call(journal.cancel, values["run"])
+        made.store.call(runs.cancel, values["run"])
     run = residents.begun(made.store)
     return {"run": run.run, "call": run.call}
 

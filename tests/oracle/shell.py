@@ -127,7 +127,7 @@ def _find(document: Any, path: str) -> Any:
 
 def _prepare_runs() -> dict[str, Any]:
     """Give the store a resident with one run that has ended and one that waits for a tool."""
-    with app.opened(settings.load(os.environ)) as store:
+    with app.prepare_store(settings.load(os.environ)) as store:
         residents.resident(store)
         past = residents.begun(store)
         residents.ended(store, past)

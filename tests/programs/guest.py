@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost import app, settings
-from gatepost.actions import directory, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions import directory, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.ports import Store
 from tests.programs.model import ScriptedModel
@@ -35,8 +35,8 @@ class Guest:
         program.environ |= {"GATEPOST_HOME": str(home), "GATEPOST_AGENT": "ann"}
         guest = cls(program, model, home)
         with guest._open_store() as store:
-            store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-            store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT, owner="husam"))
+            store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+            store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
         guest.gatepost("hooks", "install", "--host", program.host)
         return guest
 
@@ -56,7 +56,7 @@ class Guest:
         """Push into the store alone, as a push on another machine does."""
         with self._open_store() as store:
             for text in texts:
-                store.call(intake.push, Push(to="ann", source="cli", sender="husam", content=text))
+                store.call(push.push_event, Push(to="ann", source="cli", sender="husam", content=text))
 
     def count_items(self, name: str = "ann") -> Mapping[str, int]:
         """Return how many items an inbox has, by state."""
@@ -77,4 +77,4 @@ class Guest:
         return ended
 
     def _open_store(self) -> AbstractContextManager[Store]:
-        return app.opened(settings.load({"GATEPOST_HOME": str(self.home)}))
+        return app.prepare_store(settings.load({"GATEPOST_HOME": str(self.home)}))

@@ -2,13 +2,23 @@
 
 from hypothesis import strategies as st
 
-from gatepost.core import config
-from gatepost.core.agent import Config, Execution, LoopRules, MindRules, ModelChoice, Phase, Request, Tool, ToolServer
+from gatepost.core import agent_config
+from gatepost.core.agent import (
+    AgentConfig,
+    Execution,
+    LoopRules,
+    MindRules,
+    ModelChoice,
+    Phase,
+    Tool,
+    ToolRequest,
+    ToolServer,
+)
 from gatepost.core.budget import Budget
 from tests.property import texts
 
 _letters = st.sampled_from("abcXYZ019_-")
-names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in config.BUILT_IN)
+names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in agent_config.BUILT_IN_TOOLS)
 words = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 secrets = st.builds(
     "{}{}".format, st.sampled_from(["", "Bearer ", "Basic "]), st.text(_letters, min_size=1, max_size=20)
@@ -32,7 +42,9 @@ _periods = st.sampled_from(["hour", "day"])
 budgets = st.builds(Budget, tokens=_counts, cycles=st.none() | _counts, per=_periods) | st.builds(
     Budget, cycles=_counts, per=_periods
 )
-requests = st.builds(Request, url=urls, method=st.sampled_from(["GET", "POST", "DELETE"]), headers=headers, body=values)
+requests = st.builds(
+    ToolRequest, url=urls, method=st.sampled_from(["GET", "POST", "DELETE"]), headers=headers, body=values
+)
 
 
 @st.composite
@@ -62,17 +74,17 @@ servers = st.builds(ToolServer, name=names, url=urls, headers=headers) | st.buil
 
 
 @st.composite
-def configs(draw: st.DrawFn) -> Config:
+def configs(draw: st.DrawFn) -> AgentConfig:
     own = tuple(draw(st.lists(tools(), max_size=3, unique_by=lambda tool: tool.name)))
-    known = st.sampled_from(sorted({*config.BUILT_IN, *(tool.name for tool in own)}))
+    known = st.sampled_from(sorted({*agent_config.BUILT_IN_TOOLS, *(tool.name for tool in own)}))
     steps = sorted(draw(st.sets(st.integers(1, 200), max_size=3)))
-    return Config(
+    return AgentConfig(
         model=draw(model_choices),
         description=draw(words),
         instructions=draw(words),
         tools=own,
         servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name))),
-        mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), recent=draw(st.integers(1, 1_000))),
+        mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), min_recent_cycles=draw(st.integers(1, 1_000))),
         loop=LoopRules(
             max_steps=draw(st.integers(1, 200)),
             max_calls=draw(st.integers(1, 1_000)),

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from gatepost.adapters.spool import FileSpool
 from gatepost.hooks import visit
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 from gatepost.ports import Store
 from gatepost.testing import FakeClock
 from tests.visits import Guest, finished
@@ -100,22 +100,22 @@ class Session:
         """Run a hook; return what the host got to read, and whether the hook was killed."""
         countdown = Countdown(kill)
         guest = Guest(self.home, self.store, self.clock, id=self.id)
-        desk = Desk(
+        desk = HookContext(
             home=self.home,
-            rules=guest.rules,
+            options=guest.rules,
             clock=self.clock,
             session=guest.session,
-            reach=lambda: Watched(self.store, countdown, "call", "look") if reached else None,
-            spool=lambda: Watched(guest.spool, countdown, *_STEPS),
-            waiting=lambda: not guest.spool.is_empty(self.id),
-            unproved=lambda: guest.spool.read_unproved(self.id),
+            open_store=lambda: Watched(self.store, countdown, "call", "look") if reached else None,
+            open_spool=lambda: Watched(guest.spool, countdown, *_STEPS),
+            has_lines=lambda: not guest.spool.is_empty(self.id),
+            read_unproved=lambda: guest.spool.read_unproved(self.id),
         )
         turn = f"{self.id}-{self.turn}" if self.names_turns and event != "SessionStart" else None
-        occasion = Occasion(host="claude", event=event, session=self.id, cwd=str(self.home), turn=turn, **told)
+        occasion = HookEvent(host="claude", name=event, session=self.id, cwd=str(self.home), turn=turn, **told)
         verdict = Verdict()
         is_killed = False
         try:
-            verdict = finished(visit.receive(desk, occasion))
+            verdict = finished(visit.handle_event(desk, occasion))
             verdict.printed()
         except Killed:
             is_killed = True

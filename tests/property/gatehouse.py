@@ -6,14 +6,14 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gatepost.actions import decisions, directory, endings, gates, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.endings import Looked
-from gatepost.core.decision import Option, Question, Reply
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State, Type
-from gatepost.core.gate import AtDeadline, GateKind, GateWish
-from gatepost.core.instants import HOUR, MINUTE
+from gatepost.actions import deadlines, decisions, directory, gates, inbox, maintenance, push
+from gatepost.actions.deadlines import EventScan
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, ItemState, Push
+from gatepost.core.gate import AtDeadline, GateKind, GateSpec
+from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Late
 from gatepost.testing import FakeClock, Kit
 
@@ -59,7 +59,7 @@ class GateMachine(RuleBasedStateMachine):
         self.gone: set[str] = set()
         self.known: list[Known] = []
         #: how far the last look went, as one knows who looks again and again
-        self.looked: Looked | None = None
+        self.looked: EventScan | None = None
 
     def teardown(self) -> None:
         self.kit.__exit__(None, None, None)
@@ -67,9 +67,9 @@ class GateMachine(RuleBasedStateMachine):
     @initialize()
     def open_the_house(self) -> None:
         for name in ("admin", *PEOPLE):
-            self.store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
         for name in AGENTS:
-            self.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
 
     def now(self) -> int:
         return self.clock.now()
@@ -77,7 +77,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule(owner=agents, awaits=people, waiter=agents, within=waits, escalates=st.booleans(), kind=st.integers(0, 2))
     def add(self, owner: str, awaits: str, waiter: str, within: int | None, escalates: bool, kind: int) -> None:
         which = (GateKind.HUMAN, GateKind.TIMER, GateKind.MAIL)[kind]
-        wish = GateWish(
+        wish = GateSpec(
             name="gate",
             kind=which,
             awaits=None if which is GateKind.TIMER else awaits,
@@ -123,7 +123,7 @@ class GateMachine(RuleBasedStateMachine):
             )
 
     def _question(self, within: int | None, default: str | None, of: tuple[str, ...] = ()) -> Question:
-        return Question(question="So?", options=OPTIONS, free_text=True, of=of, within=within, default=default)
+        return Question(question="So?", options=OPTIONS, free_text=True, respondents=of, within=within, default=default)
 
     @rule(pick=picks, by=st.sampled_from([*PEOPLE, *AGENTS, "admin"]), withdraw=st.booleans())
     def end(self, pick: int, by: str, withdraw: bool) -> None:
@@ -139,7 +139,7 @@ class GateMachine(RuleBasedStateMachine):
     def answer(self, pick: int, by: str, what: str) -> None:
         if (one := self._pick(pick, decision=True)) is None or one.decision is None:
             return
-        reply = Reply(
+        reply = AnswerSpec(
             option="yes" if what == "yes" else None, text="hm", again=what == "again", reject=what == "reject"
         )
         answered = self._try(decisions.answer, one.decision, reply, by=by)
@@ -178,7 +178,9 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule(sender=people, to=agents)
     def mail(self, sender: str, to: str) -> None:
-        sent = self._try(intake.push, Push(to=to, type=Type.MAIL, source="mail", sender=sender, content="hello"))
+        sent = self._try(
+            push.push_event, Push(to=to, type=EventType.MAIL, source="mail", sender=sender, content="hello")
+        )
         if not isinstance(sent, GatepostError):
             self.settle()
             for one in self.known:
@@ -192,8 +194,8 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         while True:
-            self.looked = self.store.query(endings.came, self.looked)
-            if not self.store.call(endings.settle, last=self.looked):
+            self.looked = self.store.query(deadlines.scan_events, self.looked)
+            if not self.store.call(deadlines.end_due, last_scan=self.looked):
                 break
         for one in self.known:
             if one.ended is None and self._overdue(one) and not one.escalates:
@@ -217,15 +219,15 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        while self.store.call(upkeep.expire) or self.store.call(upkeep.lapse):
+        while self.store.call(maintenance.expire_items) or self.store.call(maintenance.lapse_claims):
             pass
 
     @invariant()
     def everything_is_as_the_model_has_it(self) -> None:
-        assert all(account.balanced for account in self.store.query(upkeep.accounts))
+        assert all(account.is_balanced for account in self.store.query(maintenance.list_accounts))
         for one in self.known:
             gate = self.store.query(gates.show, one.id)
-            assert gate.pending is (one.ended is None)
+            assert gate.is_pending is (one.ended is None)
             if one.decision is not None:
                 decision = self.store.query(decisions.show, one.decision)
                 status = one.ended or ("revising" if one.sent_back else "pending")
@@ -236,16 +238,16 @@ class GateMachine(RuleBasedStateMachine):
                 assert gate.resolution.ending == one.ended
             assert self._heard(one) == one.heard
         for name in AGENTS:
-            held = {gate.id for gate in self.store.query(gates.blocking, name)}
+            held = {gate.id for gate in self.store.query(gates.list_blocking, name)}
             assert held == {one.id for one in self.known if one.owner == name and self._holds(one)}
 
     def _asked_are_told(self, one: Known, id: str) -> None:
         """Those asked have one item a round, and none of them waits for an answer that is not waited for any more."""
         for name in one.needs - self.gone:
-            items = self.store.query(inbox.page, name, type=Type.DECISION, limit=1_000)
+            items = self.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
             mine = [item for item in items if item.event.key and item.event.key.startswith(f"decision:{id}:")]
             assert len(mine) == one.rounds
-            waiting = [item.event.key for item in mine if item.state is State.PENDING]
+            waiting = [item.event.key for item in mine if item.state is ItemState.PENDING]
             assert waiting == ([f"decision:{id}:{one.rounds}"] if one.ended is None and not one.sent_back else [])
 
     def _holds(self, one: Known) -> bool:
@@ -264,7 +266,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def _heard(self, one: Known) -> list[str]:
         """What its owner has been told of how it went."""
-        kind = Type.DECISION if one.decision else Type.GATE
+        kind = EventType.DECISION if one.decision else EventType.GATE
         items = self.store.query(inbox.page, one.owner, type=kind, limit=1_000)
         told = [item.event.data for item in items]
         mine = [data for data in told if data["gateId"] == one.id and data["outcome"] not in ("opened", "asked")]

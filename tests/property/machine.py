@@ -7,14 +7,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.core import event as core
-from gatepost.core import line
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, Pushed, State, Type
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND
+from gatepost.core import render
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, ItemState, Priority, Push, PushResult
 from gatepost.core.limits import Limits
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, NotFound, Refused, UnknownAddress
 from gatepost.tables import checks
 from gatepost.testing import FakeClock, Kit
@@ -25,12 +25,12 @@ TEAMS = {"ann": "red", "bob": "red", "cem": None, "dan": "red"}
 ANYBODY = [*TEAMS, "husam", "jira"]
 #: What an item may become, as it is seen from one step to the next.
 STEPS = {
-    State.PENDING: {State.CLAIMED, State.EXPIRED, State.DISCARDED},
-    State.CLAIMED: {State.DELIVERED, State.PENDING, State.DEAD, State.EXPIRED},
-    State.DELIVERED: set(),
-    State.EXPIRED: {State.PENDING},
-    State.DEAD: {State.PENDING, State.DISCARDED},
-    State.DISCARDED: {State.PENDING},
+    ItemState.PENDING: {ItemState.CLAIMED, ItemState.EXPIRED, ItemState.DISCARDED},
+    ItemState.CLAIMED: {ItemState.DELIVERED, ItemState.PENDING, ItemState.DEAD, ItemState.EXPIRED},
+    ItemState.DELIVERED: set(),
+    ItemState.EXPIRED: {ItemState.PENDING},
+    ItemState.DEAD: {ItemState.PENDING, ItemState.DISCARDED},
+    ItemState.DISCARDED: {ItemState.PENDING},
 }
 
 picks = st.integers(0, 15)
@@ -38,7 +38,7 @@ names = st.sampled_from(ANYBODY)
 readers = st.sampled_from(["ann", "ann", "bob", "cem", "dan", "jira"])
 keys = st.sampled_from([None, None, "k1", "k2", "k3"])
 ttls = st.sampled_from([None, None, None, 30 * SECOND, HOUR, 3 * DAY])
-types = st.sampled_from([Type.EVENT, Type.MAIL])
+types = st.sampled_from([EventType.EVENT, EventType.MAIL])
 wishes = st.builds(
     Push,
     to=st.sampled_from(
@@ -62,7 +62,7 @@ class InboxMachine(RuleBasedStateMachine):
         self.store = self.kit.store
         self.model = Model()
         self.arrivals = 0
-        self.states: dict[tuple[str, str], State] = {}
+        self.states: dict[tuple[str, str], ItemState] = {}
 
     def teardown(self) -> None:
         self.kit.__exit__(None, None, None)
@@ -73,12 +73,17 @@ class InboxMachine(RuleBasedStateMachine):
 
     @initialize()
     def open_the_house(self) -> None:
-        for name, kind in (("husam", Kind.HUMAN), ("jira", Kind.SERVICE), ("ann", Kind.AGENT), ("bob", Kind.AGENT)):
+        for name, kind in (
+            ("husam", EntityKind.HUMAN),
+            ("jira", EntityKind.SERVICE),
+            ("ann", EntityKind.AGENT),
+            ("bob", EntityKind.AGENT),
+        ):
             self._register(name, kind)
 
-    def _register(self, name: str, kind: Kind = Kind.AGENT) -> None:
+    def _register(self, name: str, kind: EntityKind = EntityKind.AGENT) -> None:
         team = TEAMS.get(name)
-        self.store.call(directory.register, Newcomer(name=name, kind=kind, team=team))
+        self.store.call(directory.register, EntitySpec(name=name, kind=kind, team=team))
         self.model.register(name, kind, team)
 
     @precondition(lambda self: len(self.model.members) < len(ANYBODY))
@@ -87,7 +92,7 @@ class InboxMachine(RuleBasedStateMachine):
         if name not in self.model.members:
             self._register(name)
         with pytest.raises(Conflict):
-            self.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
 
     @rule(name=st.sampled_from(["bob", "cem", "dan"]), sure=st.integers(0, 2))
     def retire(self, name: str, sure: int) -> None:
@@ -100,7 +105,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     @rule(wishes=st.lists(wishes, min_size=1, max_size=5))
     def push(self, wishes: list[Push]) -> None:
-        outcomes = self.store.call(intake.push_all, wishes)
+        outcomes = self.store.call(push.push_all, wishes)
         assert len(outcomes) == len(wishes)
         # Broadcasts of a list are stored first, which matters for keys; arrivals are in its order.
         for place in sorted(range(len(wishes)), key=lambda place: (wishes[place].to != "*", place)):
@@ -123,7 +128,7 @@ class InboxMachine(RuleBasedStateMachine):
         elif wish.to in members and not members[wish.to].live:
             assert isinstance(outcome, Refused)
         else:
-            assert isinstance(outcome, Pushed), outcome
+            assert isinstance(outcome, PushResult), outcome
             event = self._event(wish, outcome.event, arrival)
             (self._cast if wish.to == "*" else self._accept)(wish, outcome, event)
 
@@ -138,17 +143,17 @@ class InboxMachine(RuleBasedStateMachine):
             priority=wish.priority,
             created_at=self.now,
         )
-        source, person = (sender.name, sender.kind is Kind.HUMAN) if sender else (wish.source, False)
-        return Event(told, arrival, source, person, len(line.line(told).encode()))
+        source, person = (sender.name, sender.kind is EntityKind.HUMAN) if sender else (wish.source, False)
+        return Event(told, arrival, source, person, len(render.render_event(told).encode()))
 
-    def _cast(self, wish: Push, outcome: Pushed, event: Event) -> None:
+    def _cast(self, wish: Push, outcome: PushResult, event: Event) -> None:
         first = next((one for one in self.model.broadcasts if one.key == wish.key), None)
         assert outcome.duplicate == (first is not None)
         assert outcome.event == (first.event.told.id if first else event.told.id)
         if first is None:
             self.model.cast(event, wish.key or f"broadcast:{event.told.id}", self._expiry(wish))
 
-    def _accept(self, wish: Push, outcome: Pushed, event: Event) -> None:
+    def _accept(self, wish: Push, outcome: PushResult, event: Event) -> None:
         everybody = self.model.team("red") if wish.to == "team:red" else [self.model.members[wish.to]]
         recipients = [one.name for one in everybody if wish.to != "team:red" or one.name != wish.sender]
         assert [one.name for one in outcome.deliveries] == recipients
@@ -183,13 +188,13 @@ class InboxMachine(RuleBasedStateMachine):
 
     def _claim(self, name: str, cap: int, budget: int, kind: str = "drain") -> Held | None:
         model = self.model
-        batch = self.store.call(inbox.claim, name, owner="me", cap=cap, budget=budget, kind=kind)
+        batch = self.store.call(inbox.claim, name, owner="me", limit=cap, budget=budget, kind=kind)
         model.lapse(self.now, name)
         model.take_broadcasts(model.members[name], self.now)
         chosen = model.chosen(name, cap, budget, self.now)
         ids = {item.event.arrival: item.event.told.id for item in model.pending(name, self.now)}
         assert [item.event.id for item in batch.items] == [ids[one.arrival] for one in chosen]
-        assert list(batch.rooms) == [one.room for one in chosen]
+        assert list(batch.size_limits) == [one.size_limit for one in chosen]
         assert len(str(batch)) <= budget
         if batch.claim is None:
             return None
@@ -197,7 +202,7 @@ class InboxMachine(RuleBasedStateMachine):
         assert held.claim.fence > max((one.claim.fence for one in model.claims_on(name)), default=0)
         assert held.deadline == (self.now + Limits().hold if kind == "drain" else None)
         model.take(held, (one.arrival for one in chosen))
-        assert batch.held == len(model.pending(name, self.now))
+        assert batch.deferred_count == len(model.pending(name, self.now))
         return held
 
     def _some(self, pick: int) -> Held:
@@ -207,15 +212,15 @@ class InboxMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.claims)
     @rule(pick=picks, count=st.integers(1, 3), type=st.none() | types)
-    def pull(self, pick: int, count: int, type: Type | None) -> None:
+    def pull(self, pick: int, count: int, type: EventType | None) -> None:
         held = self._some(pick)
         id, owner, fence = held.claim.id, held.claim.owner, held.claim.fence
         member = self.model.members[held.claim.recipient]
         if not held.open or not member.live:
             with pytest.raises((Conflict, NotFound, Refused)):
-                self.store.call(inbox.pull, id, owner=owner, fence=fence, count=count, type=type)
+                self.store.call(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
             return
-        batch = self.store.call(inbox.pull, id, owner=owner, fence=fence, count=count, type=type)
+        batch = self.store.call(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
         self.model.take_broadcasts(member, self.now)
         waiting = [item.event for item in self.model.pending(member.name, self.now)]
         waiting = [event for event in waiting if type in (None, event.told.type)][:count]
@@ -240,7 +245,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     def _release(self, held: Held, failed: set[str]) -> None:
         claim = held.claim
-        count = self.store.call(inbox.release, claim.id, owner="me", fence=claim.fence, failed=sorted(failed))
+        count = self.store.call(inbox.release, claim.id, owner="me", fence=claim.fence, failed_events=sorted(failed))
         assert count == self.model.release(held, failed, self.now)
 
     def _may_end(self, held: Held, verb: Callable[..., int]) -> bool:
@@ -281,17 +286,17 @@ class InboxMachine(RuleBasedStateMachine):
     def _janitor(self, duty: str, limit: int = 500) -> None:
         match duty:
             case "lapse":
-                assert self.store.call(upkeep.lapse) == self.model.lapse(self.now)
+                assert self.store.call(maintenance.lapse_claims) == self.model.lapse(self.now)
             case "expire":
-                assert self.store.call(upkeep.expire) == self.model.expire(self.now)
+                assert self.store.call(maintenance.expire_items) == self.model.expire(self.now)
             case _:
-                while self.store.call(upkeep.reap, limit=limit):
+                while self.store.call(maintenance.reap, limit=limit):
                     pass
                 self.model.reap(self.now)
 
     def _known(self, pick: int) -> str:
         """An event that somebody has or will have, rather one with which something has happened already."""
-        items = sorted(self.model.items, key=lambda item: item.state in (State.PENDING, State.DELIVERED))
+        items = sorted(self.model.items, key=lambda item: item.state in (ItemState.PENDING, ItemState.DELIVERED))
         events = [*(item.event for item in items), *(one.event for one in self.model.broadcasts)]
         ids = list(dict.fromkeys(event.told.id for event in events))
         return ids[pick % len(ids)]
@@ -305,12 +310,12 @@ class InboxMachine(RuleBasedStateMachine):
             if any(one.event.told.id == event for one in self.model.to_come(member, self.now)):
                 self.model.take_broadcasts(member, self.now)
         found = self._found(inbox.discard, event, name)
-        moved = [item for item in found if item.standing(self.now) in (State.PENDING, State.DEAD)]
+        moved = [item for item in found if item.standing(self.now) in (ItemState.PENDING, ItemState.DEAD)]
         if moved:
             answer = self.store.call(inbox.discard, event, name)
             assert [item.recipient for item in answer] == [item.recipient for item in moved]
             for item in moved:
-                item.state, item.ended_at = State.DISCARDED, self.now
+                item.state, item.ended_at = ItemState.DISCARDED, self.now
         elif found:
             with pytest.raises(Conflict):
                 self.store.call(inbox.discard, event, name)
@@ -325,7 +330,7 @@ class InboxMachine(RuleBasedStateMachine):
             return
         found = self._found(inbox.replay, event, name)
         again = [item for item in found if self.model.members[item.recipient].live]
-        again = [item for item in again if item.standing(self.now) not in (State.PENDING, State.CLAIMED)]
+        again = [item for item in again if item.standing(self.now) not in (ItemState.PENDING, ItemState.CLAIMED)]
         if again:
             answer = self.store.call(inbox.replay, event, name)
             assert [item.recipient for item in answer] == [item.recipient for item in again]
@@ -336,7 +341,7 @@ class InboxMachine(RuleBasedStateMachine):
                 self.store.call(inbox.replay, event, name)
 
     def _again(self, item: Item, copy: core.Item) -> None:
-        if item.state is State.DELIVERED:
+        if item.state is ItemState.DELIVERED:
             assert copy.event.id != item.event.told.id
             assert copy.event.content == item.event.told.content
             self.arrivals += 1
@@ -344,7 +349,7 @@ class InboxMachine(RuleBasedStateMachine):
             self.model.accept(item.recipient, replace(item.event, told=told, arrival=self.arrivals), None, None)
         else:
             assert copy.event.id == item.event.told.id
-            item.state, item.attempts, item.ended_at, item.expires_at = State.PENDING, 0, None, None
+            item.state, item.attempts, item.ended_at, item.expires_at = ItemState.PENDING, 0, None, None
 
     def _found(self, verb: Callable[..., object], event: str, name: str | None) -> list[Item]:
         """The items that are meant; where there are none the verb must say so."""
@@ -361,12 +366,12 @@ class InboxMachine(RuleBasedStateMachine):
         if not theirs:
             return
         item = theirs[pick % len(theirs)]
-        if item.standing(self.now) is State.PENDING:
-            self.store.call(inbox.done, "husam", item.event.told.id)
-            item.state, item.ended_at, item.receipt = State.DELIVERED, self.now, "person"
+        if item.standing(self.now) is ItemState.PENDING:
+            self.store.call(inbox.mark_done, "husam", item.event.told.id)
+            item.state, item.ended_at, item.receipt = ItemState.DELIVERED, self.now, "person"
         else:
             with pytest.raises(Conflict):
-                self.store.call(inbox.done, "husam", item.event.told.id)
+                self.store.call(inbox.mark_done, "husam", item.event.told.id)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=names)
@@ -374,7 +379,7 @@ class InboxMachine(RuleBasedStateMachine):
         if name in self.model.members and self.model.members[name].live:
             event = self._known(pick)
             new = [item for item in self.model.of_event(event, name) if item.seen_at is None]
-            assert self.store.call(inbox.seen, name, [event]) == len(new)
+            assert self.store.call(inbox.mark_seen, name, [event]) == len(new)
             for item in new:
                 item.seen_at = self.now
 
@@ -398,7 +403,7 @@ class InboxMachine(RuleBasedStateMachine):
         states = {(recipient, event): state for recipient, event, state, *_ in found}
         for place, state in states.items():
             was = self.states.get(place, state)
-            done_by_a_person = place[0] == "husam" and (was, state) == (State.PENDING, State.DELIVERED)
+            done_by_a_person = place[0] == "husam" and (was, state) == (ItemState.PENDING, ItemState.DELIVERED)
             assert was is state or state in STEPS[was] or done_by_a_person, f"{place} went from {was} to {state}"
         self.states = states
 
@@ -410,11 +415,11 @@ class InboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_vanishes(self) -> None:
-        accounts = {account.name: account for account in self.store.query(upkeep.accounts)}
+        accounts = {account.name: account for account in self.store.query(maintenance.list_accounts)}
         assert list(accounts) == list(self.model.members)
         for name, member in self.model.members.items():
-            assert accounts[name].balanced
+            assert accounts[name].is_balanced
             assert accounts[name].accepted == member.accepted
-            assert {state: getattr(accounts[name], state) for state in State} == self.model.counts(name)
+            assert {state: getattr(accounts[name], state) for state in ItemState} == self.model.counts(name)
         assert self.store.query(checks.stuck_items)[0] == 0
         assert self.store.query(checks.lost_events)[0] == 0

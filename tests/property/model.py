@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatepost.core import event as core
-from gatepost.core.batch import Candidate, Chosen, choose
+from gatepost.core.batch import Candidate, SelectedItem, select_batch
 from gatepost.core.claim import Claim
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, State
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
 
 LIMITS = Limits()
-ENDED = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
+ENDED = (ItemState.DELIVERED, ItemState.EXPIRED, ItemState.DISCARDED)
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Item:
     event: Event
     key: str | None
     expires_at: int | None
-    state: State = State.PENDING
+    state: ItemState = ItemState.PENDING
     attempts: int = 0
     #: who holds it, and the kind of claim it is or was delivered by
     holder: "Held | None" = None
@@ -50,21 +50,21 @@ class Item:
     ended_at: int | None = None
     seen_at: int | None = None
 
-    def standing(self, now: int) -> State:
+    def standing(self, now: int) -> ItemState:
         overdue = self.expires_at is not None and self.expires_at <= now
-        return State.EXPIRED if overdue and self.state is State.PENDING else self.state
+        return ItemState.EXPIRED if overdue and self.state is ItemState.PENDING else self.state
 
 
 @dataclass
 class Member:
     name: str
-    kind: Kind
+    kind: EntityKind
     team: str | None
     live: bool = True
     #: the broadcasts before this one are behind it
     cursor: int = 0
     accepted: int = 0
-    reaped: dict[State, int] = field(default_factory=lambda: dict.fromkeys(ENDED, 0))
+    reaped: dict[ItemState, int] = field(default_factory=lambda: dict.fromkeys(ENDED, 0))
 
 
 @dataclass(eq=False)
@@ -90,7 +90,7 @@ class Model:
         self.claims: list[Held] = []
         self.casts = 0
 
-    def register(self, name: str, kind: Kind, team: str | None) -> None:
+    def register(self, name: str, kind: EntityKind, team: str | None) -> None:
         self.members[name] = Member(name, kind, team, cursor=self.casts)
 
     def team(self, team: str) -> list[Member]:
@@ -110,7 +110,7 @@ class Model:
 
     def to_come(self, member: Member, now: int) -> list[Broadcast]:
         """What was broadcast since the agent was there, and it has not taken yet."""
-        if member.kind is not Kind.AGENT or not member.live:
+        if member.kind is not EntityKind.AGENT or not member.live:
             return []
         return [
             one
@@ -128,7 +128,7 @@ class Model:
 
     def pending(self, name: str, now: int) -> list[Item]:
         """What waits, in the order to show it."""
-        waiting = [item for item in self.items if item.recipient == name and item.standing(now) is State.PENDING]
+        waiting = [item for item in self.items if item.recipient == name and item.standing(now) is ItemState.PENDING]
         return sorted(waiting, key=lambda item: item.event.order)
 
     def peek(self, name: str, now: int) -> list[Event]:
@@ -137,8 +137,8 @@ class Model:
         waiting += [one.event for one in self.to_come(self.members[name], now)]
         return sorted(waiting, key=lambda event: event.order)
 
-    def chosen(self, name: str, cap: int, budget: int, now: int) -> list[Chosen]:
-        return choose(self._candidates(self.pending(name, now), cap, budget), cap=cap, budget=budget)
+    def chosen(self, name: str, cap: int, budget: int, now: int) -> list[SelectedItem]:
+        return select_batch(self._candidates(self.pending(name, now), cap, budget), limit=cap, budget=budget)
 
     def _candidates(self, waiting: Iterable[Item], cap: int, budget: int) -> list[Candidate]:
         """
@@ -175,28 +175,28 @@ class Model:
         wanted = set(arrivals)
         for item in self.items:
             if item.recipient == held.claim.recipient and item.event.arrival in wanted:
-                assert item.state is State.PENDING
-                item.state, item.holder, item.receipt = State.CLAIMED, held, held.claim.kind
+                assert item.state is ItemState.PENDING
+                item.state, item.holder, item.receipt = ItemState.CLAIMED, held, held.claim.kind
 
     def held(self, held: Held) -> list[Item]:
-        return [item for item in self.items if item.holder is held and item.state is State.CLAIMED]
+        return [item for item in self.items if item.holder is held and item.state is ItemState.CLAIMED]
 
     def ack(self, held: Held, now: int) -> int:
         held.open = False
         items = self.held(held)
         for item in items:
-            item.state, item.ended_at = State.DELIVERED, now
+            item.state, item.ended_at = ItemState.DELIVERED, now
         return len(items)
 
     def release(self, held: Held, failed: set[str], now: int) -> int:
         held.open = False
         items = self.held(held)
         for item in items:
-            item.state, item.holder, item.receipt = State.PENDING, None, None
+            item.state, item.holder, item.receipt = ItemState.PENDING, None, None
             if item.event.told.id in failed:
                 item.attempts += 1
                 if item.attempts >= LIMITS.attempts:
-                    item.state, item.ended_at = State.DEAD, now
+                    item.state, item.ended_at = ItemState.DEAD, now
         return len(items)
 
     def lapse(self, now: int, name: str | None = None) -> int:
@@ -209,7 +209,7 @@ class Model:
     def expire(self, now: int) -> int:
         late = [item for item in self.items if item.state is not item.standing(now)]
         for item in late:
-            item.state, item.ended_at = State.EXPIRED, now
+            item.state, item.ended_at = ItemState.EXPIRED, now
         return len(late)
 
     def reap(self, now: int) -> None:
@@ -218,7 +218,7 @@ class Model:
             if item.state in ENDED and item.ended_at is not None and item.ended_at <= before:
                 self.items.remove(item)
                 self.members[item.recipient].reaped[item.state] += 1
-        cursors = [one.cursor for one in self.members.values() if one.live and one.kind is Kind.AGENT]
+        cursors = [one.cursor for one in self.members.values() if one.live and one.kind is EntityKind.AGENT]
         for one in list(self.broadcasts):
             expired = one.expires_at is not None and one.expires_at <= before
             if expired or (one.event.told.created_at <= before and all(cursor >= one.number for cursor in cursors)):
@@ -256,14 +256,14 @@ class Model:
             for item in self.items
         ]
         rows += [
-            (member.name, one.event.told.id, State.PENDING, 0, one.key, one.expires_at, None, None, None)
+            (member.name, one.event.told.id, ItemState.PENDING, 0, one.key, one.expires_at, None, None, None)
             for member in self.members.values()
             for one in self.to_come(member, now)
         ]
         return rows
 
-    def counts(self, name: str) -> dict[State, int]:
-        counts = dict.fromkeys(State, 0) | self.members[name].reaped
+    def counts(self, name: str) -> dict[ItemState, int]:
+        counts = dict.fromkeys(ItemState, 0) | self.members[name].reaped
         for item in self.items:
             counts[item.state] += item.recipient == name
         return counts
@@ -274,4 +274,4 @@ def _order(one: Candidate) -> tuple[int, int]:
 
 
 def _rank(one: Candidate) -> tuple[int, bool, int]:
-    return one.priority, not one.person, one.arrival
+    return one.priority, not one.is_person, one.arrival

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.hooks.chain import Handler, Wait, run
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.chain import Handler, Wait, run_handlers
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 from tests.visits import Guest, finished
 
 EVENTS = ("Stop", "PostToolUse")
@@ -29,11 +29,11 @@ class Scene:
     def handler(self, name: str, priority: int, events: frozenset[str] | None, habit: str, waits: int) -> Handler:
         left = waits
 
-        def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | Wait | None:
+        def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict | Wait | None:
             nonlocal left
             if left:
                 left -= 1
-                return Wait(agent="ann", until=desk.began)
+                return Wait(agent="ann", until=desk.started_at)
             self.asked.append(name)
             match habit:
                 case "raises":
@@ -82,7 +82,7 @@ def test_handlers_are_asked_in_order_and_heard(
     handlers = {f"h{at}": (scene.handler(f"h{at}", *each), each) for at, each in enumerate(given)}
     with TemporaryDirectory() as home:
         desk = Guest(Path(home)).desk()
-        running = run([each[0] for each in handlers.values()], desk, Occasion(host="claude", event=event))
+        running = run_handlers([each[0] for each in handlers.values()], desk, HookEvent(host="claude", name=event))
         waits: list[Wait] = []
         verdict = finished(running, waits.append)
     meant = sorted(
@@ -118,7 +118,7 @@ def test_handlers_are_asked_in_order_and_heard(
 def test_a_chain_that_is_left_gives_back_what_it_took(tmp_path: Path) -> None:
     scene = Scene()
     handlers = [scene.handler("takes", 10, None, "shows", 0), scene.handler("waits", 20, None, "nothing", 1)]
-    running = run(handlers, Guest(tmp_path).desk(), Occasion(host="claude", event="Stop"))
+    running = run_handlers(handlers, Guest(tmp_path).desk(), HookEvent(host="claude", name="Stop"))
     next(running)
     running.close()
     assert scene.unprinted == Counter(["takes"])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.core import config
-from gatepost.core.agent import Config, Execution, ModelChoice
+from gatepost.core import agent_config
+from gatepost.core.agent import AgentConfig, Execution, ModelChoice
 from gatepost.errors import Invalid
 from tests.property import texts
 from tests.property.configs import configs
@@ -17,41 +17,41 @@ TOOL = {"name": "weather", "execution": {"url": "https://example.com/{city}"}}
 
 
 @given(configs())
-def test_what_is_written_is_read_as_it_was(wish: Config) -> None:
-    assert config.parse(config.document(wish)) == wish
-    assert config.decode(config.encode(wish)) == wish
-    assert config.encode(wish).isascii()
+def test_what_is_written_is_read_as_it_was(wish: AgentConfig) -> None:
+    assert agent_config.parse(agent_config.build_document(wish)) == wish
+    assert agent_config.decode(agent_config.encode(wish)) == wish
+    assert agent_config.encode(wish).isascii()
 
 
 @given(configs())
-def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(wish: Config) -> None:
-    shown = config.document(wish, masked=True)
+def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(wish: AgentConfig) -> None:
+    shown = agent_config.build_document(wish, mask_secrets=True)
     everywhere = [*(tool.request.headers for tool in wish.tools if tool.request)]
     everywhere += [secrets for server in wish.servers for secrets in (server.headers, server.env)]
     hidden = [each["execution"]["headers"] for each in shown["tools"] if each["execution"]]
     hidden += [secrets for each in shown["mcp"]["servers"] for secrets in (each["headers"], each["env"])]
     assert [list(secrets) for secrets in hidden] == [list(secrets) for secrets in everywhere]
     assert all(value in ("***", "Bearer ***", "Basic ***") for secrets in hidden for value in secrets.values())
-    assert config.parse(shown, stored=wish) == wish
-    told = config.parse(shown, masked=True)
-    assert config.document(told, masked=True) == shown
+    assert agent_config.parse(shown, stored_config=wish) == wish
+    told = agent_config.parse(shown, is_masked=True)
+    assert agent_config.build_document(told, mask_secrets=True) == shown
     if any(everywhere):
         with pytest.raises(Invalid, match="secret"):
-            config.parse(shown)
+            agent_config.parse(shown)
         with pytest.raises(Invalid, match="secret"):
-            config.parse(shown, stored=Config())
+            agent_config.parse(shown, stored_config=AgentConfig())
 
 
 @given(configs(), st.data())
-def test_whatever_is_wrong_is_said_in_one_way(wish: Config, data: st.DataObject) -> None:
+def test_whatever_is_wrong_is_said_in_one_way(wish: AgentConfig, data: st.DataObject) -> None:
     """Any value of a good document replaced by another one is read, or refused in a sentence; so is any JSON."""
-    document = json.loads(config.encode(wish))
+    document = json.loads(agent_config.encode(wish))
     places = list(_places(document))
     holder, name = data.draw(st.sampled_from(places))
     holder[name] = data.draw(texts.values | st.just(float("nan")) | st.just("***"))
     for each in (document, data.draw(texts.values)):
         found, message = _read(each)
-        assert found is None or config.decode(config.encode(found)) == found
+        assert found is None or agent_config.decode(agent_config.encode(found)) == found
         assert "\n" not in message
 
 
@@ -94,7 +94,7 @@ def test_whatever_is_wrong_is_said_in_one_way(wish: Config, data: st.DataObject)
 )
 def test_an_error_names_the_place_and_the_fix(document: Any, message: str, hint: str | None) -> None:
     with pytest.raises(Invalid) as raised:
-        config.parse(document)
+        agent_config.parse(document)
     assert raised.value.message.startswith(message)
     assert (hint or "") in (raised.value.hint or "")
 
@@ -113,27 +113,27 @@ def test_an_error_names_the_place_and_the_fix(document: Any, message: str, hint:
 )
 def test_no_error_tells_a_secret(document: Any) -> None:
     with pytest.raises(Invalid) as raised:
-        config.parse(document)
+        agent_config.parse(document)
     assert "sk_1" not in f"{raised.value.message} {raised.value.hint}"
 
 
 def test_short_forms() -> None:
-    assert config.parse({}) == config.parse(None) == Config()
-    assert config.parse({"model": "ollama:llama3:8b"}).model == ModelChoice(name="ollama:llama3:8b")
-    assert config.parse({"model": {"provider": "demo"}}).model == ModelChoice(name="demo")
+    assert agent_config.parse({}) == agent_config.parse(None) == AgentConfig()
+    assert agent_config.parse({"model": "ollama:llama3:8b"}).model == ModelChoice(name="ollama:llama3:8b")
+    assert agent_config.parse({"model": {"provider": "demo"}}).model == ModelChoice(name="demo")
     local = {"model": "qwen", "baseUrl": "http://127.0.0.1:8000/v1"}
-    assert config.parse({"model": local}).model.name == "openai:qwen"
-    [weather] = config.parse({"tools": [TOOL]}).tools
+    assert agent_config.parse({"model": local}).model.name == "openai:qwen"
+    [weather] = agent_config.parse({"tools": [TOOL]}).tools
     assert weather.execution is Execution.GATEWAY
     assert weather.request is not None
     assert weather.request.method == "POST"
-    [outside] = config.parse({"tools": [{"name": "x", "timeout": 1_500}]}).tools
+    [outside] = agent_config.parse({"tools": [{"name": "x", "timeout": 1_500}]}).tools
     assert (outside.execution, outside.timeout) == (Execution.EXTERNAL, 1_500_000)
 
 
-def _read(document: Any) -> tuple[Config | None, str]:
+def _read(document: Any) -> tuple[AgentConfig | None, str]:
     try:
-        return config.parse(document), ""
+        return agent_config.parse(document), ""
     except Invalid as error:
         return None, error.message
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.core import event as core
-from gatepost.core import line
-from gatepost.core.entity import Kind
+from gatepost.core import render
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
 from gatepost.testing import Kit
 from tests.property.model import Event, Model
@@ -29,7 +29,7 @@ crowds = st.lists(
 @pytest.fixture(scope="module")
 def kit() -> Iterator[Kit]:
     with Kit() as kit:
-        kit.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        kit.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         yield kit
 
 
@@ -42,9 +42,9 @@ def test_a_claim_takes_what_the_rule_says(
     kit: Kit, crowds: list[tuple[str, int, Priority]], cap: int, budget: int
 ) -> None:
     name = next(names)
-    kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     model = Model()
-    model.register(name, Kind.AGENT, None)
+    model.register(name, EntityKind.AGENT, None)
     wishes = [
         Push(
             to=name,
@@ -56,9 +56,9 @@ def test_a_claim_takes_what_the_rule_says(
         for source, size, priority in crowds
         for number in range(size)
     ]
-    for arrival, (wish, outcome) in enumerate(zip(wishes, kit.store.call(intake.push_all, wishes), strict=True)):
-        assert isinstance(outcome, core.Pushed)
-        sender = core.Sender("husam", "husam", Kind.HUMAN) if wish.sender else None
+    for arrival, (wish, outcome) in enumerate(zip(wishes, kit.store.call(push.push_all, wishes), strict=True)):
+        assert isinstance(outcome, core.PushResult)
+        sender = core.Sender("husam", "husam", EntityKind.HUMAN) if wish.sender else None
         told = core.Event(
             id=outcome.event,
             type=wish.type,
@@ -69,13 +69,16 @@ def test_a_claim_takes_what_the_rule_says(
             created_at=kit.clock.now(),
         )
         model.accept(
-            name, Event(told, arrival, wish.source, sender is not None, len(line.line(told).encode())), None, None
+            name,
+            Event(told, arrival, wish.source, sender is not None, len(render.render_event(told).encode())),
+            None,
+            None,
         )
 
-    batch = kit.store.call(inbox.claim, name, owner="me", cap=cap, budget=budget)
+    batch = kit.store.call(inbox.claim, name, owner="me", limit=cap, budget=budget)
 
     ids = {item.event.arrival: item.event.told.id for item in model.items}
     chosen = model.chosen(name, cap, budget, kit.clock.now())
     assert [item.event.id for item in batch.items] == [ids[one.arrival] for one in chosen]
-    assert list(batch.rooms) == [one.room for one in chosen]
-    assert batch.held == min(1_000, len(wishes) - len(chosen))
+    assert list(batch.size_limits) == [one.size_limit for one in chosen]
+    assert batch.deferred_count == min(1_000, len(wishes) - len(chosen))

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from gatepost.actions import directory, feed, inbox, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.feed import Position
-from gatepost.core.entity import Kind
+from gatepost.actions import directory, inbox, inbox_feed, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.inbox_feed import Position
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
@@ -25,7 +25,7 @@ def write(store: Store, writer: int) -> None:
 
     def verb(tx: Transaction, texts: list[str]) -> None:
         for text in texts:
-            intake.push(tx, Push(to=chance.choice(("ann", "ann", "bob", "*")), source="test", content=text))
+            push.push_event(tx, Push(to=chance.choice(("ann", "ann", "bob", "*")), source="test", content=text))
         if not texts:
             raise LookupError
 
@@ -52,19 +52,19 @@ def follow(store: Store, start: Position, busy: Callable[[], bool], chance: rand
     position = start
     while True:
         last = not busy()
-        page = store.query(feed.of_inbox, "ann", Position.parse(str(position)), chance.randrange(1, 20))
+        page = store.query(inbox_feed.read_page, "ann", Position.parse(str(position)), chance.randrange(1, 20))
         kept = page.entries[: chance.randrange(1, 20)]
         seen += [item.event.content for item, _ in kept]
         position = kept[-1][1] if len(kept) < len(page.entries) else page.position
-        if last and not page.entries and not page.held:
+        if last and not page.entries and not page.has_delayed_items:
             return seen
 
 
 def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
     store = kit.store
     for name in ("ann", "bob"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
-    start = store.query(feed.here)
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    start = store.query(inbox_feed.read_end)
     threads = [threading.Thread(target=write, args=(store, writer)) for writer in range(WRITERS)]
     threads.append(threading.Thread(target=drain, args=(store,)))
     for thread in threads:

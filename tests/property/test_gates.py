@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gatepost.core import decision as decisions
 from gatepost.core import gate as gates
-from gatepost.core.decision import Decision, Option, Outcome, Reply
+from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option
 from gatepost.core.event import Priority, Ref
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
+from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, Invalid
 from tests.property.gatehouse import GateMachine
 from tests.property.machines import run_on_postgres, run_on_sqlite
@@ -36,7 +36,7 @@ any_gate = st.builds(
     waiters=st.just(()),
     deadline=st.none() | st.integers(NOW - 2, NOW + 2),
     at_deadline=st.sampled_from(AtDeadline),
-    fail=st.sampled_from(Fail),
+    fail=st.sampled_from(FailMode),
     trouble=st.sampled_from([None, "no gh"]),
     escalated_at=st.sampled_from([None, NOW]),
     created_at=st.just(0),
@@ -52,7 +52,7 @@ any_decision = st.builds(
         id="dec_" + "0" * 32,
         gate="gate_" + "0" * 32,
         asker="ann",
-        asked=("husam",),
+        respondents=("husam",),
         question="Ship?",
         options=options,
         free_text=free_text,
@@ -60,7 +60,7 @@ any_decision = st.builds(
         default=None,
         deadline=None,
         context=None,
-        context_hash=decisions.digest("Ship?", options, None, None),
+        context_hash=decisions.hash_question("Ship?", options, None, None),
         ref=None,
         session=None,
         iteration=iteration,
@@ -69,11 +69,11 @@ any_decision = st.builds(
         answers=(),
     ),
     options,
-    st.integers(1, decisions.MOST_ROUNDS),
+    st.integers(1, decisions.MAX_ROUNDS),
     st.booleans(),
 )
 replies = st.builds(
-    Reply,
+    AnswerSpec,
     option=st.sampled_from([None, "a", "b", "z"]),
     text=st.sampled_from([None, "", " ", "hm"]),
     again=st.booleans(),
@@ -85,10 +85,10 @@ replies = st.builds(
 @given(any_gate)
 def test_what_has_ended_holds_nobody_and_what_has_not_says_why_it_does_not(gate: Gate) -> None:
     open_at = gate.deadline is not None and (gate.at_deadline is AtDeadline.OPEN or gate.kind is GateKind.TIMER)
-    excused = (open_at and gate.overdue(NOW)) or (gate.trouble is not None and gate.fail is Fail.OPEN)
-    assert gate.holds(NOW) is (gate.pending and not excused)
-    if not gate.pending:
-        assert not gate.overdue(NOW)
+    excused = (open_at and gate.is_overdue(NOW)) or (gate.trouble is not None and gate.fail is FailMode.OPEN)
+    assert gate.holds(NOW) is (gate.is_pending and not excused)
+    if not gate.is_pending:
+        assert not gate.is_overdue(NOW)
 
 
 @given(any_gate, st.integers(0, 5))
@@ -99,19 +99,19 @@ def test_a_gate_that_lets_go_in_time_does_not_hold_again_later(gate: Gate, later
 
 @given(st.lists(any_gate, min_size=1, max_size=5))
 def test_the_instruction_has_a_line_for_each_gate_whatever_is_in_it(found: list[Gate]) -> None:
-    lines = gates.instruction(found).splitlines()
+    lines = gates.render_blocked_stop(found).splitlines()
     assert len(lines) == len(found) + 1
     assert all(line.startswith("- ") and "<" not in line for line in lines[1:])
 
 
 @given(any_decision, replies)
-def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision: Decision, reply: Reply) -> None:
+def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision: Decision, reply: AnswerSpec) -> None:
     said = bool(reply.text and reply.text.strip())
     wishes = [reply.again, reply.reject, reply.option is not None]
     try:
-        outcome = decisions.settle(decision, reply)
+        outcome = decisions.decide_outcome(decision, reply)
     except Conflict:
-        assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MOST_ROUNDS)
+        assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MAX_ROUNDS)
     except Invalid:
         known = reply.option in {None, *(each.id for each in decision.options)}
         alone = reply.option is None and not reply.reject
@@ -119,8 +119,8 @@ def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision:
     else:
         assert reply.context_hash is None
         assert sum(wishes) <= 1
-        assert (outcome is Outcome.REJECTED) is reply.reject
-        assert (outcome is Outcome.AGAIN) is reply.again
+        assert (outcome is DecisionOutcome.REJECTED) is reply.reject
+        assert (outcome is DecisionOutcome.AGAIN) is reply.again
         assert reply.reject or reply.option in {each.id for each in decision.options} or (said and decision.free_text)
 
 
@@ -134,14 +134,14 @@ def test_two_questions_have_one_hash_only_if_they_are_one(
     one: tuple[str, tuple[Option, ...], Ref | None, str | None],
     other: tuple[str, tuple[Option, ...], Ref | None, str | None],
 ) -> None:
-    assert (decisions.digest(*one) == decisions.digest(*other)) is (one == other)
+    assert (decisions.hash_question(*one) == decisions.hash_question(*other)) is (one == other)
     changed = (one[0], (*one[1], Option(id="x", label="y")), one[2], one[3])
-    assert decisions.digest(*one) != decisions.digest(*changed)
+    assert decisions.hash_question(*one) != decisions.hash_question(*changed)
 
 
 @given(st.text(max_size=30))
 def test_what_is_awaited_is_read_or_refused(text: str) -> None:
-    for read in (gates.awaited_event, gates.awaited_check):
+    for read in (gates.parse_awaited_event, gates.parse_ci_target):
         with suppress(Invalid):
             read(text)
 

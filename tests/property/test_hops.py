@@ -5,12 +5,12 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.core.chain import LONGEST_CHAIN, alert_topic, next_hops
-from gatepost.core.entity import Kind
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.chain import MAX_HOPS, build_alert_topic, compute_next_hops
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
-from gatepost.core.instants import HOUR, MINUTE
+from gatepost.core.times import HOUR, MINUTE
 from gatepost.testing import Kit
 
 
@@ -28,7 +28,7 @@ ARRIVALS = st.lists(
     st.builds(
         Arrival,
         st.sampled_from(["agent", "person", "service", "itself", "read"]),
-        st.sampled_from([0, 0, 1, 5, 16, 17, LONGEST_CHAIN]),
+        st.sampled_from([0, 0, 1, 5, 16, 17, MAX_HOPS]),
         st.sampled_from([0, 1, MINUTE, 3 * MINUTE]),
     ),
     max_size=12,
@@ -41,7 +41,7 @@ def expected_hops(history: list[tuple[str, int, int, bool]], now: int) -> int:
     people = [place for place, (kind, hops, *_) in enumerate(recent) if kind == "person" and hops == 0]
     chain = recent[people[-1] :] if people else recent
     before = [hops if kind != "itself" or read else hops - 1 for kind, hops, _, read in chain]
-    return min(1 + max(before), LONGEST_CHAIN) if before else 0
+    return min(1 + max(before), MAX_HOPS) if before else 0
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -50,34 +50,36 @@ def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: lis
     """Every example has an agent of its own, because the store stays."""
     name = f"agent-{kit.store.call(lambda tx: tx.new_id('run')).removeprefix('run_')}"
     everybody = {entity.name for entity in kit.store.query(directory.page)}
-    for other, kind in (("other", Kind.AGENT), ("husam", Kind.HUMAN)):
+    for other, kind in (("other", EntityKind.AGENT), ("husam", EntityKind.HUMAN)):
         if other not in everybody:
-            kit.store.call(directory.register, Newcomer(name=other, kind=kind))
-    kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            kit.store.call(directory.register, EntitySpec(name=other, kind=kind))
+    kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     senders = {"agent": "other", "person": "husam", "service": None, "itself": name}
     history: list[tuple[str, int, int, bool]] = []
     for what, hops, wait in arrivals:
         kit.clock.advance(wait)
         if what == "read":
-            kit.store.call(inbox.claim, name, owner="me", cap=100)
+            kit.store.call(inbox.claim, name, owner="me", limit=100)
             history = [(*item[:3], True) for item in history]
             continue
-        pushed = kit.store.call(intake.push, Push(to=name, source="test", sender=senders[what], content="x", hops=hops))
+        pushed = kit.store.call(
+            push.push_event, Push(to=name, source="test", sender=senders[what], content="x", hops=hops)
+        )
         [item] = kit.store.query(inbox.show, pushed.event)
         history.append((what, item.event.hops, kit.clock.now(), False))
     kit.clock.advance(last)
-    sent = kit.store.call(intake.push, Push(to="husam", source="test", sender=name, content="x"))
+    sent = kit.store.call(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
     [item] = kit.store.query(inbox.show, sent.event)
     assert item.event.hops == expected_hops(history, kit.clock.now())
 
 
-@given(st.integers(-1, LONGEST_CHAIN))
+@given(st.integers(-1, MAX_HOPS))
 def test_a_chain_grows_by_one_up_to_its_longest(longest: int) -> None:
-    assert next_hops(longest) == (longest + 1 if longest < LONGEST_CHAIN else LONGEST_CHAIN)
+    assert compute_next_hops(longest) == (longest + 1 if longest < MAX_HOPS else MAX_HOPS)
 
 
 @given(st.integers(0, 10**16), st.integers(0, 2 * HOUR))
 def test_events_of_one_pair_share_an_alert_within_an_hour(now: int, later: int) -> None:
-    first, second = alert_topic("a", "b", now), alert_topic("a", "b", now + later)
+    first, second = build_alert_topic("a", "b", now), build_alert_topic("a", "b", now + later)
     assert (first == second) == (now // HOUR == (now + later) // HOUR)
-    assert len({alert_topic(sender, to, now) for sender in ("a", "b", None) for to in ("a", "b")}) == 6
+    assert len({build_alert_topic(sender, to, now) for sender in ("a", "b", None) for to in ("a", "b")}) == 6

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, spaces, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions import directory, inbox, maintenance, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from gatepost.errors import GatepostError, Refused
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
@@ -27,15 +27,15 @@ ROUNDS = 4
 @pytest.fixture
 def store(kit: Kit) -> Store:
     furnish(kit.store)
-    kit.bell.clear()
+    kit.signal_sink.clear()
     return kit.store
 
 
 def furnish(store: Store) -> None:
     for name in ("husam", "ana"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in AGENTS:
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     store.call(spaces.create, name="q4", members=["husam", "ana", *AGENTS])
 
 
@@ -49,7 +49,7 @@ def check(store: Store, seqs: list[int]) -> None:
         assert [item.event.data["seq"] for item in items] == [one.seq for one in said if one.sender != agent]
     for person in ("husam", "ana"):
         assert store.query(inbox.page, person) == []
-    assert all(account.balanced for account in store.query(upkeep.accounts))
+    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
 async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
@@ -57,7 +57,7 @@ async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
     seqs = await post(store, "q4", senders, ROUNDS)
     assert len(seqs) == 50 * ROUNDS
     check(store, seqs)
-    rings = Counter(ring.recipient for ring in kit.bell.clear())
+    rings = Counter(ring.recipient for ring in kit.signal_sink.clear())
     assert rings["space:q4"] == 50 * ROUNDS
     assert {rings[agent] for agent in AGENTS} == {40 * ROUNDS}
 
@@ -72,7 +72,7 @@ async def test_one_who_fails_takes_no_number(store: Store) -> None:
         except GatepostError:
             return None
 
-    store.call(directory.register, Newcomer(name="stranger", kind=Kind.AGENT))
+    store.call(directory.register, EntitySpec(name="stranger", kind=EntityKind.AGENT))
     answers = await asyncio.gather(*(attempt(number) for number in range(150)))
     assert sum(answer is None for answer in answers) == 50
     check(store, [answer for answer in answers if answer is not None])
@@ -110,7 +110,7 @@ async def test_who_is_removed_midway_hears_and_reads_nothing_more(store: Store) 
     await store.run(spaces.leave, "q4", "analyst")
     left_at = (await store.read(spaces.show, "q4")).last_seq
     with pytest.raises(Refused):
-        await store.read(spaces.read, "q4", as_="analyst")
+        await store.read(spaces.read, "q4", viewer="analyst")
     await posting
     heard = [item.event.data["seq"] for item in store.query(inbox.page, "analyst", limit=1_000)]
     assert heard == list(range(1, len(heard) + 1))
@@ -157,7 +157,7 @@ def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, 
         found = [item.event for item in store.query(inbox.page, agent, limit=10_000)]
         assert [event.data["seq"] for event in found if event.source == space] == heard[agent]
     for who in members:
-        assert store.query(spaces.unread, who)[space] == last - read[who]
+        assert store.query(spaces.count_unread, who)[space] == last - read[who]
 
 
 def _do(store: Store, step: str, space: str, who: str, last: int) -> None:
@@ -176,7 +176,7 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
 
     def populate(tx: Transaction) -> None:
         for name in names:
-            directory.register(tx, Newcomer(name=name, kind=Kind.AGENT))
+            directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
         spaces.create(tx, name="town", members=names)
 
     store.call(populate)
@@ -190,7 +190,7 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
     assert counted.total() <= 12, counted
     heard = [len(store.query(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
     assert heard == [1, 0, 1]
-    assert sum(account.accepted for account in store.query(upkeep.accounts)) == 999
+    assert sum(account.accepted for account in store.query(maintenance.list_accounts)) == 999
 
 
 class _Counting:

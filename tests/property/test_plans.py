@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, instant
-from gatepost.core.plan import GRACE, MOST, CatchUp, Plan, Status
+from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanStatus
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant, parse_instant
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STEP = timedelta(minutes=1)
@@ -33,7 +33,7 @@ CHANGES = {
     "America/Sao_Paulo": ("2018-11-04T03:00:00Z", "2018-02-18T02:00:00Z"),
     "Pacific/Apia": ("2011-12-30T10:00:00Z",),
 }
-changes = st.sampled_from([(zone, instant(when)) for zone, times in CHANGES.items() for when in times])
+changes = st.sampled_from([(zone, parse_instant(when)) for zone, times in CHANGES.items() for when in times])
 plain_changes = changes.filter(lambda change: change[0] in ("UTC", "Europe/Riga", "America/New_York"))
 
 
@@ -73,7 +73,7 @@ lateness = st.sampled_from((0, GRACE - 1, GRACE, GRACE + 1)) | st.integers(0, 3 
 def test_slots_are_those_of_a_walk_through_every_minute(one: tuple[Cron, Instant], start: int) -> None:
     cron, change = one
     after, until = change + start, change + WINDOW
-    assert cron.between(after, until) == list(walked(cron, after, until))
+    assert cron.list_between(after, until) == list(walked(cron, after, until))
 
 
 @given(expressions(), plain_changes, st.integers(1, 30))
@@ -88,17 +88,17 @@ def test_where_clocks_change_by_an_hour_at_night_slots_are_cronsims(
         if slot > when + WINDOW:
             break
         theirs.append(slot)
-    assert Cron(expression, zone).between(after, when + WINDOW) == theirs
+    assert Cron(expression, zone).list_between(after, when + WINDOW) == theirs
 
 
 @given(crons, around, around)
 def test_slots_do_not_depend_on_when_one_asks(one: tuple[Cron, Instant], start: int, half: int) -> None:
     cron, change = one
     after, middle = change + min(start, half), change + max(start, half)
-    whole = cron.between(after, change + WINDOW)
-    assert cron.between(after, middle) + cron.between(middle, change + WINDOW) == whole
+    whole = cron.list_between(after, change + WINDOW)
+    assert cron.list_between(after, middle) + cron.list_between(middle, change + WINDOW) == whole
     assert all(left < right for left, right in pairwise(whole))
-    following = cron.next(after)
+    following = cron.find_next(after)
     assert following is not None
     assert following > after
 
@@ -107,7 +107,7 @@ def test_slots_do_not_depend_on_when_one_asks(one: tuple[Cron, Instant], start: 
 def test_the_latest_slots_are_the_end_of_all(one: tuple[Cron, Instant], start: int, most: int, days: int) -> None:
     cron, change = one
     after, until = change + start - days * DAY // 10, change + WINDOW
-    assert cron.latest(after, until, most) == cron.between(after, until)[-most:]
+    assert cron.list_latest(after, until, most) == cron.list_between(after, until)[-most:]
 
 
 @given(crons, st.sampled_from(CatchUp), around, lateness)
@@ -120,16 +120,16 @@ def test_what_fires_is_what_the_rule_says(one: tuple[Cron, Instant], catch_up: C
     plan = planned(cron, catch_up, change + start)
     assert plan.next_at is not None
     now = plan.next_at + late
-    firing = rules.due(plan, now)
-    due = [plan.next_at, *cron.between(plan.next_at, now)]
+    firing = rules.compute_firing(plan, now)
+    due = [plan.next_at, *cron.list_between(plan.next_at, now)]
     on_time = [slot for slot in due if now - slot <= GRACE]
     expected: dict[CatchUp, list[Instant]] = {
-        CatchUp.ALL: due[-MOST:],
+        CatchUp.ALL: due[-MAX_SLOTS:],
         CatchUp.SKIP: on_time,
         CatchUp.ONCE: on_time or due[-1:],
     }
     assert list(firing.slots) == expected[catch_up]
-    assert firing.next_at == cron.next(now)
+    assert firing.next_at == cron.find_next(now)
 
 
 @given(crons, st.sampled_from(CatchUp), st.lists(st.integers(0, 30 * SECOND), max_size=200))
@@ -141,11 +141,11 @@ def test_whatever_the_rule_what_is_never_late_fires_slot_by_slot(
     first, fired = plan.next_at, list[Instant]()
     for late in lateness:
         assert plan.next_at is not None
-        firing = rules.due(plan, plan.next_at + late)
+        firing = rules.compute_firing(plan, plan.next_at + late)
         fired += firing.slots
         plan = planned(cron, catch_up, next_at=firing.next_at)
     assert first is not None
-    assert fired == ([first, *cron.between(first, fired[-1])] if fired else [])
+    assert fired == ([first, *cron.list_between(first, fired[-1])] if fired else [])
 
 
 @given(crons, st.lists(st.integers(1, 5 * HOUR), max_size=40))
@@ -159,16 +159,16 @@ def test_catching_up_on_all_fires_each_slot_once_whenever_one_looks(
     for step in steps:
         now += min(step, 90 * MINUTE)
         if plan.next_at is not None and plan.next_at <= now:
-            firing = rules.due(plan, now)
+            firing = rules.compute_firing(plan, now)
             fired += firing.slots
             plan = planned(cron, CatchUp.ALL, next_at=firing.next_at)
-    assert fired == cron.between(change - 3 * HOUR, now)
+    assert fired == cron.list_between(change - 3 * HOUR, now)
 
 
 @given(st.integers(0, 10**18), st.integers(0, 10**17))
 def test_what_is_due_once_fires_once_however_late(due: Instant, late: int) -> None:
     plan = planned(None, CatchUp.ONCE, next_at=due)
-    assert rules.due(plan, due + late) == rules.Firing((due,), None)
+    assert rules.compute_firing(plan, due + late) == rules.Firing((due,), None)
 
 
 def planned(cron: Cron | None, catch_up: CatchUp, after: Instant | None = None, next_at: Instant | None = None) -> Plan:
@@ -180,8 +180,8 @@ def planned(cron: Cron | None, catch_up: CatchUp, after: Instant | None = None, 
         cron=cron.expression if cron else None,
         zone=cron.zone if cron else None,
         catch_up=catch_up,
-        status=Status.PENDING,
-        next_at=cron.next(after) if cron and after is not None else next_at,
+        status=PlanStatus.PENDING,
+        next_at=cron.find_next(after) if cron and after is not None else next_at,
         last_at=None,
         fired=0,
         created_at=0,

@@ -12,13 +12,13 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.core import entry as entries
-from gatepost.core.entity import Kind
-from gatepost.core.entry import Entry
-from gatepost.core.event import Push, State
-from gatepost.core.instants import MINUTE
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import MINUTE
 from gatepost.testing import Kit
 from tests.property.deliveries import Session, words
 from tests.property.machines import run_on_postgres, run_on_sqlite
@@ -46,7 +46,7 @@ class Deliveries(RuleBasedStateMachine):
         it is calm nothing is killed or dropped, so nothing at all may come twice.
         """
         self.store, self.clock = self.kit.store, self.kit.clock
-        self.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        self.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         names = ("s-1", "s-2") if two else ("s-1",)
         self.sessions = [Session(self.home, self.store, self.clock, name, turns) for name in names]
         self.two = two
@@ -68,13 +68,13 @@ class Deliveries(RuleBasedStateMachine):
             self.owed.add(word)
             if where in ("spool", "key"):
                 key = f"k-{word}" if where == "key" else None
-                session.spool.append(session.id, [Entry(id=word, content=f"<{word}>", dedup_key=key)])
+                session.spool.append(session.id, [SpoolLine(id=word, content=f"<{word}>", dedup_key=key)])
                 continue
-            pushed = self.store.call(intake.push, Push(to="ann", source="test", content=f"<{word}>"))
+            pushed = self.store.call(push.push_event, Push(to="ann", source="test", content=f"<{word}>"))
             if where == "both":
                 event = self.store.query(inbox.show, pushed.event)[0].event
                 for each in self.sessions:
-                    each.spool.append(each.id, [entries.of(event)])
+                    each.spool.append(each.id, [spool_lines.from_event(event)])
 
     def hook(self, session: Session, event: str, kill: int | None = None, reached: bool = True, **told: object) -> str:
         text, self.is_killed = session.hook(
@@ -112,7 +112,7 @@ class Deliveries(RuleBasedStateMachine):
             for each in self.sessions:
                 self.disturb(each)
         if minutes > 30:
-            self.store.call(upkeep.lapse)
+            self.store.call(maintenance.lapse_claims)
 
     @rule(index=st.integers(0, 1), kill=KILLS, reached=st.booleans(), died=RARELY, news=NEWS)
     def end(self, index: int, kill: int | None, reached: bool, died: bool, news: list[str]) -> None:
@@ -192,7 +192,7 @@ class Deliveries(RuleBasedStateMachine):
         if not hasattr(self, "sessions"):
             return
         for item in self.store.query(inbox.page, "ann", limit=1_000):
-            if item.state is State.DELIVERED:
+            if item.state is ItemState.DELIVERED:
                 assert words([item.event.content]).keys() <= self.read.keys(), (
                     f"{item.event.content} was read by nobody"
                 )
@@ -212,11 +212,11 @@ class Deliveries(RuleBasedStateMachine):
                         self.stop(index, None, True, False, [])
             assert self.read.keys() == self.owed
             states = {item.state for item in self.store.query(inbox.page, "ann", limit=1_000)}
-            assert states <= {State.DELIVERED}
+            assert states <= {ItemState.DELIVERED}
             assert not [batch for each in self.sessions for batch in each.spool.read_unproved(each.id)]
             assert not [line for each in self.sessions for line in each.spool.peek(each.id)]
-            [account] = self.store.query(upkeep.accounts, "ann")
-            assert account.balanced
+            [account] = self.store.query(maintenance.list_accounts, "ann")
+            assert account.is_balanced
 
 
 def test_deliveries_on_sqlite(tmp_path: Path) -> None:

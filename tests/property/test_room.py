@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gatepost.hooks import chain, visit, wire
 from gatepost.hooks.chain import Handler
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 from tests.visits import Guest, finished
 
 LETTERS = ["x", "<", "\\", "\xe9", "\u5bdf", "\U0001f680", "\U000e0041"]
@@ -26,7 +26,7 @@ says = st.tuples(st.sampled_from(LETTERS), st.sampled_from([0, 1, 700, 2_500, 12
 def speak(name: str, priority: int, text: str) -> Handler:
     """Make a handler that always says this."""
 
-    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict:
+    def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict:
         return Verdict(context=text)
 
     return Handler(name=name, priority=priority, events=None, handle=handle)
@@ -57,8 +57,8 @@ def test_what_counts_as_shown_is_in_the_text_and_the_text_fits(
         guest = Guest(Path(home))
         guest.spooled(*(f"#{number}# {letter * length}" for number, (letter, length) in enumerate(items)))
         first, last = speak("first", 25, before[0] * before[1]), speak("last", 35, after[0] * after[1])
-        occasion = Occasion(host=host, event=event, session=guest.id, cwd=home)
-        verdict = finished(visit.receive(guest.desk(), occasion, (*chain.BUILT_IN, first, last)))
+        occasion = HookEvent(host=host, name=event, session=guest.id, cwd=home)
+        verdict = finished(visit.handle_event(guest.desk(), occasion, (*chain.BUILT_IN, first, last)))
         answer = wire.render(occasion, verdict, wrap=wrap)
         verdict.printed()
         left = {entry.content.split()[0] for entry in guest.spool.peek(guest.id)}

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hooks import entries, install, jsonc, merge, toml
+from gatepost.hooks import host_settings, install, jsonc, merge, toml
 from gatepost.hooks.wire import HOSTS
 from tests.property.settings_files import OLDER, is_ours, tables, values, written
 
@@ -31,7 +31,9 @@ def files(
 ) -> tuple[str, dict[str, Any], str]:
     """A host, what its settings file says, and how that is written; if `loaded`, so that the host itself reads it."""
     host = draw(hosts)
-    value = draw(values(list(entries.wanted(host, PROGRAM)), flat=host in entries.FLAT, older=older))
+    value = draw(
+        values(list(host_settings.build_entries(host, PROGRAM)), flat=host in host_settings.FLAT_HOSTS, older=older)
+    )
     if not loaded or host not in STRICT:
         return host, value, draw(written(value, remarks=remarks))
     return host, value, draw(written(value, remarks=False, commas=False, heads=STRICT[host]))
@@ -54,13 +56,13 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        assert install.install(path, host, entries.wanted(host, PROGRAM)).changed
+        assert install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
         once = path.read_bytes()
-        assert not install.install(path, host, entries.wanted(host, PROGRAM)).changed
+        assert not install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
         assert path.read_bytes() == once
-        state = install.look(path, host, lambda agent: entries.wanted(host, PROGRAM, agent=agent))
-        assert set(state.events) == entries.wanted(host, PROGRAM).keys()
-        assert install.uninstall(path, host).restored
+        state = install.inspect_file(path, host, lambda agent: host_settings.build_entries(host, PROGRAM, agent=agent))
+        assert set(state.events) == host_settings.build_entries(host, PROGRAM).keys()
+        assert install.uninstall(path, host).is_restored
         assert path.read_bytes() == text.encode()
         assert [each.name for each in Path(folder).iterdir()] == ["settings.json"]
 
@@ -68,12 +70,12 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
 @given(files())
 def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    wanted = entries.wanted(host, PROGRAM)
-    added = merge.add(text, host, wanted)
-    assert jsonc.comments(added) == jsonc.comments(text)
+    wanted = host_settings.build_entries(host, PROGRAM)
+    added = merge.add_to_json(text, host, wanted)
+    assert jsonc.list_comments(added) == jsonc.list_comments(text)
     hooks = value.get("hooks", {})
     expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in wanted.items()}
-    head = {} if value else merge.head(host)
+    head = {} if value else merge.build_head(host)
     assert read(added) == head | value | {"hooks": expected}
 
 
@@ -82,10 +84,10 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     file: tuple[str, dict[str, Any], str],
 ) -> None:
     host, value, text = file
-    wanted = entries.wanted(host, PROGRAM)
+    wanted = host_settings.build_entries(host, PROGRAM)
     hooks = value.get("hooks", {"": [0]})
     assume(value and hooks and all(hooks.get(event, [0]) for event in wanted))
-    assert merge.strip(merge.add(text, host, wanted), host, value) == text
+    assert merge.strip_from_json(merge.add_to_json(text, host, wanted), host, value) == text
 
 
 @given(files(older=True, loaded=True), st.text(max_size=4), st.booleans())
@@ -95,7 +97,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        install.install(path, host, entries.wanted(host, PROGRAM))
+        install.install(path, host, host_settings.build_entries(host, PROGRAM))
         changed = path.read_bytes().decode()
         root = jsonc.parse(changed)
         assert root is not None
@@ -103,19 +105,19 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
         assert box is not None
         changed = jsonc.append(changed, box, (key, ["theirs"]))
         path.write_bytes(changed.encode())
-        assert not install.uninstall(path, host).restored
+        assert not install.uninstall(path, host).is_restored
         left = path.read_bytes().decode()
     assert others(read(left), host) == others(read(changed), host)
-    assert jsonc.comments(left) == jsonc.comments(changed)
+    assert jsonc.list_comments(left) == jsonc.list_comments(changed)
     assert "gatepost' hook" not in left
 
 
 @given(files(older=True))
 def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    left = merge.strip(text, host)
+    left = merge.strip_from_json(text, host)
     assert others(read(left), host) == others(value, host)
-    assert jsonc.comments(left) == jsonc.comments(text)
+    assert jsonc.list_comments(left) == jsonc.list_comments(text)
     assert not any(json.dumps(command) in left for command in OLDER)
     if not any(command in json.dumps(value) for command in map(json.dumps, OLDER)):
         assert left == text
@@ -125,7 +127,7 @@ def others(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]:
     """All that is not ours: what is not hooks, and every entry of others, event by event in its order."""
     hooks = sorted(document.get("hooks", {}).items())
     groups: list[Any] = [(event, group) for event, groups in hooks for group in groups]
-    if host not in entries.FLAT:
+    if host not in host_settings.FLAT_HOSTS:
         groups = [
             (event, group.get("matcher"), entry) if isinstance(group, dict) else (event, group)
             for event, group in groups
@@ -147,7 +149,7 @@ def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
         path = Path(folder) / "settings.json"
         path.write_bytes(broken)
         try:
-            install.install(path, host, entries.wanted(host, PROGRAM))
+            install.install(path, host, host_settings.build_entries(host, PROGRAM))
         except Invalid as error:
             said = error.message
         else:
@@ -159,10 +161,10 @@ def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
 
 @given(tables())
 def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
-    wanted = entries.wanted("codex", PROGRAM)
-    added = toml.add(text, wanted)
+    wanted = host_settings.build_entries("codex", PROGRAM)
+    added = toml.add_to_toml(text, wanted)
     assert added.startswith(text)
-    assert toml.strip(added) == text
+    assert toml.strip_from_toml(added) == text
     assert added.count("\r") in (0, added.count("\n"))
     before, after = toml.parse(text), toml.parse(added)
     hooks = before.get("hooks", {})
@@ -172,7 +174,7 @@ def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
 
 @given(tables(older=True))
 def test_older_entries_in_toml_go_and_those_of_others_stay(text: str) -> None:
-    left = toml.strip(text)
+    left = toml.strip_from_toml(text)
     assert others(_listed(left), "codex") == others(_listed(text), "codex")
     assert left.count("#") == text.count("#")
     if toml.parse(left) == toml.parse(text):
@@ -199,17 +201,17 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
         return parsed
 
     monkeypatch.setattr(jsonc, "parse", counted(jsonc.parse))
-    wanted = entries.wanted("claude", PROGRAM)
+    wanted = host_settings.build_entries("claude", PROGRAM)
     text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*wanted, "PreToolUse"]}}, indent=2)
-    added = merge.add(text, "claude", wanted)
-    assert merge.strip(added, "claude") == text
+    added = merge.add_to_json(text, "claude", wanted)
+    assert merge.strip_from_json(added, "claude") == text
     assert len(read) == 2
     read.clear()
 
     monkeypatch.setattr(toml, "parse", counted(toml.parse))
     text = "".join(f'[projects."/home/{number}"]\ntrust_level = "trusted"\n\n' for number in range(100))
-    added = toml.add(text, entries.wanted("codex", PROGRAM))
-    assert toml.strip(added) == text
+    added = toml.add_to_toml(text, host_settings.build_entries("codex", PROGRAM))
+    assert toml.strip_from_toml(added) == text
     assert len([size for size in read if size > len(text) / 2]) == 3
 
 
@@ -231,4 +233,4 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
 )
 def test_it_says_where(text: str, place: str) -> None:
     with pytest.raises(Malformed, match=rf"\({place}\)"):
-        merge.add(text, "claude", entries.wanted("claude", PROGRAM))
+        merge.add_to_json(text, "claude", host_settings.build_entries("claude", PROGRAM))

@@ -8,13 +8,13 @@ from hypothesis import strategies as some
 
 from gatepost.adapters.transports import codec
 from gatepost.core import wire
-from gatepost.core.event import Event, Type
+from gatepost.core.event import Event, EventType
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from tests.property.texts import events, texts, values
 
 names = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
-rings = some.builds(Ring, names, some.sampled_from(["event", "release"]), some.none(), some.booleans())
+rings = some.builds(Signal, names, some.sampled_from(["event", "release"]), some.none(), some.booleans())
 
 
 def as_json(value: Any) -> Any:
@@ -27,52 +27,57 @@ frames = some.builds(Frame, names, texts.map(as_json), values.map(as_json))
 
 @given(some.lists(rings | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
 def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[TransportMessage], most: int) -> None:
-    messages, lost = codec.messages(signals, most=most)
+    messages, lost = codec.encode_payloads(signals, max_bytes=most)
     assert all(len(message.encode()) <= most for message in messages)
-    assert [signal for message in messages for signal in codec.read(message)] == signals
+    assert [signal for message in messages for signal in codec.decode_payload(message)] == signals
     assert lost == 0
 
 
 @given(events())
-@example(Event(id="evt_1", type=Type.PLAN, source="plans", data={"dueAt": 0}, created_at=0))
+@example(Event(id="evt_1", type=EventType.PLAN, source="plans", data={"dueAt": 0}, created_at=0))
 def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
-    [message], lost = codec.messages([Ring("ann", "event", event), Ring("bob", "event", event)], most=100_000)
+    [message], lost = codec.encode_payloads(
+        [Signal("ann", "event", event), Signal("bob", "event", event)], max_bytes=100_000
+    )
     assert lost == 0
-    for heard in codec.read(message):
-        assert isinstance(heard, Ring)
+    for heard in codec.decode_payload(message):
+        assert isinstance(heard, Signal)
         assert heard.event is not None
-        assert as_json(wire.event(heard.event)) == as_json(wire.event(event))
+        assert as_json(wire.write_event(heard.event)) == as_json(wire.write_event(event))
 
 
 @given(some.lists(rings | frames, max_size=50), some.integers(min_value=2, max_value=300))
 def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[TransportMessage], most: int) -> None:
-    messages, lost = codec.messages(signals, most=most)
+    messages, lost = codec.encode_payloads(signals, max_bytes=most)
     assert all(len(message) <= most for message in messages)
-    assert sum(len(codec.read(message)) for message in messages) + lost == len(signals)
+    assert sum(len(codec.decode_payload(message)) for message in messages) + lost == len(signals)
 
 
 @given(events(), some.integers(min_value=100, max_value=2_000))
 def test_an_event_without_room_is_left_out(event: Event, most: int) -> None:
-    [message], lost = codec.messages([Ring("ann", "event", event)], most=most)
-    [heard] = codec.read(message)
-    assert isinstance(heard, Ring)
+    [message], lost = codec.encode_payloads([Signal("ann", "event", event)], max_bytes=most)
+    [heard] = codec.decode_payload(message)
+    assert isinstance(heard, Signal)
     assert (heard.recipient, heard.cause, lost) == ("ann", "event", 0)
     assert len(message) <= most
 
 
 @given(values | some.lists(some.dictionaries(some.sampled_from(["to", "topic", "event", "cause"]), values)))
 def test_nonsense_is_passed_over(value: Any) -> None:
-    for signal in codec.read(json.dumps(value)):
-        assert isinstance(signal, Ring | Frame)
+    for signal in codec.decode_payload(json.dumps(value)):
+        assert isinstance(signal, Signal | Frame)
 
 
 def test_a_number_that_is_none_costs_no_more_than_its_event() -> None:
-    event = Event(id="evt_1", type=Type.PLAN, source="plans", created_at=0, hops=7)
-    [message], _ = codec.messages([Ring("ann", "event", event), Ring("bob", "event")], most=100_000)
+    event = Event(id="evt_1", type=EventType.PLAN, source="plans", created_at=0, hops=7)
+    [message], _ = codec.encode_payloads([Signal("ann", "event", event), Signal("bob", "event")], max_bytes=100_000)
     assert '"hops":7' in message
-    assert codec.read(message.replace('"hops":7', '"hops":1e400')) == [Ring("ann", "event"), Ring("bob", "event")]
+    assert codec.decode_payload(message.replace('"hops":7', '"hops":1e400')) == [
+        Signal("ann", "event"),
+        Signal("bob", "event"),
+    ]
 
 
 @given(some.binary(max_size=50))
 def test_noise_is_passed_over(noise: bytes) -> None:
-    assert codec.read(noise) == [] or json.loads(noise)
+    assert codec.decode_payload(noise) == [] or json.loads(noise)

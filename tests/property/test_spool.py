@@ -14,18 +14,18 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.core import entry as entries
-from gatepost.core.batch import LEAST_BUDGET
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.batch import MIN_BUDGET
 from gatepost.core.claim import Batch
-from gatepost.core.entity import Kind
-from gatepost.core.entry import Entry
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Priority, Push
-from gatepost.core.instants import HOUR, MINUTE, SECOND
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import HOUR, MINUTE, SECOND
 from gatepost.errors import Unavailable
-from gatepost.hooks.drain import Drained, drain
+from gatepost.hooks.drain import DrainedBatch, drain
 from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.property.machines import run_on_postgres, run_on_sqlite
@@ -67,7 +67,7 @@ class Guest(RuleBasedStateMachine):
         """
         self.doors = doors
         self.store = self.kit.store
-        self.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        self.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         self.spool = FileSpool(f"{self.folder}/spool/<session>.jsonl")
         self.file = Path(self.folder, "spool", f"{SESSION}.jsonl")
         #: what is to be seen: the key of what has one, a word of its own for what has none
@@ -84,20 +84,20 @@ class Guest(RuleBasedStateMachine):
     @rule(target=events, key=KEYS, priority=PRIORITIES)
     def push(self, key: str | None, priority: Priority) -> Event:
         wish = Push(to="ann", source="test", content=f"<{self.word(key)}>", priority=priority, key=key)
-        pushed = self.store.call(intake.push, wish)
+        pushed = self.store.call(push.push_event, wish)
         return self.store.query(inbox.show, pushed.deliveries[0].event)[0].event
 
     @rule(event=events)
     def carry(self, event: Event) -> None:
         """A courier, or the push itself, writes what is in the store; perhaps twice, perhaps late."""
-        self.spool.append(SESSION, [entries.of(event)])
+        self.spool.append(SESSION, [spool_lines.from_event(event)])
 
     @rule(key=KEYS, priority=PRIORITIES, ends=st.sampled_from(["\n", ""]))
     def write(self, key: str | None, priority: Priority, ends: str) -> None:
         """Another program writes a line of its own; it may know a key that is pushed too, before or later."""
         self.words += 1
         key = f"own_{key}" if key and self.doors else key
-        entry = Entry(
+        entry = SpoolLine(
             id=f"x{self.words}",
             content=f"<{self.word(key)}>",
             priority=priority,
@@ -106,7 +106,7 @@ class Guest(RuleBasedStateMachine):
         )
         self.file.parent.mkdir(exist_ok=True)
         with self.file.open("ab") as file:
-            file.write(entry.line().rstrip() + ends.encode())
+            file.write(entry.to_bytes().rstrip() + ends.encode())
 
     @rule(reconcile=st.booleans(), reached=st.sampled_from([0, 1, 9]), cap=st.sampled_from([1, 3, 20]))
     def read(self, reconcile: bool, reached: int, cap: int) -> None:
@@ -122,7 +122,7 @@ class Guest(RuleBasedStateMachine):
     @precondition(lambda self: self.doors and not self.elsewhere)
     @rule()
     def claim_elsewhere(self) -> None:
-        found = self.store.call(inbox.claim, "ann", owner="door", cap=2)
+        found = self.store.call(inbox.claim, "ann", owner="door", limit=2)
         self.elsewhere = found if found.claim else None
 
     @precondition(lambda self: self.elsewhere)
@@ -141,7 +141,7 @@ class Guest(RuleBasedStateMachine):
         """Long enough for a claim that was left open to lapse, and not so long that a key is forgotten."""
         self.kit.clock.advance(MINUTE + SECOND)
 
-    def drained(self, reconcile: bool, reached: int, cap: int) -> Drained:
+    def drained(self, reconcile: bool, reached: int, cap: int) -> DrainedBatch:
         store = Broken(self.store, reached)
         return drain(
             store,  # type: ignore[arg-type]
@@ -149,12 +149,12 @@ class Guest(RuleBasedStateMachine):
             session=SESSION,
             agent="ann",
             now=self.kit.clock.now(),
-            reconcile=reconcile,
-            cap=cap,
-            budget=LEAST_BUDGET if cap == 3 else 9_000,
+            include_pending=reconcile,
+            limit=cap,
+            budget=MIN_BUDGET if cap == 3 else 9_000,
         )
 
-    def note(self, drained: Drained) -> None:
+    def note(self, drained: DrainedBatch) -> None:
         if drained.text:
             assert len(drained.text.splitlines()) == len(drained.events) + 1
         self.count(drained.text)
@@ -175,8 +175,8 @@ class Guest(RuleBasedStateMachine):
                 self.note(drained)
             assert set(self.seen) == self.owed
             assert not self.spool.peek(SESSION)
-            [account] = self.store.query(upkeep.accounts, "ann")
-            assert account.balanced
+            [account] = self.store.query(maintenance.list_accounts, "ann")
+            assert account.is_balanced
             assert not self.store.query(inbox.peek, "ann")
 
 

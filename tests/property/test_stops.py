@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gatepost.core.guest import IDLE, WORKING
-from gatepost.core.instants import SECOND, WEEK
-from gatepost.hooks.desk import Rules
+from gatepost.core.times import SECOND, WEEK
+from gatepost.hooks.context import HookOptions
 from gatepost.hooks.gates import SessionGate, register
 from tests.visits import Guest
 
@@ -26,7 +26,7 @@ class Stops(RuleBasedStateMachine):
         super().__init__()
         self.folder = TemporaryDirectory()
         # what was shown does not lapse meanwhile: that is another test's (test_proof.py)
-        self.guest = Guest(Path(self.folder.name), rules=Rules(agent="ann", proof=WEEK))
+        self.guest = Guest(Path(self.folder.name), rules=HookOptions(agent="ann", proof_timeout=WEEK))
         register(self.guest.home, SessionGate(name="tested"))
         register(self.guest.home, SessionGate(name="summed-up", hook="SubagentStop"))
         self.guest.hook("SessionStart", source="startup")
@@ -55,7 +55,7 @@ class Stops(RuleBasedStateMachine):
 
     @rule()
     def clear(self) -> None:
-        self.guest.session.clear("tested")
+        self.guest.session.clear_mark("tested")
 
     @rule(lines=st.integers(1, 3))
     def tell(self, lines: int) -> None:
@@ -111,7 +111,7 @@ class Stops(RuleBasedStateMachine):
             assert (verdict.block, verdict.context) == (None, None), "everything lets it go"
             assert any("lets the agent stop" in each for each in verdict.warnings)
             self.blocked, self.continued = [], 0
-        elif not self.guest.session.marked("tested"):
+        elif not self.guest.session.is_marked("tested"):
             assert (verdict.block or "").startswith("tested: it is not marked. When it is done, run: ")
             assert verdict.context is None
             self.blocked = [*recent, now]
@@ -129,7 +129,7 @@ class Stops(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        assert self.guest.hook("PreCompact").silent
+        assert self.guest.hook("PreCompact").is_silent
 
     @invariant()
     def nothing_is_lost(self) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Priority, Ref, Route, Sender, Trust, Type
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 from gatepost.core.ids import mint
-from gatepost.core.instants import DAY, LAST
+from gatepost.core.times import DAY, MAX_INSTANT
 
 #: Whatever any reader of Unicode takes for the end of a line.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -50,26 +50,26 @@ values = st.recursive(
 
 #: The fields of data that lines are made of; intake refuses any that is not text, or not a number.
 _FIELDS = {
-    Type.SPACE_MESSAGE: ["spaceId", "spaceName", "messageId", "content"],
-    Type.PLAN: ["planId", "planName", "instruction"],
-    Type.SERVICE: ["serviceName"],
-    Type.TOOL_RESULT: ["toolName", "toolCallId"],
-    Type.MAIL: ["mailId"],
-    Type.DECISION: ["decisionId", "outcome", "by"],
-    Type.GATE: ["gateId", "outcome"],
+    EventType.SPACE_MESSAGE: ["spaceId", "spaceName", "messageId", "content"],
+    EventType.PLAN: ["planId", "planName", "instruction"],
+    EventType.SERVICE: ["serviceName"],
+    EventType.TOOL_RESULT: ["toolName", "toolCallId"],
+    EventType.MAIL: ["mailId"],
+    EventType.DECISION: ["decisionId", "outcome", "by"],
+    EventType.GATE: ["gateId", "outcome"],
 }
-_NUMBERS = {Type.SPACE_MESSAGE: ["seq"], Type.PLAN: ["dueAt"]}
+_NUMBERS = {EventType.SPACE_MESSAGE: ["seq"], EventType.PLAN: ["dueAt"]}
 
 
-def _data(type: Type) -> st.SearchStrategy[Any]:
+def _data(type: EventType) -> st.SearchStrategy[Any]:
     named: dict[str, st.SearchStrategy[Any]] = dict.fromkeys(_FIELDS.get(type, []), texts)
-    named |= {name: st.integers(0, LAST) for name in _NUMBERS.get(type, [])}
+    named |= {name: st.integers(0, MAX_INSTANT) for name in _NUMBERS.get(type, [])}
     named |= {"context": texts, "payload": values, "result": values}
     known = st.fixed_dictionaries({}, optional=named)
     return known if len(named) > 3 else known | values.filter(lambda value: not isinstance(value, dict))
 
 
-_senders = st.none() | st.builds(Sender, st.just("quinn"), words, st.sampled_from(Kind))
+_senders = st.none() | st.builds(Sender, st.just("quinn"), words, st.sampled_from(EntityKind))
 _refs = st.none() | st.builds(Ref, words, words)
 _routes = st.none() | st.builds(Route, words, words)
 _ids = st.builds(mint, st.just("evt"), st.integers(0, 100 * 365 * DAY), st.integers(0, 2**74))
@@ -93,7 +93,7 @@ def events(content: st.SearchStrategy[str] = texts) -> st.SearchStrategy[Event]:
             route=_routes,
             trust=st.sampled_from(Trust),
         )
-        for type in Type
+        for type in EventType
     ]
     return st.one_of(of_each)
 

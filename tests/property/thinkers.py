@@ -15,15 +15,16 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import agents, cycle, directory, intake, journal, spaces, upkeep
-from gatepost.actions.cycle import Taken
-from gatepost.actions.directory import Newcomer
-from gatepost.core.agent import Config, MindRules
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, State
-from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Result
-from gatepost.core.run import Limit, Status
+from gatepost.actions import agents, directory, maintenance, push, run_journal, spaces
+from gatepost.actions import runs as runs_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.run_journal import RunState
+from gatepost.core.agent import AgentConfig, MindRules
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority, Push
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
+from gatepost.core.run import RunLimit, RunStatus
+from gatepost.core.times import SECOND
 from gatepost.errors import Lost
 from gatepost.tables import items
 from gatepost.testing import Kit
@@ -37,17 +38,17 @@ LEASE: Final = 10 * SECOND
 class Thinking:
     """What a process believes."""
 
-    taken: Taken
-    turns: list[Prompt | Reply | Result]
+    taken: RunState
+    turns: list[Prompt | ModelReply | CallResult]
 
     @property
     def next(self) -> int:
         return len(self.turns) + 1
 
-    def unanswered(self) -> list[tuple[int, int, Call]]:
+    def unanswered(self) -> list[tuple[int, int, ToolCall]]:
         for number in range(len(self.turns), 0, -1):
             turn = self.turns[number - 1]
-            if isinstance(turn, Reply):
+            if isinstance(turn, ModelReply):
                 done = len(self.turns) - number
                 return [(number, index, call) for index, call in enumerate(turn.calls)][done:]
         return []
@@ -67,16 +68,18 @@ class ThinkingMachine(RuleBasedStateMachine):
     @initialize()
     def furnish(self) -> None:
         for name in AGENTS:
-            self.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
-            self.store.call(agents.settle, name, Config(mind=MindRules(max_tokens=1_000, recent=2)))
-        self.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            self.store.call(
+                agents.make_resident, name, AgentConfig(mind=MindRules(max_tokens=1_000, min_recent_cycles=2))
+            )
+        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         self.store.call(spaces.create, name="room", members=[*AGENTS, "husam"])
 
     @rule(name=st.sampled_from(AGENTS), urgent=st.booleans())
     def push(self, name: str, urgent: bool) -> None:
         priority = Priority.CRITICAL if urgent else Priority.NORMAL
         wish = Push(to=name, source="test", content=f"event {self.count} " + "x" * 400, priority=priority)
-        self.pushed[name].add(self.store.call(intake.push, wish).event)
+        self.pushed[name].add(self.store.call(push.push_event, wish).event)
         self.count += 1
 
     @rule(seconds=st.sampled_from([1, 4, 11]))
@@ -85,7 +88,7 @@ class ThinkingMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(AGENTS), process=st.sampled_from(PROCESSES))
     def take(self, name: str, process: str) -> None:
-        taken = self.store.call(cycle.take, name, process, length=LEASE)
+        taken = self.store.call(run_journal.take_run, name, process, length=LEASE)
         if taken is not None:
             self.thinking[process, name] = Thinking(taken, [step.turn for step in taken.steps])
             self.last[name] = process
@@ -96,8 +99,8 @@ class ThinkingMachine(RuleBasedStateMachine):
         who, mine = self._one(data)
         if mine.unanswered():
             return
-        said = Reply("", tuple(Call(f"c{n}", "send_message", "{}") for n in range(calls)))
-        if self._write(who, cycle.replied, mine.next, said):
+        said = ModelReply("", tuple(ToolCall(f"c{n}", "send_message", "{}") for n in range(calls)))
+        if self._write(who, run_journal.record_reply, mine.next, said):
             mine.turns.append(said)
 
     @precondition(lambda self: self.thinking)
@@ -106,8 +109,8 @@ class ThinkingMachine(RuleBasedStateMachine):
         who, mine = self._one(data)
         for reply, index, call in mine.unanswered()[:1]:
             key = f"{reply}.{index}"
-            text = f"{mine.taken.held.run.id} {key}"
-            if acted := self._write(who, cycle.act, mine.next, call, key, {"text": text}, "room"):
+            text = f"{mine.taken.run_lease.run.id} {key}"
+            if acted := self._write(who, run_journal.run_tool, mine.next, call, key, {"text": text}, "room"):
                 mine.turns.append(acted.result)  # type: ignore[attr-defined]
 
     @precondition(lambda self: self.thinking)
@@ -115,32 +118,36 @@ class ThinkingMachine(RuleBasedStateMachine):
     def look(self, data: st.DataObject) -> None:
         who, mine = self._one(data)
         if not mine.unanswered():
-            prompt = self._write(who, cycle.urgent, mine.next, 10_000)
+            prompt = self._write(who, run_journal.pull_critical_items, mine.next, 10_000)
             mine.turns += [prompt] if isinstance(prompt, Prompt) else []
 
     @precondition(lambda self: self.thinking)
     @rule(data=st.data(), way=st.sampled_from(["finish", "finish", "stop", "fail", "skip", "renew", "let_go"]))
     def end(self, data: st.DataObject, way: str) -> None:
         who, mine = self._one(data)
-        acted = any(isinstance(turn, Result) for turn in mine.turns)
+        acted = any(isinstance(turn, CallResult) for turn in mine.turns)
         if mine.unanswered():
             return
         match way:
             case "finish":
-                done = self._write(who, cycle.finish, mine.next, Reply("done"), summary=f"summary {self.count}")
+                done = self._write(
+                    who, run_journal.finish_run, mine.next, ModelReply("done"), summary=f"summary {self.count}"
+                )
             case "stop":
-                done = self._write(who, cycle.stop, mine.next, Limit.STEPS, "(limit)", summary="(limit)")
+                done = self._write(
+                    who, run_journal.stop_at_limit, mine.next, RunLimit.STEPS, "(limit)", summary="(limit)"
+                )
             case "fail" if not acted:
-                done = self._write(who, cycle.release, "overload", "away", 2 * SECOND)
+                done = self._write(who, run_journal.release_run, "overload", "away", 2 * SECOND)
             case "fail":
-                done = self._write(who, cycle.stumble, 2 * SECOND)
+                done = self._write(who, run_journal.suspend_run, 2 * SECOND)
             case "skip" if not acted:
-                done = self._write(who, cycle.skip)
+                done = self._write(who, run_journal.skip_run)
             case "renew":
-                self._write(who, cycle.renew)
+                self._write(who, run_journal.renew_lease)
                 return
             case "let_go":
-                self.store.call(cycle.let_go, mine.taken.held)
+                self.store.call(run_journal.hand_over, mine.taken.run_lease)
                 return
             case _:
                 return
@@ -151,9 +158,9 @@ class ThinkingMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         _, mine = self._one(data)
-        run = self.store.query(journal.show, mine.taken.held.run.id)
-        if run.status is Status.RUNNING:
-            self.store.call(journal.cancel, run.id)
+        run = self.store.query(runs_actions.show, mine.taken.run_lease.run.id)
+        if run.status is RunStatus.RUNNING:
+            self.store.call(runs_actions.cancel, run.id)
             self.last.pop(run.agent, None)
 
     @precondition(lambda self: self.thinking)
@@ -164,8 +171,8 @@ class ThinkingMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        self.store.call(journal.expire)
-        self.store.call(upkeep.expire)
+        self.store.call(runs_actions.expire_calls)
+        self.store.call(maintenance.expire_items)
 
     def _one(self, data: st.DataObject) -> tuple[tuple[str, str], Thinking]:
         who = data.draw(st.sampled_from(sorted(self.thinking)))
@@ -175,7 +182,7 @@ class ThinkingMachine(RuleBasedStateMachine):
         """Write as a process that believes it may; False when it is refused, as it must be once it was overtaken."""
         process, name = who
         try:
-            written: object = self.store.call(verb, self.thinking[who].taken.held, *args, **kwargs)  # type: ignore[arg-type]
+            written: object = self.store.call(verb, self.thinking[who].taken.run_lease, *args, **kwargs)  # type: ignore[arg-type]
         except Lost:
             del self.thinking[who]
             return False
@@ -186,16 +193,16 @@ class ThinkingMachine(RuleBasedStateMachine):
     def journals_are_whole(self) -> None:
         said = Counter(message.content for message in self.store.query(spaces.read, "room", limit=200))
         done = Counter[str]()
-        for run in self.store.query(journal.page, limit=1_000):
-            steps = self.store.query(journal.steps, run.id)
+        for run in self.store.query(runs_actions.page, limit=1_000):
+            steps = self.store.query(runs_actions.list_steps, run.id)
             assert [step.number for step in steps] == list(range(1, len(steps) + 1))
-            results = [step.turn for step in steps if isinstance(step.turn, Result)]
-            calls = [call for step in steps if isinstance(step.turn, Reply) for call in step.turn.calls]
+            results = [step.turn for step in steps if isinstance(step.turn, CallResult)]
+            calls = [call for step in steps if isinstance(step.turn, ModelReply) for call in step.turn.calls]
             assert [result.tool for result in results] == [call.tool for call in calls][: len(results)]
             assert all(json.loads(result.content)["success"] for result in results)
             for number, step in enumerate(steps, 1):
-                if isinstance(step.turn, Reply):
-                    answered = sum(isinstance(later.turn, Result) for later in steps[number:])
+                if isinstance(step.turn, ModelReply):
+                    answered = sum(isinstance(later.turn, CallResult) for later in steps[number:])
                     done.update(f"{run.id} {number}.{index}" for index in range(min(answered, len(step.turn.calls))))
         assert all(count == 1 for count in said.values()), "nothing is said twice"
         assert said == done
@@ -205,44 +212,44 @@ class ThinkingMachine(RuleBasedStateMachine):
         for name in AGENTS:
             shown = Counter(
                 event
-                for run in self.store.query(journal.page, agent=name, limit=1_000)
-                if run.status is not Status.FAILED
-                for step in self.store.query(journal.steps, run.id)
+                for run in self.store.query(runs_actions.page, agent=name, limit=1_000)
+                if run.status is not RunStatus.FAILED
+                for step in self.store.query(runs_actions.list_steps, run.id)
                 if isinstance(step.turn, Prompt)
                 for event in step.turn.events
             )
             assert all(count == 1 for count in shown.values()), "no event is in two runs that count"
-            running = self.store.query(journal.page, agent=name, status=Status.RUNNING)
+            running = self.store.query(runs_actions.page, agent=name, status=RunStatus.RUNNING)
             assert len(running) <= 1
             number = self.store.query(directory.find, name).number
             for event in self.pushed[name]:
                 [(_, item)] = self.store.query(items.of_event, event, number)
-                expected = {State.PENDING} if event not in shown else {State.CLAIMED, State.DELIVERED}
+                expected = {ItemState.PENDING} if event not in shown else {ItemState.CLAIMED, ItemState.DELIVERED}
                 assert item.state in expected
                 if not running:
-                    assert item.state is not State.CLAIMED
+                    assert item.state is not ItemState.CLAIMED
 
     @invariant()
     def minds_are_what_was_completed(self) -> None:
         for name in AGENTS:
-            runs = self.store.query(journal.page, agent=name, limit=1_000)
-            completed = [run for run in runs if run.status in (Status.COMPLETED, Status.WAITING_TOOL)][::-1]
-            mind = self.store.query(journal.mind, name)
+            runs = self.store.query(runs_actions.page, agent=name, limit=1_000)
+            completed = [run for run in runs if run.status in (RunStatus.COMPLETED, RunStatus.WAITING_TOOL)][::-1]
+            mind = self.store.query(runs_actions.read_mind, name)
             resident = self.store.query(agents.show, name)
             assert resident is not None
             assert resident.cycles == len(completed)
             assert resident.tokens == mind.tokens
-            assert mind.carried.dropped + len(mind.carried.summaries) == sum(
-                bool(run.summary) for run in completed if run.number <= mind.carried.run
+            assert mind.past_cycles.dropped_count + len(mind.past_cycles.summaries) == sum(
+                bool(run.summary) for run in completed if run.number <= mind.past_cycles.run
             )
-            whole = [run for run in completed if run.number > mind.carried.run]
-            turns = [step.turn for run in whole for step in self.store.query(journal.steps, run.id)]
+            whole = [run for run in completed if run.number > mind.past_cycles.run]
+            turns = [step.turn for run in whole for step in self.store.query(runs_actions.list_steps, run.id)]
             assert list(mind.turns) == turns
 
     @invariant()
     def accounts_agree(self) -> None:
-        for account in self.store.query(upkeep.accounts):
-            assert account.balanced
+        for account in self.store.query(maintenance.list_accounts):
+            assert account.is_balanced
 
     def teardown(self) -> None:
         self.kit.__exit__(None, None, None)

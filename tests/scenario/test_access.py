@@ -16,16 +16,16 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from gatepost.actions import decisions, gates, inbox, intake, keys, plans, sessions, spaces, triggers
-from gatepost.actions.triggers import NewTrigger
-from gatepost.app import sqlite_path
+from gatepost.actions import decisions, gates, inbox, keys, plans, push, sessions, spaces, triggers
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.app import parse_sqlite_path
 from gatepost.core import plan as rules
 from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
-from gatepost.core.gate import GateWish
+from gatepost.core.gate import GateSpec
 from gatepost.core.webhook import Scheme
 from gatepost.ports import Store
-from gatepost.runtime.keyring import new_secret
+from gatepost.runtime.admin_key import generate_secret
 from tests import residents
 from tests.gateways import RULES, Gateway, furnish, gateway, operations, token
 
@@ -185,24 +185,26 @@ class World:
 def furnished(store: Store) -> dict[str, Any]:
     """Give others something of every kind."""
     furnish(store)
-    wish = rules.read({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
+    wish = rules.parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
     events = [
-        store.call(intake.push, Push(to=to, source="test", content="something")).event
+        store.call(push.push_event, Push(to=to, source="test", content="something")).event
         for to in ("analyst", "analyst", "analyst", "husam")
     ]
     store.call(inbox.discard, events[1])
-    claim = store.call(inbox.claim, "analyst", owner="session-1", cap=1, budget=9_000).claim
+    claim = store.call(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
     assert claim is not None
-    plan = store.call(plans.set, "analyst", wish)
-    gate = store.call(gates.add, GateWish(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
-    question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), of=("husam",))
+    plan = store.call(plans.set_plan, "analyst", wish)
+    gate = store.call(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
+    question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), respondents=("husam",))
     decision = store.call(decisions.ask, question, by="analyst")
     store.call(spaces.post, "q4-report", sender="husam", content="hello")
     residents.resident(store)
     past = residents.begun(store)
     residents.ended(store, past)
     thinking = residents.begun(store)
-    store.call(triggers.add, NewTrigger(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"))
+    store.call(
+        triggers.add, TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst")
+    )
     return {
         "space": "q4-report",
         "event": events[2],
@@ -219,7 +221,7 @@ def furnished(store: Store) -> dict[str, Any]:
         "trigger": "github-main",
         "claim": claim.id,
         "fence": claim.fence,
-        "key": store.call(keys.create, kind="agent", secret=new_secret(), entity="analyst").id,
+        "key": store.call(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,
         "forged": [{"to": "analyst", "content": "hello", "sender": "husam"}, {"to": "developer", "sender": "analyst"}],
     }
 
@@ -239,7 +241,7 @@ def rows(url: str) -> dict[str, list[str]]:
 
 def _rows(url: str) -> dict[str, list[str]]:
     if url.startswith("sqlite:"):
-        with sqlite3.connect(sqlite_path(url)) as lite:
+        with sqlite3.connect(parse_sqlite_path(url)) as lite:
             tables = [name for (name,) in lite.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             return {name: sorted(map(repr, lite.execute(f'SELECT * FROM "{name}"'))) for name in tables}
     with psycopg.connect(url) as connection:
@@ -372,7 +374,7 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
 
 async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: World) -> None:
     made, hops = world.gateway, {}
-    made.store.call(intake.push, Push(to="designer", source="test", content="on", hops=6))
+    made.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=6))
     async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
         for client, sender in ((admin, "designer"), (me, None)):
             for said in (0, 1, 9):
@@ -393,7 +395,7 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
 
 async def test_nor_does_it_begin_a_new_one_with_what_it_had_before(world: World) -> None:
     made = world.gateway
-    event = made.store.call(intake.push, Push(to="designer", source="test", content="on", hops=5)).event
+    event = made.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=5)).event
     claim = made.store.call(inbox.claim, "designer", owner="session-1").claim
     assert claim is not None
     made.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
@@ -447,7 +449,7 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_is_not_kept(world: Wo
             return found
 
     slow = type(keeper)(Slow(), RULES)  # type: ignore[arg-type]
-    with made.office.exchange.subscribed(slow.heard):
+    with made.office.exchange.subscribe(slow.heard):
         early = asyncio.create_task(slow._looked_up(key))
         await looking.wait()
         await made.store.run(keys.revoke, key[:11])

@@ -18,10 +18,10 @@ from gatepost.actions import decisions, gates
 from gatepost.app import open_store, register_administrator
 from gatepost.client import Client
 from gatepost.core import wire
-from gatepost.core.decision import Decision, Option, Question, Reply
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
 from gatepost.core.event import Priority, Ref
-from gatepost.core.gate import AtDeadline, Fail, Gate, GateKind, GateWish
-from gatepost.core.instants import DAY, LAST, SECOND, duration
+from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind, GateSpec
+from gatepost.core.times import DAY, MAX_INSTANT, SECOND, parse_duration
 from gatepost.errors import GatepostError, Late
 from gatepost.ports import Store
 from tests.gateways import furnish, served
@@ -43,8 +43,10 @@ def _can_be_sent(text: str) -> bool:
 texts = harmful.texts.map(lambda text: "".join(filter(_can_be_sent, text)))
 people = st.sampled_from(("analyst", "husam", "designer", "admin"))
 names = people | st.sampled_from(("nobody", "team:web", "*", "")) | texts
-lengths = st.builds(lambda number, unit: duration(f"{number}{unit}"), st.integers(1, 999), st.sampled_from(("h", "d")))
-instants = st.integers(0, LAST // SECOND).map(lambda seconds: seconds * SECOND)
+lengths = st.builds(
+    lambda number, unit: parse_duration(f"{number}{unit}"), st.integers(1, 999), st.sampled_from(("h", "d"))
+)
+instants = st.integers(0, MAX_INSTANT // SECOND).map(lambda seconds: seconds * SECOND)
 ids = st.sampled_from(("ship", "wait", "a.b-c_1"))
 
 
@@ -56,7 +58,7 @@ def odd(draw: st.DrawFn, good: T, fields: dict[str, st.SearchStrategy[Any]]) -> 
 
 
 wishes = odd(
-    GateWish(name="Sign-off", owner="analyst", awaits="husam"),
+    GateSpec(name="Sign-off", owner="analyst", awaits="husam"),
     {
         "name": texts,
         "kind": st.sampled_from(GateKind),
@@ -67,7 +69,7 @@ wishes = odd(
         "deadline": st.none() | instants,
         "within": st.none() | lengths,
         "at_deadline": st.sampled_from(AtDeadline),
-        "fail": st.sampled_from(Fail),
+        "fail": st.sampled_from(FailMode),
     },
 )
 options = st.builds(Option, id=ids | texts, label=texts.map("x{}".format) | texts, description=texts)
@@ -76,7 +78,7 @@ questions = odd(
         question="Ship it?",
         options=(Option(id="ship", label="Ship it"), Option(id="wait", label="Wait")),
         free_text=True,
-        of=("husam", "designer"),
+        respondents=("husam", "designer"),
         within=DAY,
     ),
     {
@@ -94,7 +96,7 @@ questions = odd(
     },
 )
 replies = odd(
-    Reply(option="ship"),
+    AnswerSpec(option="ship"),
     {
         "option": st.none() | ids | texts,
         "text": st.none() | texts,
@@ -131,9 +133,9 @@ def _told(outcome: Any) -> Any:
     """What can be compared of an outcome."""
     match outcome:
         case Gate():
-            return _plain(wire.gate(outcome, outcome.created_at))
+            return _plain(wire.write_gate(outcome, outcome.created_at))
         case Decision():
-            return _plain(wire.decision(outcome, outcome.created_at))
+            return _plain(wire.write_decision(outcome, outcome.created_at))
         case Late(winner=winner):
             return Late, _plain(outcome.message), _plain(winner)
         case GatepostError():
@@ -170,7 +172,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
 
 
 @given(wish=wishes, by=people, ending=people, reason=texts)
-def test_gates(both: Both, wish: GateWish, by: str, ending: str, reason: str) -> None:
+def test_gates(both: Both, wish: GateSpec, by: str, ending: str, reason: str) -> None:
     made = both.alike(lambda store: store.call(gates.add, wish, by=by), lambda client: client.add_gate(wish, by=by))
     event(type(made[0]).__name__)
     if not isinstance(made[0], Gate):
@@ -183,7 +185,7 @@ def test_gates(both: Both, wish: GateWish, by: str, ending: str, reason: str) ->
 
 
 @given(question=questions, by=people, answers=st.lists(st.tuples(replies, people), min_size=1, max_size=3))
-def test_decisions(both: Both, question: Question, by: str, answers: list[tuple[Reply, str]]) -> None:
+def test_decisions(both: Both, question: Question, by: str, answers: list[tuple[AnswerSpec, str]]) -> None:
     asked = both.alike(
         lambda store: store.call(decisions.ask, question, by=by), lambda client: client.ask(question, by=by)
     )
@@ -201,9 +203,9 @@ def test_decisions(both: Both, question: Question, by: str, answers: list[tuple[
     )
 
 
-def _answered_here(id: str, reply: Reply, by: str, store: Store) -> Decision:
+def _answered_here(id: str, reply: AnswerSpec, by: str, store: Store) -> Decision:
     return store.call(decisions.answer, id, reply, by=by)
 
 
-async def _answered_there(id: str, reply: Reply, by: str, client: Client) -> Decision:
+async def _answered_there(id: str, reply: AnswerSpec, by: str, client: Client) -> Decision:
     return await client.answer(id, reply, by=by)

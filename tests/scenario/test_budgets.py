@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import agents, budgets, cycle, inbox, journal
+from gatepost.actions import agents, budgets, inbox, run_journal, runs
 from gatepost.core.budget import Budget, Spending
-from gatepost.core.event import State, Type
-from gatepost.core.instants import DAY, HOUR, MINUTE
-from gatepost.core.mind import Reply, Usage
+from gatepost.core.event import EventType, ItemState
+from gatepost.core.mind import ModelReply, Usage
 from gatepost.core.model import ChatRequest
-from gatepost.core.run import Limit, Status
-from gatepost.runtime.cycle import Resting
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, living
+from gatepost.core.run import RunLimit, RunStatus
+from gatepost.core.times import DAY, HOUR, MINUTE
+from gatepost.runtime.cycle import CyclePaused
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
 from tests.rooms import Mind, Room, done, quiet, use
 
@@ -27,13 +27,13 @@ def add_room(kit: Kit, mind: Mind, **budget: object) -> Room:
 
 
 def list_alerts(room: Room) -> list[str]:
-    return [item.event.content for item in room.store.query(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+    return [item.event.content for item in room.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
 
 
-def spend_hundred(ask: ChatRequest, replies: int) -> Reply:
+def spend_hundred(ask: ChatRequest, replies: int) -> ModelReply:
     """Call a tool in the first step and end in the second, for 100 tokens each."""
-    reply = done("Done.") if replies else Reply("Looking.", calls=(use("get_memories"),))
-    return Reply(reply.text, reply.calls, Usage(90, 10), "played")
+    reply = done("Done.") if replies else ModelReply("Looking.", calls=(use("get_memories"),))
+    return ModelReply(reply.text, reply.calls, Usage(90, 10), "played")
 
 
 @given(
@@ -42,13 +42,13 @@ def spend_hundred(ask: ChatRequest, replies: int) -> Reply:
     st.integers(0, 10 * 365 * DAY),
 )
 def test_the_rule(budget: Budget, spending: Spending, now: int) -> None:
-    start, end = budget.period(now)
+    start, end = budget.find_period(now)
     assert start <= now < end == start + DAY
     assert start % DAY == 0
     tokens_left = budget.tokens is None or spending.tokens < budget.tokens
     cycles_left = budget.cycles is None or spending.cycles < budget.cycles
-    assert budget.is_spent(spending, beginning=True) is not (tokens_left and cycles_left)
-    assert budget.is_spent(spending, beginning=False) is not tokens_left
+    assert budget.is_spent(spending, is_start=True) is not (tokens_left and cycles_left)
+    assert budget.is_spent(spending, is_start=False) is not tokens_left
 
 
 async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit) -> None:
@@ -61,10 +61,10 @@ async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit)
     room.push("third")
     outcome = await room.cycle()
     assert len(room.model.asked) == 3
-    assert outcome == Resting(40 * 60.0), "until the hour ends"
-    first, second = kit.store.query(journal.page, agent="ana")[::-1]
-    assert (first.status, first.limit, first.summary) == (Status.COMPLETED, None, "Done.")
-    assert (second.status, second.limit, second.steps) == (Status.COMPLETED, Limit.BUDGET, 1)
+    assert outcome == CyclePaused(40 * 60.0), "until the hour ends"
+    first, second = kit.store.query(runs.page, agent="ana")[::-1]
+    assert (first.status, first.limit, first.summary) == (RunStatus.COMPLETED, None, "Done.")
+    assert (second.status, second.limit, second.steps) == (RunStatus.COMPLETED, RunLimit.BUDGET, 1)
     assert second.summary.startswith("Looking. (This cycle ended at the budget of 250 tokens an hour")
     resident = kit.store.query(agents.show, "ana")
     assert resident is not None
@@ -79,12 +79,14 @@ async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit
     for number in range(4):
         room.push(f"question {number}")
         await room.cycle()
-    assert room.runs() == [Status.COMPLETED] * 2
-    assert [item.state for item in kit.store.query(inbox.page, "ana")] == [State.DELIVERED] * 2 + [State.PENDING] * 2
+    assert room.runs() == [RunStatus.COMPLETED] * 2
+    assert [item.state for item in kit.store.query(inbox.page, "ana")] == [ItemState.DELIVERED] * 2 + [
+        ItemState.PENDING
+    ] * 2
     assert len(list_alerts(room)) == 1, "once a period"
     kit.clock.advance(DAY)
     assert await room.cycles() == 1
-    assert set(room.states().values()) == {State.DELIVERED}
+    assert set(room.states().values()) == {ItemState.DELIVERED}
     for number in range(4, 7):
         room.push(f"question {number}")
         await room.cycle()
@@ -95,7 +97,7 @@ async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Ki
     room = add_room(kit, spend_hundred, cycles=1, per="day")
     room.push("hello")
     await room.cycle()
-    [run] = kit.store.query(journal.page, agent="ana")
+    [run] = kit.store.query(runs.page, agent="ana")
     assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
 
 
@@ -104,34 +106,34 @@ async def test_a_larger_budget_ends_the_rest(kit: Kit) -> None:
     for number in range(2):
         room.push(f"question {number}")
         await room.cycle()
-    assert room.states()["question 1"] is State.PENDING
+    assert room.states()["question 1"] is ItemState.PENDING
     kit.store.call(agents.configure, "ana", {"description": "the same budget"})
     assert await room.cycle() is None
-    assert room.states()["question 1"] is State.PENDING
+    assert room.states()["question 1"] is ItemState.PENDING
     kit.store.call(agents.configure, "ana", {"budget": {"cycles": 5}})
     await room.cycle()
-    assert room.states()["question 1"] is State.DELIVERED
+    assert room.states()["question 1"] is ItemState.DELIVERED
 
 
 async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) -> None:
     """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
     room = add_room(kit, spend_hundred, tokens=100, per="day")
     room.push("hello")
-    taken = kit.store.call(cycle.take, "ana", "killed")
+    taken = kit.store.call(run_journal.take_run, "ana", "killed")
     assert taken is not None
-    reply = Reply("Looking.", (use("get_memories"),), Usage(90, 10), "played")
-    kit.store.call(cycle.replied, taken.held, 2, reply)
+    reply = ModelReply("Looking.", (use("get_memories"),), Usage(90, 10), "played")
+    kit.store.call(run_journal.record_reply, taken.run_lease, 2, reply)
     kit.clock.advance(MINUTE)
-    assert isinstance(await room.cycle(), Resting)
+    assert isinstance(await room.cycle(), CyclePaused)
     assert room.model.asked == []
-    [run] = kit.store.query(journal.page, agent="ana")
-    assert (run.limit, run.steps) == (Limit.BUDGET, 1)
+    [run] = kit.store.query(runs.page, agent="ana")
+    assert (run.limit, run.steps) == (RunLimit.BUDGET, 1)
     room.push("again")
     assert await room.cycle() is None, "it rests"
 
 
 async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         kit.clock.advance(6 * HOUR)
         return spend_hundred(ask, 0) if replies < 4 else done()
 
@@ -139,7 +141,7 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
     room.push("hello")
     await room.cycle()
-    [run] = kit.store.query(journal.page, agent="ana")
+    [run] = kit.store.query(runs.page, agent="ana")
     assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
     number = kit.store.query(agents.show, "ana")
     assert number is not None
@@ -155,39 +157,39 @@ async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
     """By the timer of the supervisor, or (`lost`) by the janitor of a process that knows of no timer."""
     asked = asyncio.Event()
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         asked.set()
         return done()
 
     room = add_room(kit, mind, cycles=1, per="hour")
-    exchange = Exchange()
+    exchange = SignalBus()
     waits: list[float] = []
-    async with exchange.open(), living(room.means, exchange, Habits(interval=3_600)) as household:
+    async with exchange.open(), run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household:
         supervisor = household.supervisor
-        monkeypatch.setattr(supervisor, "_later", lambda _, seconds: waits.append(seconds))
+        monkeypatch.setattr(supervisor, "_enqueue_later", lambda _, seconds: waits.append(seconds))
         for number in range(3):
             room.push(f"question {number}")
-            supervisor.ring("ana")
-            await supervisor.idle()
+            supervisor.enqueue("ana")
+            await supervisor.wait_until_idle()
         assert len(room.model.asked) == 1
-        assert supervisor.cycles == 1
+        assert supervisor.cycle_count == 1
         assert waits == [3_600.0], "one look found the budget used up; the others found it at rest"
         for _ in range(5):
-            supervisor.ring("ana")
-            await supervisor.idle()
+            supervisor.enqueue("ana")
+            await supervisor.wait_until_idle()
         assert (len(room.model.asked), waits) == (1, [3_600.0])
         kit.clock.advance(HOUR)
         asked.clear()
         if not lost:
-            supervisor.ring("ana")
-            await supervisor.idle()
+            supervisor.enqueue("ana")
+            await supervisor.wait_until_idle()
     if lost:
         async with (
             exchange.open(),
-            living(room.means, exchange, Habits(interval=3_600)) as household,
+            run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household,
             asyncio.timeout(30),
         ):
             await asked.wait()  # the janitor's first round rings
-            await household.supervisor.idle()
+            await household.supervisor.wait_until_idle()
     assert len(room.model.asked) == 2
-    assert set(room.states().values()) == {State.DELIVERED}
+    assert set(room.states().values()) == {ItemState.DELIVERED}

@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import errors
-from gatepost.actions import decisions, directory, gates, inbox, keys, pages, plans, spaces, triggers, upkeep
+from gatepost.actions import decisions, directory, gates, inbox, keys, maintenance, pages, plans, spaces, triggers
 from gatepost.client import Client
 from gatepost.core import dedup, wire
-from gatepost.core.claim import Taken
-from gatepost.core.decision import DecisionStatus, Option, Question, Reply
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Item, Priority, Push, Pushed, Ref, Route, State, Type
-from gatepost.core.gate import Ending, Fail, GateKind, GateWish
-from gatepost.core.instants import HOUR
-from gatepost.core.plan import Status
+from gatepost.core.claim import RenderedBatch
+from gatepost.core.decision import AnswerSpec, DecisionStatus, Option, Question
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route
+from gatepost.core.gate import Ending, FailMode, GateKind, GateSpec
+from gatepost.core.plan import PlanStatus
+from gatepost.core.times import HOUR
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError
 from gatepost.gateway import requests
@@ -67,7 +67,7 @@ async def test_health(post: Client) -> None:
 async def test_push_and_read(post: Client, store: Store) -> None:
     wish = Push(
         to="analyst",
-        type=Type.MAIL,
+        type=EventType.MAIL,
         source="tests",
         sender="husam",
         subject="Blocked",
@@ -87,10 +87,12 @@ async def test_push_and_read(post: Client, store: Store) -> None:
     assert (item.event.expires_at or 0) - item.event.created_at == HOUR
     assert await post.show(pushed.event) == [told(item)]
     assert await post.peek("analyst") == [told(item)]
-    assert await every(post.page("analyst", state=State.PENDING, type=Type.MAIL, sender="husam")) == [told(item)]
+    assert await every(post.page("analyst", state=ItemState.PENDING, type=EventType.MAIL, sender="husam")) == [
+        told(item)
+    ]
     assert await every(post.page("analyst", until=item.event.created_at)) == []
     assert [each.duplicate for each in (await post.push(wish)).deliveries] == [True]
-    assert await post.account("analyst") == store.query(upkeep.accounts, "analyst")[0]
+    assert await post.account("analyst") == store.query(maintenance.list_accounts, "analyst")[0]
 
 
 async def test_a_push_without_a_key_is_never_a_repeat(post: Client) -> None:
@@ -102,11 +104,11 @@ async def test_a_push_without_a_key_is_never_a_repeat(post: Client) -> None:
 
 
 async def test_an_alert_without_a_key_is_known_by_what_it_says(post: Client, store: Store) -> None:
-    wish = Push(to="analyst", type=Type.ALERT, source="ci", content="main is red")
+    wish = Push(to="analyst", type=EventType.ALERT, source="ci", content="main is red")
     [first], [second] = (pushed.deliveries for pushed in (await post.push(wish), await post.push(wish)))
     assert (first.duplicate, second.duplicate, second.event) == (False, True, first.event)
     [item] = store.query(inbox.page, "analyst")
-    assert item.event.key == dedup.name_alert(wish)
+    assert item.event.key == dedup.build_alert_key(wish)
 
 
 async def test_push_all(post: Client, store: Store) -> None:
@@ -119,7 +121,7 @@ async def test_push_all(post: Client, store: Store) -> None:
             Push(to="analyst", source="tests", key="k", content="four"),
         ]
     )
-    good = [one for one in outcomes if isinstance(one, Pushed)]
+    good = [one for one in outcomes if isinstance(one, PushResult)]
     [bad] = [one for one in outcomes if isinstance(one, GatepostError)]
     assert isinstance(bad, errors.UnknownAddress)
     assert (bad.message, bad.hint) == ("nobody is called 'analist'", "did you mean 'analyst'?")
@@ -143,7 +145,7 @@ async def test_claim_ack_release_drain(post: Client, store: Store) -> None:
     assert taken.claim is not None
     assert (taken.claim.deadline or 0) - taken.claim.taken_at == HOUR
     assert taken.text.startswith("INBOX (2 events, 2 more waiting, ")
-    assert ([item.event.id for item in taken.items], taken.held) == (events[:2], 2)
+    assert ([item.event.id for item in taken.items], taken.deferred_count) == (events[:2], 2)
     assert await post.release(taken.claim, failed=[events[0]]) == 2
     assert [item.attempts for item in store.query(inbox.page, "analyst")] == [1, 0, 0, 0]
 
@@ -157,7 +159,7 @@ async def test_claim_ack_release_drain(post: Client, store: Store) -> None:
     assert drained.claim is not None
     last = await post.claim("analyst", owner="s-3")
     assert [item.event.id for item in last.items] == events[3:]
-    assert await post.claim("designer", owner="s-1") == Taken(None, (), 0, "")
+    assert await post.claim("designer", owner="s-1") == RenderedBatch(None, (), 0, "")
 
 
 async def test_seen_replay_discard_done(post: Client, store: Store) -> None:
@@ -165,17 +167,17 @@ async def test_seen_replay_discard_done(post: Client, store: Store) -> None:
     assert await post.seen("analyst", [event]) == 1
     [gone] = await post.discard(event)
     [stored] = store.query(inbox.show, event)
-    assert (gone.state, gone.ended_at) == (State.DISCARDED, stored.ended_at)
+    assert (gone.state, gone.ended_at) == (ItemState.DISCARDED, stored.ended_at)
     [back] = await post.replay(event, "analyst")
     assert back == told(store.query(inbox.show, event)[0])
     mine = (await post.push(Push(to="husam", source="tests", content="sign"))).event
     done = await post.done(mine, "husam")
-    assert (done.state, done) == (State.DELIVERED, told(store.query(inbox.show, mine)[0]))
+    assert (done.state, done) == (ItemState.DELIVERED, told(store.query(inbox.show, mine)[0]))
 
 
 async def test_people(post: Client, store: Store) -> None:
     made = await post.register(
-        "quinn", Kind.AGENT, display="Quinn", team="web", role="lead", owner="husam", aliases=["bead-1"]
+        "quinn", EntityKind.AGENT, display="Quinn", team="web", role="lead", owner="husam", aliases=["bead-1"]
     )
     assert made == unnumbered(store.query(directory.show, "quinn"))
     assert await post.entity("bead-1") == made
@@ -187,7 +189,7 @@ async def test_people(post: Client, store: Store) -> None:
     assert await every(post.entities(limit=2)) == everybody[:2]
     await post.wake("quinn")
     assert await post.retire("quinn") == unnumbered(store.query(directory.show, "quinn"))
-    assert await every(post.entities(kind=Kind.AGENT, team="web")) == []
+    assert await every(post.entities(kind=EntityKind.AGENT, team="web")) == []
     assert len(await every(post.entities(team="web", retired=True))) == 1
 
 
@@ -198,7 +200,7 @@ async def test_spaces(post: Client, store: Store) -> None:
     assert [one.id for one in await every(post.spaces(member="designer"))] == ["side-talk"]
     assert await post.space("side-talk") == made
     joined = await post.join("side-talk", "developer")
-    assert await post.members("side-talk") == store.query(spaces.members, "side-talk")
+    assert await post.members("side-talk") == store.query(spaces.list_members, "side-talk")
     assert joined in await post.members("side-talk")
     said = [await post.post("side-talk", text, sender="husam", data={"n": 1}) for text in "abc"]
     assert await post.read("side-talk") == said == store.query(spaces.read, "side-talk")
@@ -224,19 +226,19 @@ async def test_plans(post: Client, store: Store) -> None:
     changed = await post.set_plan(id=made.id, runAfter="5 hours")
     assert (changed.name, changed.cron) == ("Daily", None)
     assert await post.plan(made.id) == changed
-    assert await every(post.plans(owner="analyst", status=Status.PENDING)) == [changed]
+    assert await every(post.plans(owner="analyst", status=PlanStatus.PENDING)) == [changed]
     await post.delete_plan(made.id)
     assert await every(post.plans()) == []
 
 
 async def test_gates(post: Client, store: Store) -> None:
-    wish = GateWish(
-        name="Sign-off", owner="analyst", awaits="husam", waiters=("designer",), within=HOUR, fail=Fail.CLOSED
+    wish = GateSpec(
+        name="Sign-off", owner="analyst", awaits="husam", waiters=("designer",), within=HOUR, fail=FailMode.CLOSED
     )
     made = await post.add_gate(wish, by="admin")
     assert made == replace(store.query(gates.show, made.id), number=0, hops_at=0)
     assert (made.deadline or 0) - made.created_at == HOUR
-    until = GateWish(name="Later", kind=GateKind.TIMER, owner="analyst", deadline=made.deadline)
+    until = GateSpec(name="Later", kind=GateKind.TIMER, owner="analyst", deadline=made.deadline)
     other = await post.add_gate(until)
     assert (other.deadline, other.made_by) == (made.deadline, "admin")
     assert await every(post.gates(waiter="designer", kind=GateKind.HUMAN, pending=True)) == [made]
@@ -258,7 +260,7 @@ async def test_decisions(post: Client, store: Store) -> None:
         question="Ship it?",
         options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
         free_text=True,
-        of=("husam", "designer"),
+        respondents=("husam", "designer"),
         urgency=Priority.HIGH,
         default="wait",
         within=HOUR,
@@ -268,20 +270,22 @@ async def test_decisions(post: Client, store: Store) -> None:
     )
     made = await post.ask(question, by="analyst")
     assert made == replace(store.query(decisions.show, made.id), number=0)
-    back = await post.answer(made.id, Reply(text="When?", again=True, context_hash=made.context_hash), by="designer")
+    back = await post.answer(
+        made.id, AnswerSpec(text="When?", again=True, context_hash=made.context_hash), by="designer"
+    )
     assert (back.status, back.answers[0].by) == (DecisionStatus.REVISING, "designer")
     revised = await post.revise(made.id, replace(question, question="Ship it on Monday?"), by="analyst")
     assert (revised.iteration, revised.guidance, revised.question) == (2, "When?", "Ship it on Monday?")
     with pytest.raises(errors.Conflict, match="has changed since that was read"):
-        await post.answer(made.id, Reply(option="ship", context_hash=made.context_hash), by="husam")
-    answered = await post.answer(made.id, Reply(option="ship", text="go"), by="husam")
+        await post.answer(made.id, AnswerSpec(option="ship", context_hash=made.context_hash), by="husam")
+    answered = await post.answer(made.id, AnswerSpec(option="ship", text="go"), by="husam")
     assert answered == await post.decision(made.id) == replace(store.query(decisions.show, made.id), number=0)
     with pytest.raises(errors.Late, match="was answered already by 'husam'") as late:
-        await post.answer(made.id, Reply(option="wait"), by="designer")
+        await post.answer(made.id, AnswerSpec(option="wait"), by="designer")
     assert (late.value.winner["option"], late.value.winner["text"]) == ("ship", "go")
 
     other = await post.ask(Question(question="And then?", free_text=True), by="analyst")
-    assert other.asked == ("admin",)
+    assert other.respondents == ("admin",)
     assert await every(post.decisions(asker="analyst", pending=True)) == [other]
     assert await every(post.decisions(asked="designer", session="s-1", since=made.created_at)) == [answered]
     gone = await post.withdraw_decision(other.id, by="analyst", reason="known & done")
@@ -301,7 +305,7 @@ async def test_triggers_and_keys(gateway: Served, post: Client, store: Store) ->
         target="analyst",
         prompt="Look",
     )
-    assert wire.trigger(hook) == wire.trigger(store.query(triggers.show, "ci"))
+    assert wire.write_trigger(hook) == wire.write_trigger(store.query(triggers.show, "ci"))
     assert not (await post.activate_trigger("ci", False)).active
     assert await every(post.triggers()) == [await post.show_trigger("ci")]
     await post.delete_trigger("ci")
@@ -367,8 +371,8 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any], type[GatepostError]]] = 
     ("show", ("evt_" + "0" * 32,), {}, errors.NotFound),
     ("claim", ("husam",), {"owner": "x"}, errors.Refused),
     ("claim", ("analyst",), {"owner": ""}, errors.Invalid),
-    ("register", ("analyst", Kind.AGENT), {}, errors.Conflict),
-    ("register", ("An", Kind.AGENT), {}, errors.Invalid),
+    ("register", ("analyst", EntityKind.AGENT), {}, errors.Conflict),
+    ("register", ("An", EntityKind.AGENT), {}, errors.Invalid),
     ("space", ("nowhere",), {}, errors.NotFound),
     ("space", ("../x",), {}, errors.Invalid),
     ("post", ("q4-report", "x"), {"sender": "designer"}, errors.Refused),
@@ -377,12 +381,17 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any], type[GatepostError]]] = 
     ("post", ("q4-report", "x"), {"sender": "husam", "key": "\n"}, errors.Invalid),
     ("set_plan", (), {"owner": "analyst", "name": "x"}, errors.Invalid),
     ("plan", ("plan_" + "0" * 32,), {}, errors.NotFound),
-    ("add_gate", (GateWish(name=" ", owner="analyst"),), {}, errors.Invalid),
-    ("add_gate", (GateWish(name="x", owner="analyst"),), {"by": "designer"}, errors.Refused),
+    ("add_gate", (GateSpec(name=" ", owner="analyst"),), {}, errors.Invalid),
+    ("add_gate", (GateSpec(name="x", owner="analyst"),), {"by": "designer"}, errors.Refused),
     ("gate", ("gate_" + "0" * 32,), {}, errors.NotFound),
     ("ask", (Question(question="?", free_text=True),), {}, errors.Invalid),
-    ("ask", (Question(question="?", free_text=True, of=("nobody",)),), {"by": "analyst"}, errors.UnknownAddress),
-    ("answer", ("dec_" + "0" * 32, Reply(option="x")), {}, errors.NotFound),
+    (
+        "ask",
+        (Question(question="?", free_text=True, respondents=("nobody",)),),
+        {"by": "analyst"},
+        errors.UnknownAddress,
+    ),
+    ("answer", ("dec_" + "0" * 32, AnswerSpec(option="x")), {}, errors.NotFound),
     ("decision", ("gate_" + "0" * 32,), {}, errors.Invalid),
     ("revoke_key", ("sk_",), {}, errors.Invalid),
     ("revoke_key", ("key_a/b",), {}, errors.NotFound),

@@ -15,10 +15,10 @@ import pytest
 
 from gatepost import app, settings
 from gatepost.actions import directory, inbox, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.client import Client
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Store
 from tests.gateways import Served, furnish, served
@@ -69,7 +69,7 @@ async def test_writes_are_done_once(post: Client, wire: Wire, store: Store, fate
     wire.fates.extend(fates)
     message = await post.post("q4-report", "said", sender="husam")
     wire.fates.extend(fates)
-    await post.register("quinn", Kind.AGENT)
+    await post.register("quinn", EntityKind.AGENT)
     wire.fates.extend(fates)
     event = await post.trigger("designer", "jira", {"issue": 1})
     assert wire.requests == 5 * (len(fates) + 1)
@@ -98,7 +98,7 @@ async def test_a_claim_is_not_repeated_once_it_was_sent(post: Client, wire: Wire
         await post.claim("analyst", owner="s-1")
     assert wire.requests == before + 1
     [item] = store.query(inbox.page, "analyst")
-    assert item.state is (State.CLAIMED if fate is Fate.UNANSWERED else State.PENDING)
+    assert item.state is (ItemState.CLAIMED if fate is Fate.UNANSWERED else ItemState.PENDING)
 
 
 async def test_the_gateway_is_left_alone_as_long_as_it_asks(post: Client, wire: Wire) -> None:
@@ -165,10 +165,10 @@ async def _first(found: AsyncIterator[T], count: int) -> list[T]:
 def up(tmp_path: Path) -> Iterator[Running]:
     """A real gateway in a process of its own."""
     home = tmp_path / "home"
-    with app.opened(settings.load({"GATEPOST_HOME": str(home)})) as store:
-        store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(home)})) as store:
+        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         for name in ("analyst", "designer"):
-            store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
     with running(home) as gateway:
         yield gateway

@@ -8,19 +8,19 @@ from typing import Any, Final
 import pytest
 from redis.asyncio import Redis as Client
 
-from gatepost.actions import directory, inbox, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.adapters.transports.letterbox import RedisLetterbox
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.transports.letterbox import RedisIntakeQueue
 from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Priority, Trust, Type
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event, EventType, Priority, Trust
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
-from gatepost.runtime.collector import Collector
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.loops import running
+from gatepost.runtime.periodic import run_duties
+from gatepost.runtime.queue_reader import QueueReader
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
-from gatepost.testing.transports import PATIENCE
+from gatepost.testing.transports import WAIT_TIMEOUT
 from tests.brokers import Redis
 
 #: exactly as programs that were written for such lists push them
@@ -55,7 +55,7 @@ CALLED: Final = {
 @pytest.fixture
 def store(kit: Kit) -> Store:
     for name in ("ann", "bob", "gone"):
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, aliases=[f"0.0.{name}"]))
+        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, aliases=[f"0.0.{name}"]))
     kit.store.call(directory.retire, "gone")
     return kit.store
 
@@ -75,8 +75,8 @@ async def client(url: str) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def letterbox(url: str) -> AsyncIterator[RedisLetterbox]:
-    letterbox = RedisLetterbox(url)
+async def letterbox(url: str) -> AsyncIterator[RedisIntakeQueue]:
+    letterbox = RedisIntakeQueue(url)
     yield letterbox
     await letterbox.close()
 
@@ -87,8 +87,8 @@ async def leave(client: Client, agent: str, *entries: Any) -> None:
 
 
 def events(store: Store, name: str = "ann") -> list[Event]:
-    [account] = store.query(upkeep.accounts, name)
-    assert account.balanced
+    [account] = store.query(maintenance.list_accounts, name)
+    assert account.is_balanced
     return [item.event for item in store.query(inbox.page, name, limit=10_000)]
 
 
@@ -97,23 +97,29 @@ async def rejected(client: Client, agent: str) -> list[tuple[str, str]]:
     return [(each["reason"], each["entry"]) for each in reversed(found)]
 
 
-async def test_what_was_left_is_taken_in(store: Store, client: Client, letterbox: RedisLetterbox) -> None:
+async def test_what_was_left_is_taken_in(store: Store, client: Client, letterbox: RedisIntakeQueue) -> None:
     await leave(client, "ann", POSTED, PLANNED, CALLED)
     await leave(client, "0.0.bob", CALLED)
-    collector = Collector(letterbox, store)
-    await collector.sweep()
+    collector = QueueReader(letterbox, store)
+    await collector.read_all_queues()
     posted, planned, called = events(store)
-    assert [one.type for one in (posted, planned, called)] == [Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE]
+    assert [one.type for one in (posted, planned, called)] == [
+        EventType.SPACE_MESSAGE,
+        EventType.PLAN,
+        EventType.SERVICE,
+    ]
     assert posted.data == POSTED["data"]
     assert planned.data == PLANNED["data"]
     assert called.data == CALLED["data"]
     assert {one.trust for one in (posted, planned, called)} == {Trust.EXTERNAL}
     assert len(events(store, "bob")) == 1
     assert await client.keys("*") == []
-    assert (collector.accepted, collector.rejected) == (4, 0)
+    assert (collector.accepted_count, collector.rejected_count) == (4, 0)
 
 
-async def test_more_may_be_said_than_the_document_has(store: Store, client: Client, letterbox: RedisLetterbox) -> None:
+async def test_more_may_be_said_than_the_document_has(
+    store: Store, client: Client, letterbox: RedisIntakeQueue
+) -> None:
     said = {
         "eventId": "1",
         "type": "alert",
@@ -123,27 +129,27 @@ async def test_more_may_be_said_than_the_document_has(store: Store, client: Clie
         "source": "ci",
     }
     await leave(client, "ann", said, {"eventId": "2", "type": "event", "priority": 0, "unheard": "of"})
-    await Collector(letterbox, store).sweep()
+    await QueueReader(letterbox, store).read_all_queues()
     first, second = events(store)
     assert (first.content, first.subject, first.priority, first.source) == ("CI is red", "ci", Priority.HIGH, "ci")
     assert (second.priority, second.source) == (Priority.CRITICAL, "redis")
 
 
 async def test_order_is_kept_and_repeats_are_recognised(
-    store: Store, client: Client, letterbox: RedisLetterbox
+    store: Store, client: Client, letterbox: RedisIntakeQueue
 ) -> None:
     """More than is taken at once, and the same ids again: in the same batch, and after all of it was settled."""
-    collector = Collector(letterbox, store)
+    collector = QueueReader(letterbox, store)
     numbers = [*range(130), *range(125, 135), *range(10)]
     for _ in range(2):
         await leave(client, "ann", *({"eventId": f"e-{each}", "type": "event", "data": each} for each in numbers))
-        await collector.sweep()
+        await collector.read_all_queues()
     assert [event.data for event in events(store)] == list(range(135))
-    assert collector.accepted == 2 * len(numbers)
+    assert collector.accepted_count == 2 * len(numbers)
 
 
 async def test_what_cannot_be_used_is_kept_with_the_reason(
-    store: Store, client: Client, letterbox: RedisLetterbox
+    store: Store, client: Client, letterbox: RedisIntakeQueue
 ) -> None:
     good = {"eventId": "good", "type": "event"}
     bad: list[tuple[Any, str]] = [
@@ -172,11 +178,11 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
         (good | {"type": "space_message", "data": {"spaceId": 7}}, "data.spaceId of a space_message must be a string"),
     ]
     await leave(client, "ann", *(entry for entry, _ in bad), good)
-    collector = Collector(letterbox, store)
-    await collector.sweep()
+    collector = QueueReader(letterbox, store)
+    await collector.read_all_queues()
     assert len(events(store)) == 1
     found = await rejected(client, "ann")
-    assert len(found) == len(bad) == collector.rejected
+    assert len(found) == len(bad) == collector.rejected_count
     for (reason, entry), (raw, expected) in zip(found, bad, strict=True):
         assert expected in reason
         text = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else json.dumps(raw)
@@ -195,43 +201,43 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
     ],
 )
 async def test_what_is_for_nobody_is_kept_with_the_reason(
-    store: Store, client: Client, letterbox: RedisLetterbox, agent: str, reason: str
+    store: Store, client: Client, letterbox: RedisIntakeQueue, agent: str, reason: str
 ) -> None:
     await leave(client, agent, CALLED)
     await leave(client, "ann", CALLED)
-    await Collector(letterbox, store).sweep()
+    await QueueReader(letterbox, store).read_all_queues()
     assert await rejected(client, agent) == [(reason, json.dumps(CALLED))]
     assert len(events(store)) == 1
 
 
-async def test_a_key_that_is_no_list_holds_up_nobody(store: Store, client: Client, letterbox: RedisLetterbox) -> None:
+async def test_a_key_that_is_no_list_holds_up_nobody(store: Store, client: Client, letterbox: RedisIntakeQueue) -> None:
     await client.set("inbox:bob", "a string")
     await leave(client, "ann", CALLED)
     taken = await letterbox.take(["bob", "ann"])
     assert [entry.agent for entry in taken] == ["ann"]
-    await Collector(letterbox, store).sweep()
+    await QueueReader(letterbox, store).read_all_queues()
     assert len(events(store)) == 1
     assert await client.get("inbox:bob") == b"a string"
 
 
 async def test_nothing_is_removed_while_the_store_is_away(
-    kit: Kit, store: Store, client: Client, letterbox: RedisLetterbox
+    kit: Kit, store: Store, client: Client, letterbox: RedisIntakeQueue
 ) -> None:
     await leave(client, "ann", POSTED, CALLED)
     closed = kit.open()
     closed.close()
     with pytest.raises(Unavailable):
-        await Collector(letterbox, closed).sweep()
+        await QueueReader(letterbox, closed).read_all_queues()
     assert len(await client.lrange("inbox:ann:processing", 0, -1)) == 2
-    await Collector(letterbox, store).sweep()
+    await QueueReader(letterbox, store).read_all_queues()
     assert len(events(store)) == 2
     assert await client.keys("*") == []
 
 
 async def test_what_somebody_takes_in_at_the_moment_is_left_to_them(
-    store: Store, client: Client, letterbox: RedisLetterbox, url: str
+    store: Store, client: Client, letterbox: RedisIntakeQueue, url: str
 ) -> None:
-    other = RedisLetterbox(url)
+    other = RedisIntakeQueue(url)
     await leave(client, "ann", POSTED)
     [entry] = await other.take(["ann"])
     await leave(client, "ann", CALLED)
@@ -247,17 +253,17 @@ async def test_several_gateways_take_in_together(store: Store, kit: Kit, client:
     They take no notice of each other's holding (it expires at once), so they meet all the time: nothing is lost or
     doubled. The order is whoever's commit came first, which only a holding that lasts would settle.
     """
-    letterboxes = [RedisLetterbox(url, hold=0.001) for _ in range(3)]
-    collectors = [Collector(letterbox, kit.open()) for letterbox in letterboxes]
+    letterboxes = [RedisIntakeQueue(url, lease_seconds=0.001) for _ in range(3)]
+    collectors = [QueueReader(letterbox, kit.open()) for letterbox in letterboxes]
     names = ["ann", "bob"]
 
     async def produce(name: str) -> None:
         for number in range(300):
             await leave(client, name, {"eventId": f"e-{number}", "type": "event", "data": number})
 
-    async def collect(collector: Collector) -> None:
+    async def collect(collector: QueueReader) -> None:
         while not done.is_set():
-            await collector.sweep()
+            await collector.read_all_queues()
 
     done = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -265,7 +271,7 @@ async def test_several_gateways_take_in_together(store: Store, kit: Kit, client:
             group.create_task(collect(collector))
         await asyncio.gather(*map(produce, names))
         done.set()
-    await collectors[0].sweep()
+    await collectors[0].read_all_queues()
     for name in names:
         assert sorted(event.data for event in events(store, name)) == list(range(300))
     assert await letterboxes[0].agents() == []
@@ -274,16 +280,16 @@ async def test_several_gateways_take_in_together(store: Store, kit: Kit, client:
 
 
 async def test_a_wakeup_is_all_it_takes(
-    kit: Kit, store: Store, client: Client, letterbox: RedisLetterbox, url: str
+    kit: Kit, store: Store, client: Client, letterbox: RedisIntakeQueue, url: str
 ) -> None:
-    exchange = Exchange(RedisTransport(url))
+    exchange = SignalBus(RedisTransport(url))
     arrived = asyncio.Event()
-    collector = Collector(letterbox, kit.open(bell=exchange.bell), interval=3_600)
-    async with exchange.open(), running([collector.duty]):
-        with exchange.subscribed(collector.heard), exchange.subscribed(lambda _: arrived.set()):
+    collector = QueueReader(letterbox, kit.open(signal_sink=exchange.on_commit), interval=3_600)
+    async with exchange.open(), run_duties([collector.duty]):
+        with exchange.subscribe(collector.on_signal), exchange.subscribe(lambda _: arrived.set()):
             for agent in ("ann", "ann:processing", "ann:rejected", "nobody", "*"):
                 await client.publish(f"wakeup:{agent}", "")
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 for number, entry in enumerate((POSTED, PLANNED, CALLED), 1):
                     await leave(client, "ann", entry)
                     await client.publish("wakeup:ann", "")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import inbox, intake
+from gatepost.actions import inbox, push
 from gatepost.app import open_store
-from gatepost.core import entry
-from gatepost.core.event import Priority, Push, State, Type
+from gatepost.core import spool_line
+from gatepost.core.event import EventType, ItemState, Priority, Push
 from gatepost.core.guest import Guest
 from tests.couriers import ROADS, Nothing, Road, Room, courier, road, server
 
@@ -25,7 +25,7 @@ async def room(place: Road, tmp_path: Path) -> Room:
     return Room(tmp_path / "spool", place.ann)
 
 
-def states(place: Road) -> dict[str, State]:
+def states(place: Road) -> dict[str, ItemState]:
     return {item.event.id: item.state for item in place.store.query(inbox.page, place.ann)}
 
 
@@ -34,12 +34,12 @@ async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_deli
     async with courier(place, room):
         await room.spool.until(lambda: before in room.lines())
         sent = [place.push(place.ann, content=f"number {number}", key=f"k{number}") for number in range(20)]
-        sent += [place.push("*", sender=place.bob, type=Type.SYSTEM, content="to all")]
+        sent += [place.push("*", sender=place.bob, type=EventType.SYSTEM, content="to all")]
         place.push(place.bob, content="for somebody else")
         await room.spool.until(lambda: set(room.lines()) >= {before, *sent})
-        assert set(states(place).values()) == {State.PENDING}
+        assert set(states(place).values()) == {ItemState.PENDING}
         assert sorted(room.drain(place.store)) == sorted([before, *sent])
-        assert set(states(place).values()) == {State.DELIVERED}
+        assert set(states(place).values()) == {ItemState.DELIVERED}
         last = place.push(place.ann, content="last")
         await room.spool.until(lambda: last in room.lines())
         assert room.drain(place.store) == [last]
@@ -49,20 +49,20 @@ async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_deli
 
 async def test_what_the_transport_lost_is_found_by_asking_the_store(place: Road, room: Room, tmp_path: Path) -> None:
     with closing(open_store(f"sqlite:///{tmp_path}/road.db")) as silent:  # whoever uses it rings nobody
-        async with courier(place, room, source=Nothing) as carrying:
+        async with courier(place, room, open_subscription=Nothing) as carrying:
             carried = place.push(place.ann, content="by whatever road")
             lost = [
-                silent.call(intake.push, Push(to=to, source="test", content="unheard of")).event
+                silent.call(push.push_event, Push(to=to, source="test", content="unheard of")).event
                 for to in (place.ann, "*")
             ]
-            carrying.reconciling.wake()
+            carrying.reconcile_duty.wake()
             await room.spool.until(lambda: set(room.lines()) == {carried, *lost})
-            carrying.reconciling.wake()
-            later = silent.call(intake.push, Push(to=place.ann, source="test", content="later")).event
-            carrying.reconciling.wake()
+            carrying.reconcile_duty.wake()
+            later = silent.call(push.push_event, Push(to=place.ann, source="test", content="later")).event
+            carrying.reconcile_duty.wake()
             await room.spool.until(lambda: later in room.lines())
             assert sorted(room.lines()) == sorted([carried, *lost, later])
-    assert set(states(place).values()) == {State.PENDING}
+    assert set(states(place).values()) == {ItemState.PENDING}
     assert sorted(room.drain(place.store)) == sorted([carried, *lost, later])
 
 
@@ -71,14 +71,14 @@ async def test_what_was_shown_while_the_store_was_out_of_reach_is_not_written_ag
         first = place.push(place.ann, content="first", key="k")
         await room.spool.until(lambda: first in room.lines())
         assert room.drain(None) == [first]
-        assert states(place) == {first: State.PENDING}
-        carrying.reconciling.wake()
+        assert states(place) == {first: ItemState.PENDING}
+        carrying.reconcile_duty.wake()
         second = place.push(place.ann, content="second")
-        carrying.reconciling.wake()
+        carrying.reconcile_duty.wake()
         await room.spool.until(lambda: second in room.lines())
         assert set(room.lines()) == {second}
     assert room.drain(place.store) == [second]
-    assert set(states(place).values()) == {State.DELIVERED}
+    assert set(states(place).values()) == {ItemState.DELIVERED}
 
 
 async def test_two_couriers_by_mistake_do_no_harm(place: Road, room: Room) -> None:
@@ -87,7 +87,7 @@ async def test_two_couriers_by_mistake_do_no_harm(place: Road, room: Room) -> No
         await room.spool.until(lambda: set(room.lines()) >= set(sent))
         assert sorted(room.drain(place.store)) == sorted(sent)
     assert room.drain(place.store, reconcile=True) == []
-    assert set(states(place).values()) == {State.DELIVERED}
+    assert set(states(place).values()) == {ItemState.DELIVERED}
 
 
 async def test_where_the_spool_cannot_be_written_nothing_is_lost(place: Road, room: Room) -> None:
@@ -134,7 +134,7 @@ async def test_a_session_that_begins_later_is_told_what_waits(place: Road, room:
         assert room.lines() == []
         room.guests = guests
         await room.spool.until(lambda: room.lines() == [early])
-    assert states(place) == {early: State.PENDING}
+    assert states(place) == {early: ItemState.PENDING}
 
 
 async def test_only_an_idle_agent_is_nudged_and_only_for_what_is_in_its_spool(place: Road, room: Room) -> None:
@@ -167,7 +167,7 @@ async def test_a_nudge_names_nothing_that_was_read_by_another_way(place: Road, r
     async with courier(place, room):
         sent = [place.push(place.ann, content=content, priority=priority) for content, priority in reversed(LOUD)]
         await room.spool.until(lambda: room.lines() == sent)
-        taken = place.store.call(inbox.claim, place.ann, owner="another door", cap=1)
+        taken = place.store.call(inbox.claim, place.ann, owner="another door", limit=1)
         assert taken.claim is not None
         place.store.call(inbox.ack, taken.claim.id, owner="another door", fence=taken.claim.fence)
         room.noted("s1", idle=True)
@@ -179,12 +179,12 @@ async def test_what_others_wrote_to_the_spool_of_an_idle_agent_is_a_reason_too(p
     """Whoever pushes on this machine writes the spool himself, and nudges nobody."""
     first = place.push(place.ann, content="main is red")
     [item] = place.pending(place.ann)
-    room.spool.append("s1", [entry.of(item.event)])
+    room.spool.append("s1", [spool_line.from_event(item.event)])
     room.noted("s1", idle=True)
     async with courier(place, room) as carrying:
         await room.spool.until(lambda: len(room.nudges) == 1)
         room.noted("s1", idle=True)
-        carrying.reconciling.wake()
+        carrying.reconcile_duty.wake()
         await room.looked()
     assert len(room.nudges) == 1
     assert room.lines() == [first]

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import intake, spaces
+from gatepost.actions import push, spaces
 from gatepost.core.event import Push
 from gatepost.gateway import problems
 from tests.gateways import Gateway, furnish, gateway, operations, token
@@ -365,7 +365,7 @@ async def test_secrets_are_in_no_log_and_no_answer(world: World, caplog: pytest.
 
 
 async def test_what_a_guest_plans_goes_on_with_its_chain(office: Gateway) -> None:
-    office.store.call(intake.push, Push(to="analyst", source="test", content="on", hops=3))
+    office.store.call(push.push_event, Push(to="analyst", source="test", content="on", hops=3))
     wish = {"owner": "analyst", "name": "p", "runAfter": "3m"}
     async with office.client() as admin:
         made = [await admin.post("/api/plans", json=wish | more) for more in ({}, {"by": "analyst"})]

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 
 from gatepost import app
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State
-from gatepost.core.ring import Ring
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
+from gatepost.core.signals import Signal
 from gatepost.gateway import doorstep as doorsteps
 from gatepost.gateway import local
 from gatepost.gateway.doorstep import Doorstep
 from gatepost.hooks.chain import Handler, Wait
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 from gatepost.ports import Store
 from gatepost.settings import masked
 
@@ -59,7 +59,7 @@ class Step:
     store: Store
     path: str
     #: what was rung for
-    rings: "asyncio.Queue[Ring]"
+    rings: "asyncio.Queue[Signal]"
     url: str
 
     async def line(self) -> Line:
@@ -83,7 +83,7 @@ class Step:
         await line.end()
         return said
 
-    def states(self) -> list[State]:
+    def states(self) -> list[ItemState]:
         return [item.state for item in self.store.query(inbox.page, "ann")]
 
 
@@ -91,20 +91,20 @@ class Step:
 async def opened(home: Path, *handlers: Handler, url: str | None = None) -> AsyncIterator[Step]:
     loop = asyncio.get_running_loop()
     steps: list[Doorstep] = []
-    heard: asyncio.Queue[Ring] = asyncio.Queue()
+    heard: asyncio.Queue[Signal] = asyncio.Queue()
 
-    def bell(rings: Sequence[Ring]) -> None:
+    def bell(rings: Sequence[Signal]) -> None:
         for ring in rings:
             loop.call_soon_threadsafe(steps[0].heard, ring)
             loop.call_soon_threadsafe(heard.put_nowait, ring)
 
     url = url or f"sqlite:///{home}/gatepost.db"
-    store = app.open_store(url, bell=bell)
+    store = app.open_store(url, signal_sink=bell)
     steps.append(Doorstep(home, store, masked(url), handlers))
     try:
         store.migrate()
-        for name, kind in (("admin", Kind.HUMAN), ("husam", Kind.HUMAN), ("ann", Kind.AGENT)):
-            store.call(directory.register, Newcomer(name=name, kind=kind))
+        for name, kind in (("admin", EntityKind.HUMAN), ("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
+            store.call(directory.register, EntitySpec(name=name, kind=kind))
         async with steps[0].open() as path:
             assert path is not None
             yield Step(home, store, path, heard, url)
@@ -128,7 +128,7 @@ class Patient:
         self._left = {f"s-{number}" for number in range(count)}
         self._loop = asyncio.get_running_loop()
 
-    def __call__(self, desk: Desk, occasion: Occasion, so_far: Verdict) -> Wait | Verdict:
+    def __call__(self, desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Wait | Verdict:
         if self.done:
             return Verdict(block="enough")
         self._left.discard(occasion.session)
@@ -149,32 +149,32 @@ async def test_what_was_taken_is_held_when_it_is_printed_and_acked_when_it_is_an
 
 
 async def _taken(step: Step) -> None:
-    step.store.call(intake.push, Push(to="ann", source="test", content="tea"))
+    step.store.call(push.push_event, Push(to="ann", source="test", content="tea"))
     line = await step.call("SessionStart")
     said = await line.heard()
     assert "tea" in json.loads(said["stdout"])["hookSpecificOutput"]["additionalContext"]
     assert said["claim"]
-    assert step.states() == [State.CLAIMED]
+    assert step.states() == [ItemState.CLAIMED]
     await line.end()
     while (await step.rings.get()).cause != "release":
         pass
-    assert step.states() == [State.PENDING]
+    assert step.states() == [ItemState.PENDING]
     assert "tea" in (await step.hook("SessionStart"))["stdout"]
-    assert step.states() == [State.CLAIMED]
+    assert step.states() == [ItemState.CLAIMED]
     await step.hook("PreToolUse")
-    assert step.states() == [State.DELIVERED]
+    assert step.states() == [ItemState.DELIVERED]
     assert await step.hook("SessionStart") == {"stdout": "", "stderr": "", "exit": 0, "claim": False}
 
 
 @pytest.mark.parametrize("last", [b'{"printed": false}', b"nonsense", b"[]", b"\xff"])
 async def test_another_last_word_is_none(step: Step, last: bytes) -> None:
-    step.store.call(intake.push, Push(to="ann", source="test", content="tea"))
+    step.store.call(push.push_event, Push(to="ann", source="test", content="tea"))
     line = await step.call("SessionStart")
     await line.heard()
     await line.send(last)
     assert await line.reader.read() == b""
     await line.end()
-    assert step.states() == [State.PENDING]
+    assert step.states() == [ItemState.PENDING]
 
 
 async def test_those_that_wait_keep_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ async def test_those_that_wait_keep_nobody(tmp_path: Path, monkeypatch: pytest.M
         for event in ("PostToolUse", "UserPromptSubmit", "SessionEnd"):
             assert (await step.hook(event, "another"))["stdout"] == ""
         patient.done = True
-        await asyncio.to_thread(step.store.call, intake.push, Push(to="ann", source="test", content="tea"))
+        await asyncio.to_thread(step.store.call, push.push_event, Push(to="ann", source="test", content="tea"))
         for line in lines:
             assert "enough" in (await line.heard())["stdout"]
             await line.end()
@@ -219,7 +219,7 @@ async def test_a_sign_of_life_comes_while_a_chain_is_at_it(tmp_path: Path, monke
     monkeypatch.setattr(doorsteps, "_BEAT", 0.001)
     done = threading.Event()
 
-    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict:
+    def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict:
         done.wait()
         return Verdict(block="slow")
 
@@ -238,7 +238,7 @@ async def test_a_hook_that_goes_away_is_let_be(tmp_path: Path) -> None:
     def give_back() -> None:
         loop.call_soon_threadsafe(given_back.set)
 
-    def takes(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict:
+    def takes(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict:
         return Verdict(context="tea", unprinted=give_back)
 
     async with opened(tmp_path, Handler(name="takes", priority=1, events=None, handle=takes), patient.handler) as step:
@@ -252,7 +252,7 @@ async def test_a_hook_that_hung_up_before_its_turn_is_not_received(tmp_path: Pat
     """As after a halt of the whole gateway: its host has long gone on, so it must neither count nor change anything."""
     received: list[str] = []
 
-    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> None:
+    def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> None:
         received.append(occasion.session)
 
     async with opened(tmp_path, Handler(name="notes", priority=1, events=None, handle=handle)) as step:

@@ -20,13 +20,13 @@ from typing import Final
 import httpx2
 import pytest
 
-from gatepost.actions import directory, inbox, plans, spaces, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.adapters.transports.memory import MemoryTransport, Room
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Type
+from gatepost.actions import directory, inbox, maintenance, plans, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Item
 from gatepost.core.frame import TransportMessage
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.ports import Reader, Store
 from gatepost.testing.transports import FlakyTransport
 from tests.gateways import PATIENCE, Told
@@ -69,7 +69,7 @@ class Agent:
         self._woken = asyncio.Event()
 
     def heard(self, signal: TransportMessage) -> None:
-        if isinstance(signal, Ring) and signal.recipient in (self.name, "*"):
+        if isinstance(signal, Signal) and signal.recipient in (self.name, "*"):
             self._woken.set()
 
     async def live(self) -> None:
@@ -88,7 +88,7 @@ class Agent:
 
     async def _react(self, client: httpx2.AsyncClient, item: Item) -> None:
         event = item.event
-        if event.type is Type.SPACE_MESSAGE and event.content.startswith(f"{self.name}?"):
+        if event.type is EventType.SPACE_MESSAGE and event.content.startswith(f"{self.name}?"):
             body = {"sender": self.name, "content": f"{self.name} answers {event.content}"}
             answer = await client.post(f"/api/spaces/{event.source}/messages", json=body)
             assert answer.status_code == 201, answer.text
@@ -129,7 +129,7 @@ class Day:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             lasting = []
             for agent in self._agents:
-                stack.enter_context(agent.home.office.exchange.subscribed(agent.heard))
+                stack.enter_context(agent.home.office.exchange.subscribe(agent.heard))
                 lasting.append(group.create_task(agent.live()))
             for home, watcher in zip(self._pair, self._watchers, strict=True):
                 connected = asyncio.Event()
@@ -186,7 +186,7 @@ class Day:
                     await self._stirred.wait()
         except TimeoutError:
             store = self._pair[0].office.store
-            raise AssertionError(f"something was left: {store.query(upkeep.accounts)}") from None
+            raise AssertionError(f"something was left: {store.query(maintenance.list_accounts)}") from None
 
     def _quiet(self) -> bool:
         idle, last = self._pair[0].office.store.query(_at_rest)
@@ -204,15 +204,17 @@ class Day:
             for watcher in self._watchers:
                 assert watcher.seen[id] == [(message.seq, message.content) for message in messages]
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
-        for account in store.query(upkeep.accounts):
-            assert account.balanced
+        for account in store.query(maintenance.list_accounts):
+            assert account.is_balanced
         return Outcome(said, {name: Counter(map(_told, items)) for name, items in given.items()})
 
 
 def _at_rest(tx: Reader) -> tuple[bool, dict[str, int]]:
     """Whether nothing waits for anybody, and how many messages each space has."""
-    waiting = any(account.pending or account.claimed for account in upkeep.accounts(tx) if account.name in HOMES)
-    idle = not waiting and not upkeep.behind(tx)[0] and plans.next_due(tx) is None
+    waiting = any(
+        account.pending or account.claimed for account in maintenance.list_accounts(tx) if account.name in HOMES
+    )
+    idle = not waiting and not maintenance.find_agents_behind(tx)[0] and plans.find_next_due(tx) is None
     return idle, {id: spaces.show(tx, id).last_seq for id in MEMBERS}
 
 
@@ -220,25 +222,25 @@ def _told(item: Item) -> tuple[str, str]:
     """What an agent makes of an item, without what differs from day to day."""
     event = item.event
     match event.type:
-        case Type.PLAN:
+        case EventType.PLAN:
             return event.type.value, event.data["planName"]
-        case Type.SERVICE:
+        case EventType.SERVICE:
             return event.type.value, str(event.data["payload"])
         case _:
             return event.type.value, event.content
 
 
 def furnish(store: Store) -> None:
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
     for name in HOMES:
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     for id, members in MEMBERS.items():
         store.call(spaces.create, name=id, id=id, members=members)
 
 
 async def day(url: str, folder: Path, seed: int | None) -> Outcome:
     """One day on a store of its own; without a seed nothing is disturbed."""
-    room, trouble = Room(), TROUBLE if seed is not None else dict.fromkeys(TROUBLE, 0.0)
+    room, trouble = MemoryBus(), TROUBLE if seed is not None else dict.fromkeys(TROUBLE, 0.0)
     async with AsyncExitStack() as stack:
         pair = []
         for number in range(2):

@@ -8,7 +8,7 @@ import pytest
 from gatepost import Gatepost, Posted
 from gatepost.actions import spaces
 from gatepost.app import open_store
-from gatepost.core.event import State, Type
+from gatepost.core.event import EventType, ItemState
 from gatepost.errors import GatepostError
 from tests.servers import until
 
@@ -28,10 +28,10 @@ async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: obj
         async with asyncio.timeout(60):
             await post.until_idle()
         said = await room.messages()
-        alerts = [item for item in await post.inbox("admin") if item.event.type is Type.ALERT]
+        alerts = [item for item in await post.inbox("admin") if item.event.type is EventType.ALERT]
         assert 17 <= len(said) <= 2 * 17 + 2
         assert alerts
-        held = [item for name in ("ana", "ben") for item in await post.inbox(name) if item.state is State.PENDING]
+        held = [item for name in ("ana", "ben") for item in await post.inbox(name) if item.state is ItemState.PENDING]
         assert held
         assert not any(item.event.wakes for item in held)
 

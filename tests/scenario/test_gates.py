@@ -9,29 +9,30 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, intake, journal
-from gatepost.actions.directory import Newcomer
-from gatepost.core.agent import Config, LoopRules
+from gatepost.actions import decisions, directory, gates, inbox, runs
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.agent import AgentConfig, LoopRules
 from gatepost.core.command import CommandResult
+from gatepost.core.decision import AnswerSpec as Answered
 from gatepost.core.decision import Option, Question
-from gatepost.core.decision import Reply as Answered
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Type
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Push
 from gatepost.core.frame import TransportMessage
-from gatepost.core.gate import Ending, Gate, GateKind, GateWish
-from gatepost.core.instants import HOUR, MINUTE, SECOND
+from gatepost.core.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import Prompt, Reply, Result
+from gatepost.core.mind import CallResult, ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelFailed, Trouble
-from gatepost.core.ring import Ring
-from gatepost.core.run import Status
+from gatepost.core.run import RunStatus
+from gatepost.core.signals import Signal
+from gatepost.core.times import HOUR, MINUTE, SECOND
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import evaluator, keeper
-from gatepost.runtime.evaluator import Reach
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, living
-from gatepost.runtime.keeper import Keeper
+from gatepost.runtime import evaluator, gate_deadlines
+from gatepost.runtime.evaluator import CommandOptions
+from gatepost.runtime.gate_deadlines import GateDeadlines
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
 from tests.faults.thinker import means
 from tests.living import House
@@ -51,24 +52,24 @@ class TestCycles:
     @pytest.mark.parametrize(
         "wish",
         [
-            GateWish(name="x", awaits="husam"),
-            GateWish(name="x", kind=GateKind.TIMER, within=HOUR),
-            GateWish(name="x", kind=GateKind.EVENT, awaits="mail"),
-            GateWish(name="x", kind=GateKind.MAIL, awaits="husam"),
-            GateWish(name="x", kind=GateKind.CI, awaits="run:7@me/repo"),
+            GateSpec(name="x", awaits="husam"),
+            GateSpec(name="x", kind=GateKind.TIMER, within=HOUR),
+            GateSpec(name="x", kind=GateKind.EVENT, awaits="mail"),
+            GateSpec(name="x", kind=GateKind.MAIL, awaits="husam"),
+            GateSpec(name="x", kind=GateKind.CI, awaits="run:7@me/repo"),
         ],
         ids=lambda wish: str(wish.kind),
     )
-    async def test_waiting_costs_no_model_calls(self, kit: Kit, wish: GateWish) -> None:
+    async def test_waiting_costs_no_model_calls(self, kit: Kit, wish: GateSpec) -> None:
         """A resident sleeps while somebody or something else has to move, and the end of the gate wakes it."""
         room = Room(kit, quiet)
         gate = kit.open(limits=Limits(ci=["me/repo"])).call(gates.add, wish, by="ana")
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 1
-        [run] = kit.store.query(journal.page, agent="ana")
-        assert (run.status, run.steps, run.summary) == (Status.COMPLETED, 1, "Done.")
-        assert [one.id for one in kit.store.query(gates.blocking, "ana")] == [gate.id]
+        [run] = kit.store.query(runs.page, agent="ana")
+        assert (run.status, run.steps, run.summary) == (RunStatus.COMPLETED, 1, "Done.")
+        assert [one.id for one in kit.store.query(gates.list_blocking, "ana")] == [gate.id]
         kit.store.call(gates.withdraw, gate.id, by="admin", reason="fine")
         assert await room.cycles() == 1
         woken = room.model.asked[-1].turns[-1]
@@ -76,20 +77,20 @@ class TestCycles:
         assert woken.text.splitlines()[1] == f'[Gate {gate.id}] withdrawn: "x: fine"'
 
     async def test_asking_a_decision_costs_no_model_calls_either(self, kit: Kit) -> None:
-        def mind(ask: ChatRequest, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> ModelReply:
             question: dict[str, Any] = {"question": "Ship?", "options": YES_OR_NO, "of": ["husam"]}
-            return done("Asked.") if replies else Reply(calls=(use("ask_decision", **question),))
+            return done("Asked.") if replies else ModelReply(calls=(use("ask_decision", **question),))
 
         room = Room(kit, mind)
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 2
-        [run] = kit.store.query(journal.page, agent="ana")
+        [run] = kit.store.query(runs.page, agent="ana")
         assert (run.steps, run.summary) == (2, "Asked.")
 
     async def test_a_gate_that_the_agent_can_open_reminds_it_once(self, kit: Kit) -> None:
         room = Room(kit, lambda ask, _: done(f"Reminded {count_reminders(ask)} times."))
-        wish = GateWish(name="review", owner="ana", awaits="ana", instruction="Read it again")
+        wish = GateSpec(name="review", owner="ana", awaits="ana", instruction="Read it again")
         gate = kit.store.call(gates.add, wish, by="admin")
         assert await room.cycles() == 1, "it is woken by the gate that waits for it"
         assert [count_reminders(ask) for ask in room.model.asked] == [0, 1]
@@ -99,29 +100,29 @@ class TestCycles:
         room.push("hello")
         assert await room.cycles() == 1
         assert len(room.model.asked) == 3, "once for the gate, not once for each cycle"
-        summaries = [run.summary for run in kit.store.query(journal.page, agent="ana")]
+        summaries = [run.summary for run in kit.store.query(runs.page, agent="ana")]
         assert summaries == ["Reminded 1 times.", "Reminded 1 times."]
 
     async def test_it_opens_the_gate_and_ends(self, kit: Kit) -> None:
-        def mind(ask: ChatRequest, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> ModelReply:
             if not replies:
-                return Reply(calls=(use("set_gate", name="tests", awaits="ana"),))
+                return ModelReply(calls=(use("set_gate", name="tests", awaits="ana"),))
             if isinstance(ask.turns[-1], Prompt) and count_reminders(ask) == 1:
-                [gate] = kit.store.query(gates.blocking, "ana")
-                return Reply(calls=(use("resolve_gate", gateId=gate.id, reason="they pass"),))
+                [gate] = kit.store.query(gates.list_blocking, "ana")
+                return ModelReply(calls=(use("resolve_gate", gateId=gate.id, reason="they pass"),))
             return done()
 
         room = Room(kit, mind)
         room.push("hello")
         assert await room.cycles() == 1
         assert [count_reminders(ask) for ask in room.model.asked] == [0, 0, 1, 1]
-        assert kit.store.query(gates.blocking, "ana") == []
-        assert kit.store.query(inbox.page, "ana", type=Type.GATE) == [], "it knows what it has done itself"
+        assert kit.store.query(gates.list_blocking, "ana") == []
+        assert kit.store.query(inbox.page, "ana", type=EventType.GATE) == [], "it knows what it has done itself"
 
     async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
         room = Room(kit, quiet)
         store = kit.open(limits=Limits(commands=True))
-        wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana", instruction="Make it green")
+        wish = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana", instruction="Make it green")
         gate = store.call(gates.add, wish, by="admin")
         for count in (2, 3):
             room.push("hello")
@@ -134,40 +135,40 @@ class TestCycles:
     async def test_a_reminder_that_was_lost_with_its_run_is_given_again(self, kit: Kit) -> None:
         fails = True
 
-        def mind(ask: ChatRequest, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> ModelReply:
             if fails and count_reminders(ask):
                 raise ModelFailed(Trouble.OVERLOAD, "busy")
             return done()
 
         room = Room(kit, mind)
-        kit.store.call(gates.add, GateWish(name="review", owner="ana", awaits="ana"), by="ana")
+        kit.store.call(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
         room.push("hello")
         await room.cycle()
-        assert room.runs() == [Status.FAILED]
+        assert room.runs() == [RunStatus.FAILED]
         fails = False
         kit.clock.advance(MINUTE)
         await room.cycles()
         assert [count_reminders(ask) for ask in room.model.asked] == [0, 1, 0, 1]
 
     async def test_at_the_last_step_the_closing_text_is_not_lost_to_a_reminder(self, kit: Kit) -> None:
-        room = Room(kit, quiet, Config(loop=LoopRules(max_steps=1)))
-        kit.store.call(gates.add, GateWish(name="review", owner="ana", awaits="ana"), by="ana")
+        room = Room(kit, quiet, AgentConfig(loop=LoopRules(max_steps=1)))
+        kit.store.call(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
         room.push("hello")
         await room.cycles()
-        [run] = kit.store.query(journal.page, agent="ana")
+        [run] = kit.store.query(runs.page, agent="ana")
         assert (run.summary, run.limit) == ("Done.", None)
 
     def test_a_person_cannot_wait_for_itself(self, kit: Kit) -> None:
         Room(kit, quiet)
-        for wish in (GateWish(name="x", awaits="husam"), GateWish(name="x", owner="admin")):
+        for wish in (GateSpec(name="x", awaits="husam"), GateSpec(name="x", owner="admin")):
             with pytest.raises(Invalid, match="wait for itself"):
                 kit.store.call(gates.add, wish, by=wish.owner or "husam")
         with pytest.raises(Invalid, match="wait for itself"):
-            kit.store.call(gates.add, GateWish(name="x", kind=GateKind.MAIL, awaits="ana"), by="ana")
+            kit.store.call(gates.add, GateSpec(name="x", kind=GateKind.MAIL, awaits="ana"), by="ana")
 
     async def test_a_gate_of_somebody_else_keeps_nobody(self, kit: Kit) -> None:
         room = Room(kit, quiet)
-        kit.store.call(gates.add, GateWish(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
+        kit.store.call(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
         room.push("hello")
         await room.cycles()
         assert len(room.model.asked) == 1
@@ -183,27 +184,30 @@ class TestCycles:
             use("answer_decision", decisionId="dec_1", option="yes"),
         )
 
-        def mind(ask: ChatRequest, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> ModelReply:
             if not replies:
-                return Reply(calls=tuple(replace(call, id=f"call-{place}") for place, call in enumerate(calls)))
+                return ModelReply(calls=tuple(replace(call, id=f"call-{place}") for place, call in enumerate(calls)))
             return done()
 
         room = Room(kit, mind)
         room.push("hello")
         await room.cycles()
-        results = [turn for turn in room.model.asked[1].turns if isinstance(turn, Result)]
+        results = [turn for turn in room.model.asked[1].turns if isinstance(turn, CallResult)]
         assert [result.ok for result in results] == [False, True, False, True, False, False]
         made = json.loads(results[1].content)
         assert (made["asked"], made["status"], made["iteration"]) == (["husam"], "pending", 1)
         decision = kit.store.query(decisions.show, made["decisionId"])
         assert (decision.asker, decision.gate) == ("ana", made["gateId"])
-        assert [gate.kind for gate in kit.store.query(gates.blocking, "ana")] == [GateKind.DECISION, GateKind.TIMER]
+        assert [gate.kind for gate in kit.store.query(gates.list_blocking, "ana")] == [
+            GateKind.DECISION,
+            GateKind.TIMER,
+        ]
         assert "gates.commands" in results[2].content
 
     async def test_one_agent_decides_for_another(self, kit: Kit) -> None:
         """Ana is asked by Ben, sends it back, and answers when it is asked anew."""
 
-        def mind(ask: ChatRequest, replies: int) -> Reply:
+        def mind(ask: ChatRequest, replies: int) -> ModelReply:
             if replies:
                 return done()
             [decision] = kit.store.query(decisions.page, asked="ana", pending=True)
@@ -211,19 +215,19 @@ class TestCycles:
                 arguments: dict[str, Any] = {"text": "which one?", "again": True}
             else:
                 arguments = {"option": "b", "contextHash": decision.context_hash}
-            return Reply(calls=(use("answer_decision", decisionId=decision.id, **arguments),))
+            return ModelReply(calls=(use("answer_decision", decisionId=decision.id, **arguments),))
 
         room = Room(kit, mind)
-        kit.store.call(directory.register, Newcomer(name="ben", kind=Kind.AGENT))
+        kit.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT))
         options = (Option(id="a", label="A"), Option(id="b", label="B"))
-        question = Question(question="Which?", options=options, free_text=True, of=("ana",))
+        question = Question(question="Which?", options=options, free_text=True, respondents=("ana",))
         made = kit.store.call(decisions.ask, question, by="ben")
         assert await room.cycles() == 1
         kit.store.call(decisions.revise, made.id, question, by="ben")
         assert await room.cycles() == 1
         found = kit.store.query(decisions.show, made.id)
         assert [answer.outcome for answer in found.answers] == ["again", "answered"]
-        told_ = [item.event.data["outcome"] for item in kit.store.query(inbox.page, "ben", type=Type.DECISION)]
+        told_ = [item.event.data["outcome"] for item in kit.store.query(inbox.page, "ben", type=EventType.DECISION)]
         assert told_ == ["again", "answered"]
 
 
@@ -241,9 +245,9 @@ class Scripted:
 
 def office(kit: Kit) -> Store:
     store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]))
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("ana", "ben"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     return store
 
 
@@ -287,24 +291,26 @@ class TestEvaluating:
     ) -> None:
         store = office(kit)
         kind = GateKind.COMMAND if awaits == "make check" else GateKind.CI
-        wish = GateWish(name="build", kind=kind, awaits=awaits, owner="ana")
+        wish = GateSpec(name="build", kind=kind, awaits=awaits, owner="ana")
         gate = store.call(gates.add, wish, by="admin")
         commands = Scripted(ran)
-        wait = await evaluator.look(store, Reach(commands=commands, allowed=True, repositories=["me/repo"]))
+        wait = await evaluator.check_gates(
+            store, CommandOptions(commands=commands, can_run_commands=True, repositories=["me/repo"])
+        )
         found = store.query(gates.show, gate.id)
         if isinstance(outcome, tuple):
             assert found.resolution is not None
             assert (found.resolution.ending, outcome[1] in found.resolution.reason) == (outcome[0], True)
             assert wait is None
         else:
-            assert (found.pending, found.trouble, wait) == (True, outcome, 30.0)
+            assert (found.is_pending, found.trouble, wait) == (True, outcome, 30.0)
         command, _ = commands.ran.get_nowait()
         if awaits.startswith("pr:"):
             assert command == ["gh", "pr", "view", "3", "--repo", "me/repo", "--json", "state"]
 
     async def test_one_that_fails_is_its_own_trouble_and_not_the_others(self, kit: Kit) -> None:
         store = office(kit)
-        wishes = [GateWish(name=str(each), kind=GateKind.COMMAND, awaits="x", owner="ana") for each in range(3)]
+        wishes = [GateSpec(name=str(each), kind=GateKind.COMMAND, awaits="x", owner="ana") for each in range(3)]
         made = [store.call(gates.add, wish, by="admin") for wish in wishes]
 
         class Broken(Scripted):
@@ -314,54 +320,63 @@ class TestEvaluating:
                     raise RuntimeError("a fault of ours")
                 return await super().run(command, stdin=stdin, time_limit=time_limit)
 
-        await evaluator.look(store, Reach(commands=Broken(CommandResult(code=0, stdout="a\x00b")), allowed=True))
+        await evaluator.check_gates(
+            store, CommandOptions(commands=Broken(CommandResult(code=0, stdout="a\x00b")), can_run_commands=True)
+        )
         found = [store.query(gates.show, gate.id) for gate in made]
-        assert [gate.trouble for gate in found if gate.pending] == ["it could not be looked at: RuntimeError"]
+        assert [gate.trouble for gate in found if gate.is_pending] == ["it could not be looked at: RuntimeError"]
         assert [gate.resolution.reason for gate in found if gate.resolution] == ["ab", "ab"]
 
     async def test_commands_are_run_only_where_they_are_allowed(self, kit: Kit) -> None:
         store = office(kit)
-        gate = store.call(gates.add, GateWish(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
+        gate = store.call(gates.add, GateSpec(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
         commands = Scripted(CommandResult(code=0))
-        await evaluator.look(store, Reach(commands=commands))
-        assert (commands.ran.qsize(), store.query(gates.show, gate.id).pending) == (0, True)
+        await evaluator.check_gates(store, CommandOptions(commands=commands))
+        assert (commands.ran.qsize(), store.query(gates.show, gate.id).is_pending) == (0, True)
 
 
 class TestKeeping:
     async def test_it_looks_when_something_is_due_and_writes_only_then(self, kit: Kit) -> None:
         store = office(kit)
-        look = Keeper(store).look
-        assert await look() == keeper.LONGEST
-        store.call(gates.add, GateWish(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
-        assert await look() == keeper.LONGEST
+        look = GateDeadlines(store).check
+        assert await look() == gate_deadlines.MAX_WAIT
+        store.call(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
+        assert await look() == gate_deadlines.MAX_WAIT
         kit.clock.advance(MINUTE - 2 * SECOND)
         assert await look() == 2.0
-        kit.bell.clear()
+        kit.signal_sink.clear()
         kit.clock.advance("2s")
-        assert await look() == keeper.LONGEST
-        assert {(ring.recipient.partition("_")[0], ring.cause) for ring in kit.bell.rings} == {
+        assert await look() == gate_deadlines.MAX_WAIT
+        assert {(ring.recipient.partition("_")[0], ring.cause) for ring in kit.signal_sink.signals} == {
             ("gate:gate", "resolved"),
             ("ana", "gate"),
         }
 
     async def test_what_nobody_waits_for_causes_no_look(self, kit: Kit) -> None:
         store = office(kit)
-        house = Keeper(store)
-        assert not house.wakes(Ring("ana", Type.SERVICE))
-        store.call(gates.add, GateWish(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
-        await house.look()
-        kit.bell.clear()
-        for type in (Type.SERVICE, Type.MAIL):
+        house = GateDeadlines(store)
+        assert not house.is_wake_signal(Signal("ana", EventType.SERVICE))
+        store.call(gates.add, GateSpec(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
+        await house.check()
+        kit.signal_sink.clear()
+        for type in (EventType.SERVICE, EventType.MAIL):
             for to in ("ana", "ben", "*"):
-                store.call(intake.push, Push(to=to, type=type, source="jenkins", content="tea"))
-        assert [house.wakes(ring) for ring in kit.bell.rings] == [True, False, True, False, False, False]
-        assert [house.wakes(Ring("ana", cause)) for cause in ("import", "wakeup")] == [True, True]
+                store.call(push_actions.push_event, Push(to=to, type=type, source="jenkins", content="tea"))
+        assert [house.is_wake_signal(ring) for ring in kit.signal_sink.signals] == [
+            True,
+            False,
+            True,
+            False,
+            False,
+            False,
+        ]
+        assert [house.is_wake_signal(Signal("ana", cause)) for cause in ("import", "wakeup")] == [True, True]
 
     async def test_one_that_cannot_be_ended_keeps_no_other_from_ending(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = office(kit)
-        wishes = [GateWish(name=name, kind=GateKind.TIMER, within=MINUTE) for name in ("first", "bad", "last")]
+        wishes = [GateSpec(name=name, kind=GateKind.TIMER, within=MINUTE) for name in ("first", "bad", "last")]
         made = [store.call(gates.add, wish, by="ana") for wish in wishes]
         ends = gates.end
 
@@ -372,42 +387,42 @@ class TestKeeping:
 
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
-        assert await Keeper(store).look() == keeper.LONGEST, "not again and again"
-        assert [store.query(gates.show, gate.id).pending for gate in made] == [False, True, False]
+        assert await GateDeadlines(store).check() == gate_deadlines.MAX_WAIT, "not again and again"
+        assert [store.query(gates.show, gate.id).is_pending for gate in made] == [False, True, False]
 
     async def test_a_household_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It would sleep for an hour; the rings of what comes are all there is to wake it."""
-        monkeypatch.setattr(keeper, "LONGEST", 3_600.0)
+        monkeypatch.setattr(gate_deadlines, "MAX_WAIT", 3_600.0)
         office(kit)
-        exchange = Exchange()
-        store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]), bell=exchange.bell)
+        exchange = SignalBus()
+        store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]), signal_sink=exchange.on_commit)
         commands = Scripted(CommandResult(code=0, stdout="ok"))
-        reach = Reach(commands=commands, allowed=True, on_answer="tell-somebody")
+        reach = CommandOptions(commands=commands, can_run_commands=True, on_answer="tell-somebody")
         ended: asyncio.Queue[str] = asyncio.Queue()
 
         def heard(signal: TransportMessage) -> None:
-            if isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "resolved":
+            if isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "resolved":
                 ended.put_nowait(signal.recipient.removeprefix("gate:"))
 
         async def over(gate: Gate) -> Gate:
             assert await ended.get() == gate.id
             return store.query(gates.show, gate.id)
 
-        habits = Habits(interval=3_600.0, reach=reach)
-        async with exchange.open(), asyncio.timeout(30), living(means(store), exchange, habits):
-            with exchange.subscribed(heard):
-                wish = GateWish(name="mail", kind=GateKind.MAIL, awaits="ben", owner="ana")
+        habits = WorkerOptions(janitor_interval=3_600.0, command_options=reach)
+        async with exchange.open(), asyncio.timeout(30), run_worker(means(store), exchange, habits):
+            with exchange.subscribe(heard):
+                wish = GateSpec(name="mail", kind=GateKind.MAIL, awaits="ben", owner="ana")
                 mail = await store.run(gates.add, wish, by="ana")
-                push = Push(to="ana", type=Type.MAIL, source="mail", sender="ben", content="here")
-                await store.run(intake.push_all, [push])
-                assert (await over(mail)).pending is False
-                wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana")
+                push = Push(to="ana", type=EventType.MAIL, source="mail", sender="ben", content="here")
+                await store.run(push_actions.push_all, [push])
+                assert (await over(mail)).is_pending is False
+                wish = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana")
                 build = await store.run(gates.add, wish, by="admin")
-                assert (await over(build)).pending is False
+                assert (await over(build)).is_pending is False
                 assert await commands.ran.get() == ("make", "")
-                question = Question(question="Ship?", free_text=True, of=("admin",))
+                question = Question(question="Ship?", free_text=True, respondents=("admin",))
                 made = await store.run(decisions.ask, question, by="ana")
                 await store.run(decisions.answer, made.id, Answered(text="yes"), by="admin")
                 assert await ended.get() == made.gate

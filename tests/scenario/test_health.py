@@ -16,8 +16,8 @@ from gatepost.app import open_store
 from gatepost.core.frame import TransportMessage
 from gatepost.gateway import health
 from gatepost.gateway.app import create
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.hub import Hub
+from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock
 from tests.gateways import RULES, Gateway, assembled, gateway
 
@@ -85,7 +85,7 @@ async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeed
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
-        monkeypatch.setattr(server.store, "_busy", 0.01)
+        monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
         with write_lock(file), structlog.testing.capture_logs() as logs:
             assert await push(client) == 503
             for _ in range(3):
@@ -97,7 +97,7 @@ async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeed
 
 async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
-        monkeypatch.setattr(server.store, "_busy", 0.01)
+        monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
         with write_lock(file):
             await push(client)
             _, document = await read_health(client)
@@ -108,10 +108,10 @@ async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.Monk
 
 
 async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
-    exchange = Exchange(None)
+    exchange = SignalBus(None)
     with closing(open_store(url, clock=FakeClock())) as store:
         store.migrate()
-        server = create(assembled(store, exchange, Hub(), RULES))
+        server = create(assembled(store, exchange, LiveStreams(), RULES))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=server), base_url="http://gateway") as client:
             status, document = await read_health(client)
     assert (status, document["status"]) == (200, "degraded")

@@ -12,8 +12,8 @@ import pytest
 
 from gatepost import app, settings
 from gatepost.actions import directory
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from tests.acceptance.office import Office
 from tests.hosts import CAP, ClaudeCode
 from tests.uplinks import Running, running
@@ -56,9 +56,9 @@ def house(
     here.mkdir()
     monkeypatch.chdir(here)
     environ = {"GATEPOST_HOME": str(home), "NO_COLOR": "1"}
-    with app.opened(settings.load(environ)) as store:
-        store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
-        store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT, owner="husam"))
+    with app.prepare_store(settings.load(environ)) as store:
+        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
     office = Office(home, here, monkeypatch, capsys, environ)
     installed = office.done("hooks", "install", "--scope", "local").out.strip()
     monkeypatch.setenv("GATEPOST_HOME", str(home))

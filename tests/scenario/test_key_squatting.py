@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, intake, triggers
-from gatepost.actions.triggers import NewTrigger
+from gatepost.actions import inbox, push, triggers
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import dedup, foreign
-from gatepost.core.event import Push, Type
+from gatepost.core.event import EventType, Push
 from gatepost.core.webhook import Scheme
 from gatepost.ports import QueuedEntry
-from gatepost.runtime.collector import Collector
+from gatepost.runtime.queue_reader import QueueReader
 from tests.gateways import Gateway, furnish, gateway, token
 from tests.senders import SENDERS
 
@@ -78,7 +78,7 @@ class Office:
 
     async def collect(self, road: str, ids: Iterable[str], content: str) -> None:
         """Take in what another program has put into a list in Redis, or published on a subject of NATS."""
-        await Collector(Letters(road, ids, content), self.store).sweep()
+        await QueueReader(Letters(road, ids, content), self.store).read_all_queues()
 
     def contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
@@ -182,7 +182,7 @@ def own(office: Office, key: str) -> Prepared:
 
     async def act() -> bool:
         wish = Push(to=TO, source="gatepost", content="victim", key=key)
-        return office.store.call(intake.push, wish).deliveries[0].duplicate
+        return office.store.call(push.push_event, wish).deliveries[0].duplicate
 
     return Prepared(key, key, act)
 
@@ -227,17 +227,17 @@ async def victims(office: Office) -> AsyncIterator[list[Prepared]]:
             await office.collect(foreign.NATS, ["published-1"], "victim")
             return False
 
-        alert = Push(to=TO, type=Type.ALERT, source="ci", content="victim", subject="red")
+        alert = Push(to=TO, type=EventType.ALERT, source="ci", content="victim", subject="red")
         yield [
             *(own(office, f"{kind}:1") for kind in ("msg", "plan", "tool", "mail", "note", "broadcast", "telegram")),
-            own(office, f"{intake.ALERTS}1"),
+            own(office, f"{push.ALERT_KEY_PREFIX}1"),
             Prepared(f"gate:{gate}", f"gate:{gate}", resolve),
             Prepared(f"decision:{asked['id']}:1", f"decision:{asked['id']}:1", decide),
             Prepared("delivery-1", "svc:github:delivery-1", deliver),
             Prepared("call-1", "svc:jira:call-1", triggered(admin, "call-1")),
             Prepared("own-1", f"by:{TO}/trigger:jira:own-1", triggered(service, "own-1")),
             Prepared(
-                (key := dedup.name_alert(alert)),
+                (key := dedup.build_alert_key(alert)),
                 key,
                 pushed(admin, {"type": "alert", "source": "ci", "subject": "red"}),
             ),
@@ -258,7 +258,7 @@ async def victims(office: Office) -> AsyncIterator[list[Prepared]]:
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
         furnish(made.store)
-        wish = NewTrigger(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=TO)
+        wish = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=TO)
         made.store.call(triggers.add, wish)
         yield Office(made)
 

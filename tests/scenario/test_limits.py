@@ -4,40 +4,40 @@ from dataclasses import replace
 
 import pytest
 
-from gatepost.actions import agents, cycle, directory, inbox, journal, memories, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.core.agent import Config, LoopRules, Phase
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Type
-from gatepost.core.mind import Prompt, Reply, Result, Usage, tokens, weigh
+from gatepost.actions import agents, directory, inbox, memories, run_journal, runs, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.agent import AgentConfig, LoopRules, Phase
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Priority
+from gatepost.core.mind import CallResult, ModelReply, Prompt, Usage, estimate_tokens, weigh
 from gatepost.core.model import ChatRequest
-from gatepost.core.run import Limit, Run, Status
+from gatepost.core.run import Run, RunLimit, RunStatus
 from gatepost.testing import Kit
 from tests.rooms import Room, done, quiet, use
 
 
-def count_tokens(ask: ChatRequest, reply: Reply) -> Reply:
+def count_tokens(ask: ChatRequest, reply: ModelReply) -> ModelReply:
     """Return the reply with the usage that a provider would report: the whole prompt counts every time."""
     return replace(reply, usage=Usage(sum(map(weigh, ask.turns)), weigh(reply)))
 
 
 def list_runs(room: Room) -> list[Run]:
     """Return the runs of the agent, oldest first."""
-    return room.store.query(journal.page, agent="ana", limit=1_000)[::-1]
+    return room.store.query(runs.page, agent="ana", limit=1_000)[::-1]
 
 
 def list_alerts(room: Room) -> list[str]:
-    return [item.event.content for item in room.store.query(inbox.page, "admin", type=Type.ALERT, limit=1_000)]
+    return [item.event.content for item in room.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
 
 
 async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
     count = 70 if kit.url.startswith("sqlite") else 40
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         if replies:
             return count_tokens(ask, done(f"Summary of cycle {len(list_runs(room))}."))
         calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Answer {len(list_runs(room))}"))
-        return count_tokens(ask, Reply(calls=calls))
+        return count_tokens(ask, ModelReply(calls=calls))
 
     room = Room(kit, mind)
     for number in range(1, count + 1):
@@ -53,24 +53,24 @@ async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
 async def test_what_a_cycle_adds_counts_once(kit: Kit) -> None:
     """Two results of 250 tokens each, and a batch of 200, reach a limit of 600 after the second step."""
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return Reply("Looking.", calls=(use("get_memories"),), usage=Usage(90_000, 90_000))
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply("Looking.", calls=(use("get_memories"),), usage=Usage(90_000, 90_000))
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=600)))
-    kit.store.call(memories.set, "ana", {"much": "y" * 1_000})
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=600)))
+    kit.store.call(memories.set_memories, "ana", {"much": "y" * 1_000})
     room.push("x" * 600)
     assert await room.cycles() == 1
     [run] = list_runs(room)
-    assert (run.status, run.steps, run.limit) == (Status.COMPLETED, 2, Limit.TOKENS)
-    steps = kit.store.query(journal.steps, run.id)
+    assert (run.status, run.steps, run.limit) == (RunStatus.COMPLETED, 2, RunLimit.TOKENS)
+    steps = kit.store.query(runs.list_steps, run.id)
     assert sum(weigh(step.turn) for step in steps[:-2]) < 600 <= sum(weigh(step.turn) for step in steps[:-1])
 
 
 async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         return done("Read it.")
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=100)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=100)))
     room.push("x" * 5_000)
     await room.cycles()
     assert [(run.summary, run.limit) for run in list_runs(room)] == [("Read it.", None)]
@@ -78,10 +78,10 @@ async def test_a_cycle_asks_its_model_even_if_the_batch_alone_reaches_the_limit(
 
 @pytest.mark.parametrize("letter", ["x", "\N{HIRAGANA LETTER A}"])
 async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit, letter: str) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         return done()
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=4_000)))
     for _ in range(12):
         room.push(letter * 1_200)
     await room.cycle()
@@ -94,40 +94,40 @@ async def test_the_batch_takes_half_of_the_limit_at_most(kit: Kit, letter: str) 
 async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit) -> None:
     """The model is asked again after a pull, however much waited, and what did not fit comes in the next cycle."""
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         if not replies:
             for _ in range(10):
                 room.push("\N{HIRAGANA LETTER A}" * 2_000)
-            return Reply(calls=(use("peek_inbox", count=10),))
+            return ModelReply(calls=(use("peek_inbox", count=10),))
         return done()
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=4_000)))
     room.push("hello")
     await room.cycle()
     assert len(room.model.asked) == 2
     [run] = list_runs(room)
-    steps = [step.turn for step in kit.store.query(journal.steps, run.id)]
+    steps = [step.turn for step in kit.store.query(runs.list_steps, run.id)]
     assert sum(map(weigh, steps)) <= 4_000
-    assert isinstance(steps[2], Result)
+    assert isinstance(steps[2], CallResult)
     assert weigh(steps[2]) > 1_000
     await room.cycles()
     assert sum(run.events for run in list_runs(room)) == 11
 
 
 async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         if not replies:
             if len(room.model.asked) == 1:
                 for _ in range(8):
                     room.push("fire " + "x" * 5_000, Priority.CRITICAL)
-            return Reply(calls=(use("get_memories"),))
+            return ModelReply(calls=(use("get_memories"),))
         return done()
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_tokens=4_000)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=4_000)))
     room.push("hello")
     await room.cycle()
     [run] = list_runs(room)
-    steps = [step.turn for step in kit.store.query(journal.steps, run.id)]
+    steps = [step.turn for step in kit.store.query(runs.list_steps, run.id)]
     taken = [turn for turn in steps if isinstance(turn, Prompt)][1]
     assert 1_500 < weigh(taken) <= 2_000, "half of what is left, so that the other half is for what comes of it"
     assert sum(map(weigh, steps)) <= 4_000
@@ -135,25 +135,25 @@ async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
 
 
 async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return Reply(f"Step {replies + 1}: I look it up.", calls=(use("get_memories"),))
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply(f"Step {replies + 1}: I look it up.", calls=(use("get_memories"),))
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_steps=3)))
     room.push("hello")
     await room.cycles()
     [run] = list_runs(room)
-    assert (run.limit, run.steps) == (Limit.STEPS, 3)
+    assert (run.limit, run.steps) == (RunLimit.STEPS, 3)
     assert run.summary.startswith("Step 3: I look it up. (This cycle ended at its limit of 3 steps.")
-    last = kit.store.query(journal.mind, "ana").turns[-1]
+    last = kit.store.query(runs.read_mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert last.text.startswith("(This cycle ended at its limit of 3 steps.")
 
 
 async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return done("All done.") if replies == 2 else Reply(calls=(use("get_memories"),))
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return done("All done.") if replies == 2 else ModelReply(calls=(use("get_memories"),))
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_steps=3)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_steps=3)))
     room.push("hello")
     await room.cycles()
     assert [(run.summary, run.limit, run.steps) for run in list_runs(room)] == [("All done.", None, 3)]
@@ -162,45 +162,45 @@ async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
 async def test_a_reply_holds_at_most_so_many_calls(kit: Kit) -> None:
     """The first 32 of 2,000 are done, in order; then the cycle ends, and its note says how many were not."""
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         calls = [use("send_message", text=f"Message {number}") for number in range(1_999)]
-        return Reply("Here they come.", calls=(use("enter_space", spaceId="room"), *calls))
+        return ModelReply("Here they come.", calls=(use("enter_space", spaceId="room"), *calls))
 
     room = Room(kit, mind)
     room.push("hello")
     assert await room.cycles() == 1
     assert room.said() == [f"Message {number}" for number in range(31)]
     [run] = list_runs(room)
-    assert (run.limit, run.steps, run.effects) == (Limit.CALLS, 1, 31)
+    assert (run.limit, run.steps, run.effects) == (RunLimit.CALLS, 1, 31)
     assert "1968 calls were not done" in run.summary
     assert run.summary.startswith("Here they come.")
-    assert len(kit.store.query(journal.steps, run.id)) == 1 + 1 + 32 + 1
+    assert len(kit.store.query(runs.list_steps, run.id)) == 1 + 1 + 32 + 1
 
 
 async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return Reply(calls=tuple(use("get_memories") for _ in range(5)))
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply(calls=tuple(use("get_memories") for _ in range(5)))
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_calls=3)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_calls=3)))
     room.push("hello")
-    taken = kit.store.call(cycle.take, "ana", "here")
+    taken = kit.store.call(run_journal.take_run, "ana", "here")
     assert taken is not None
-    reply = Reply(calls=tuple(use("get_memories") for _ in range(3)), dropped_calls=2)
-    kit.store.call(cycle.replied, taken.held, 2, reply)
-    kit.store.call(cycle.let_go, taken.held)
+    reply = ModelReply(calls=tuple(use("get_memories") for _ in range(3)), dropped_calls=2)
+    kit.store.call(run_journal.record_reply, taken.run_lease, 2, reply)
+    kit.store.call(run_journal.hand_over, taken.run_lease)
     await room.cycles()
     assert room.model.asked == [], "the cycle ends without another request"
     [run] = list_runs(room)
-    assert (run.limit, run.steps) == (Limit.CALLS, 1)
+    assert (run.limit, run.steps) == (RunLimit.CALLS, 1)
 
 
 async def test_the_owner_is_told_the_third_time_in_a_row(kit: Kit) -> None:
     endless = True
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return Reply(calls=(use("get_memories"),)) if endless else done()
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply(calls=(use("get_memories"),)) if endless else done()
 
-    room = Room(kit, mind, Config(loop=LoopRules(max_steps=1)))
+    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_steps=1)))
 
     async def run_cycle() -> int:
         room.push("hello")
@@ -223,19 +223,21 @@ async def test_settings_of_limits_are_read_and_shown(kit: Kit) -> None:
 
 
 async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         if replies == 2:
             return done()
         calls = (use("enter_space", spaceId="room"), use("send_message", text=f"Step {replies + 1}"))
-        return Reply(calls=calls)
+        return ModelReply(calls=calls)
 
     first = Phase(step=1, tools=("enter_space",))
-    room = Room(kit, mind, Config(loop=LoopRules(phases=(first, Phase(step=2, tools=("enter_space", "send_message"))))))
+    room = Room(
+        kit, mind, AgentConfig(loop=LoopRules(phases=(first, Phase(step=2, tools=("enter_space", "send_message")))))
+    )
     room.push("hello")
     await room.cycles()
     assert room.said() == ["Step 2"]
     [run] = list_runs(room)
-    results = [step.turn for step in kit.store.query(journal.steps, run.id) if isinstance(step.turn, Result)]
+    results = [step.turn for step in kit.store.query(runs.list_steps, run.id) if isinstance(step.turn, CallResult)]
     assert [result.ok for result in results] == [True, False, True, True]
     assert "'send_message' cannot be used in step 1 of a cycle" in results[1].content
 
@@ -243,15 +245,17 @@ async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> Non
 async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) -> None:
     long = "Department of Very Long Names and Other Matters"
 
-    def mind(ask: ChatRequest, replies: int) -> Reply:
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
         if replies:
             return done()
         for number in range(7):
             kit.store.call(spaces.post, "long", sender="talker", content=f"Message {number} " + "is quite long " * 9)
-        return Reply(calls=(use("get_memories"),))
+        return ModelReply(calls=(use("get_memories"),))
 
     room = Room(kit, mind)
-    kit.store.call(directory.register, Newcomer(name="talker", kind=Kind.HUMAN, display=f"Speaker of the {long}"))
+    kit.store.call(
+        directory.register, EntitySpec(name="talker", kind=EntityKind.HUMAN, display=f"Speaker of the {long}")
+    )
     kit.store.call(spaces.create, name=long, id="long", members=["talker", "ana"])
     room.push("hello")
     await room.cycle()
@@ -264,20 +268,20 @@ async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) 
         ' long is quite lon"...'
         for number in range(5)
     ]
-    steps = kit.store.query(journal.steps, list_runs(room)[0].id)
+    steps = kit.store.query(runs.list_steps, list_runs(room)[0].id)
     assert "INBOX PREVIEW" not in str(steps), "a preview is never journalled"
 
 
 @pytest.mark.parametrize("usage", [Usage(0, 0), Usage(0, 5), Usage(5, 0)])
 async def test_usage_that_cannot_be_true_is_estimated(kit: Kit, usage: Usage) -> None:
-    def mind(ask: ChatRequest, replies: int) -> Reply:
-        return Reply("Some words that weigh something.", usage=usage)
+    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply("Some words that weigh something.", usage=usage)
 
     room = Room(kit, mind)
     room.push("hello")
     await room.cycle()
     [run] = list_runs(room)
     ask = room.model.asked[0]
-    weight = tokens(ask.system) + sum(map(weigh, ask.turns))
+    weight = estimate_tokens(ask.system) + sum(map(weigh, ask.turns))
     assert run.prompt_tokens == (usage.prompt or weight)
-    assert run.completion_tokens == (usage.completion or weigh(Reply("Some words that weigh something.")))
+    assert run.completion_tokens == (usage.completion or weigh(ModelReply("Some words that weigh something.")))

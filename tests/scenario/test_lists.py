@@ -8,11 +8,11 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import decisions, gates, inbox, intake, keys, memories, plans, spaces
+from gatepost.actions import decisions, gates, inbox, keys, memories, plans, push, spaces
 from gatepost.core import plan as rules
 from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
-from gatepost.core.gate import GateWish
+from gatepost.core.gate import GateSpec
 from tests import residents
 from tests.gateways import Gateway, furnish, gateway, operations
 from tests.scenario.test_doors import assert_problem
@@ -34,13 +34,15 @@ class Lists:
     @staticmethod
     def fill(made: Gateway, count: int) -> None:
         for number in range(count):
-            made.store.call(intake.push, Push(to="analyst", source="test", content=str(number)))
-            made.store.call(intake.push, Push(to="husam", source="test", content=str(number)))
+            made.store.call(push.push_event, Push(to="analyst", source="test", content=str(number)))
+            made.store.call(push.push_event, Push(to="husam", source="test", content=str(number)))
             made.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
             made.store.call(spaces.create, name=f"space {number}", members=["analyst"])
-            made.store.call(plans.set, "analyst", rules.read({"name": f"plan {number}", "runAfter": "1h"}))
-            made.store.call(gates.add, GateWish(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
-            made.store.call(decisions.ask, Question(question=str(number), free_text=True, of=("husam",)), by="analyst")
+            made.store.call(plans.set_plan, "analyst", rules.parse_spec({"name": f"plan {number}", "runAfter": "1h"}))
+            made.store.call(gates.add, GateSpec(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
+            made.store.call(
+                decisions.ask, Question(question=str(number), free_text=True, respondents=("husam",)), by="analyst"
+            )
             made.key("agent", "analyst")
 
 
@@ -76,7 +78,7 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, office: Gatewa
         residents.ended(office.store, residents.begun(office.store))
     last = residents.begun(office.store)
     residents.ended(office.store, last)
-    office.store.call(memories.set, "thinker", {f"key {number}": "x" for number in range(5)})
+    office.store.call(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
     async with office.client() as admin:
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
@@ -142,7 +144,9 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(office
     Lists.fill(office, 5)
     async with office.client() as admin:
         first = (await admin.get("/api/inbox/analyst", params={"limit": 3})).json()
-        office.store.call(intake.push, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL))
+        office.store.call(
+            push.push_event, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL)
+        )
         rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
         seen = [each["eventId"] for each in (*first["items"], *rest["items"])]
         assert len(set(seen)) == len(seen) == len(office.store.query(inbox.page, "analyst", limit=1000))

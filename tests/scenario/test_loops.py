@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import agents, cycle, directory, inbox, intake, plans, spaces
-from gatepost.actions.cycle import Held
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents, directory, inbox, plans, push, run_journal, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.run_journal import RunLease
 from gatepost.core import plan as plan_rules
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Item, Push, Type
-from gatepost.core.instants import HOUR
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event, EventType, Item, Push
 from gatepost.core.limits import Limits
-from gatepost.core.mind import Reply
+from gatepost.core.mind import ModelReply
 from gatepost.core.model import ChatRequest
+from gatepost.core.times import HOUR
 from gatepost.ports import Store
 from gatepost.runtime.cycle import think
 from gatepost.testing import Kit
@@ -34,10 +34,10 @@ def furnish(store: Store) -> None:
     """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
     for name in ("admin", "husam"):
         if not any(entity.name == name for entity in store.query(directory.page)):
-            store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in ("res", "prog"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, owner="admin"))
-    store.call(agents.settle, "res", Config())
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, owner="admin"))
+    store.call(agents.make_resident, "res", AgentConfig())
     store.call(spaces.create, name="tea", id="tea", members=["res", "prog", "husam"])
 
 
@@ -48,19 +48,19 @@ class Resident:
         self.store = store
         self.rounds = 0
 
-        def answer(ask: ChatRequest, replies: int) -> Reply:
-            return done() if replies else Reply(calls=(use("send_mail", to="prog", text="And you?"),))
+        def answer(ask: ChatRequest, replies: int) -> ModelReply:
+            return done() if replies else ModelReply(calls=(use("send_mail", to="prog", text="And you?"),))
 
         self.means = means(store, Played(answer))
 
     def is_awake(self) -> bool:
-        return self.store.query(cycle.looked_at, "res")[1]
+        return self.store.query(run_journal.read_readiness, "res")[1]
 
     async def think(self) -> bool:
         """Think if something wakes it; return False if nothing does."""
         if not self.is_awake():
             return False
-        taken = await self.store.run(cycle.take, "res", "here")
+        taken = await self.store.run(run_journal.take_run, "res", "here")
         assert taken is not None
         await think(self.means, taken)
         self.rounds += 1
@@ -68,7 +68,7 @@ class Resident:
 
 
 def alerts(store: Store) -> list[Event]:
-    return [item.event for item in store.query(inbox.page, "admin", limit=1_000) if item.event.type is Type.ALERT]
+    return [item.event for item in store.query(inbox.page, "admin", limit=1_000) if item.event.type is EventType.ALERT]
 
 
 def assert_told_once(store: Store) -> None:
@@ -124,12 +124,12 @@ async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) ->
     guest.rules = guest.rules._replace(agent="prog")
     guest.hook("SessionStart", source="startup")
     rounds = 0
-    kit.store.call(intake.push, Push(to="res", source="cli", sender="prog", content="And you?"))
+    kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
     while await resident.think():
         rounds += 1
         assert rounds < MANY_ROUNDS, "the guest and the resident answer each other without end"
         guest.hook("PostToolUse")
-        kit.store.call(intake.push, Push(to="res", source="cli", sender="prog", content="And you?"))
+        kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
     assert rounds == LIMIT // 2 + 1
     assert [re.findall("'[a-z]+'", alert.content) for alert in alerts(kit.store)] == [
         ["'res'", "'prog'"],
@@ -141,19 +141,19 @@ async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) ->
 def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
     """Both are in a run all the time: what they answer is not in the batch that began it."""
     furnish(kit.store)
-    kit.store.call(agents.settle, "prog", Config())
-    held: dict[str, Held] = {}
+    kit.store.call(agents.make_resident, "prog", AgentConfig())
+    held: dict[str, RunLease] = {}
     for name in ("res", "prog"):
-        kit.store.call(intake.push, Push(to=name, source="test", content="begin"))
-        taken = kit.store.call(cycle.take, name, "here")
+        kit.store.call(push.push_event, Push(to=name, source="test", content="begin"))
+        taken = kit.store.call(run_journal.take_run, name, "here")
         assert taken is not None
-        held[name] = taken.held
+        held[name] = taken.run_lease
     number = 2
 
     def act(name: str, tool: str, **arguments: object) -> None:
         nonlocal number
         number += 1
-        kit.store.call(cycle.act, held[name], number, use(tool), f"call-{number}", arguments, None)
+        kit.store.call(run_journal.run_tool, held[name], number, use(tool), f"call-{number}", arguments, None)
 
     replies = 0
     sender, recipient = "res", "prog"
@@ -176,7 +176,7 @@ def newest(store: Store, name: str) -> Item:
 
 def send(store: Store, sender: str, to: str, **fields: object) -> Event:
     """Push as an agent, and return the event."""
-    pushed = store.call(intake.push, Push(to=to, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
+    pushed = store.call(push.push_event, Push(to=to, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
     [item] = store.query(inbox.show, pushed.event)
     return item.event
 
@@ -210,7 +210,7 @@ class TestPauses:
 
     def test_a_service_is_no_person(self, store: Store) -> None:
         self.exhaust(store)
-        store.call(intake.push, Push(to="prog", source="ci", type=Type.SERVICE, data={}))
+        store.call(push.push_event, Push(to="prog", source="ci", type=EventType.SERVICE, data={}))
         assert not send(store, "prog", "res").wakes
 
     def test_what_a_person_is_said_to_have_sent_within_a_chain_is_part_of_it(self, store: Store) -> None:
@@ -226,11 +226,11 @@ class TestPauses:
 
     def test_an_agent_at_work_on_its_own_plans_is_not_silenced(self, kit: Kit, store: Store) -> None:
         """By cron every minute, and by plans five minutes ahead, far longer than the limit has hops."""
-        store.call(plans.set, "prog", plan_rules.read({"name": "tick", "cron": "* * * * *"}), by="prog")
+        store.call(plans.set_plan, "prog", plan_rules.parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
         for minute in range(3 * LIMIT):
             if minute % 5 == 0:
-                later = plan_rules.read({"name": f"later {minute}", "runAfter": "5 minutes"})
-                store.call(plans.set, "prog", later, by="prog")
+                later = plan_rules.parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
+                store.call(plans.set_plan, "prog", later, by="prog")
             kit.clock.advance("1 minute")
             while store.call(plans.fire):
                 pass
@@ -256,7 +256,7 @@ class TestReplay:
         assert claim is not None
         kit.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence)
         send(kit.store, "res", "prog", hops=9)
-        [again] = kit.store.call(inbox.replay, said.id, "prog", anew=False)
+        [again] = kit.store.call(inbox.replay, said.id, "prog", is_new_chain=False)
         assert again.event.hops == 10
         assert send(kit.store, "prog", "res").hops == 11
 
@@ -264,20 +264,20 @@ class TestReplay:
 class TestAlerts:
     def test_each_sender_and_recipient_is_told_of_once_an_hour(self, kit: Kit) -> None:
         furnish(kit.store)
-        kit.store.call(directory.register, Newcomer(name="other", kind=Kind.AGENT, owner="admin"))
+        kit.store.call(directory.register, EntitySpec(name="other", kind=EntityKind.AGENT, owner="admin"))
         for _ in range(3):
             for sender in ("res", "other", None):
                 too_far = Push(to="prog", source="test", sender=sender, content="far", hops=LIMIT + 1)
-                kit.store.call(intake.push, too_far)
+                kit.store.call(push.push_event, too_far)
         assert len(alerts(kit.store)) == 3
         kit.clock.advance("1 hour")
-        kit.store.call(intake.push, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1))
+        kit.store.call(push.push_event, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1))
         assert len(alerts(kit.store)) == 4
 
     def test_two_gateways_tell_it_once(self, kit: Kit) -> None:
         furnish(kit.store)
         for store in (kit.store, kit.open()):
-            store.call(intake.push, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
+            store.call(push.push_event, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
         [alert] = alerts(kit.store)
         assert "'res'" in alert.content
         assert "'prog'" in alert.content

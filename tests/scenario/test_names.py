@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from gatepost.actions import directory, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from tests.gateways import Gateway, gateway, operations
 from tests.scenario.test_access import ACTING, OPEN, TABLE, World, credentials, furnished
 
@@ -126,7 +126,7 @@ async def test_a_member_cannot_be_taken_from_a_space_by_others(id: str, tmp_path
 
 async def test_an_alias_is_as_good_as_the_name(tmp_path: Path) -> None:
     async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
-        made.store.call(directory.register, Newcomer(name="quinn", kind=Kind.AGENT, aliases=["bead-7"]))
+        made.store.call(directory.register, EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["bead-7"]))
         call = {"serviceName": "jira"}
         async with made.client(x_secret_key=made.key("agent", "quinn")) as quinn:
             assert (await quinn.get("/api/inbox/bead-7")).status_code == 200

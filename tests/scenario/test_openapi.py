@@ -25,9 +25,9 @@ from schemathesis.schemas import APIOperation
 from gatepost.actions import keys
 from gatepost.app import open_store, register_administrator
 from gatepost.gateway.app import create
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.hub import Hub
-from gatepost.runtime.keyring import new_secret
+from gatepost.runtime.admin_key import generate_secret
+from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.signal_bus import SignalBus
 from tests.gateways import RULES, assembled, operations, whole
 from tests.scenario.test_access import furnished
 
@@ -87,11 +87,11 @@ def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any
     store = open_store(f"sqlite:///{tmp_path}/office.db")
     store.migrate()
     register_administrator(store)
-    secret = new_secret()
+    secret = generate_secret()
     agent = request.param == "agent"
     things = furnished(store)
     store.call(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
-    yield create(assembled(store, Exchange(), Hub(), RULES)), {"x-secret-key": secret}, things
+    yield create(assembled(store, SignalBus(), LiveStreams(), RULES)), {"x-secret-key": secret}, things
     store.close()
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import agents, goals, inbox, journal, memories
+from gatepost.actions import agents, goals, inbox, memories, runs
 from gatepost.client import Client
-from gatepost.core import config
-from gatepost.core.agent import Config, Resident
+from gatepost.core import agent_config
+from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.frame import Frame
-from gatepost.core.mind import Reply
-from gatepost.core.run import CallStatus, Run, Status
+from gatepost.core.mind import ModelReply
+from gatepost.core.run import CallStatus, Run, RunStatus
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Store
 from tests import residents
@@ -69,7 +69,7 @@ async def test_a_change_is_whole_or_not_at_all(admin: httpx2.AsyncClient, office
     assert back.json()["config"] == before["config"] | {"instructions": "Hi"}
     stored = office.store.query(agents.show, "thinker")
     assert stored is not None
-    assert stored.config == replace(config.parse(CONFIG), instructions="Hi")
+    assert stored.config == replace(agent_config.parse(CONFIG), instructions="Hi")
 
 
 async def test_what_an_agent_is_told_is_for_itself_and_the_administrator(
@@ -163,10 +163,10 @@ async def test_a_run_is_cancelled_once(admin: httpx2.AsyncClient, thinker: httpx
 async def test_a_replay_does_nothing(admin: httpx2.AsyncClient, office: Gateway) -> None:
     thinking = residents.begun(office.store)
     residents.ended(office.store, thinking)
-    before = office.store.query(journal.steps, thinking.run)
+    before = office.store.query(runs.list_steps, thinking.run)
     told = (await admin.post(f"/api/runs/{thinking.run}/replay", json={"model": "demo"})).json()
     assert (told["run"], told["same"], len(told["original"])) == (thinking.run, False, 4)
-    assert office.store.query(journal.steps, thinking.run) == before
+    assert office.store.query(runs.list_steps, thinking.run) == before
     wrong = await admin.post(f"/api/runs/{thinking.run}/replay", json={"model": "gpt-5"})
     assert wrong.status_code == 422
 
@@ -185,7 +185,7 @@ async def test_a_run_is_watched_as_it_happens(office: Gateway) -> None:
                 case "tool.started", _:
                     await asyncio.to_thread(residents.ended, office.store, thinking)
                 case "run.waiting_tool", _:
-                    await office.store.run(journal.answer, thinking.run, thinking.call, {"shipped": True})
+                    await office.store.run(runs.answer_call, thinking.run, thinking.call, {"shipped": True})
                 case _:
                     pass
     steps = [("run.step", str(number)) for number in (1, 2, 3)]
@@ -211,7 +211,7 @@ async def test_every_verb_of_the_client_about_configurations(url: str) -> None:
         async with Client(server.base, key=server.gateway.admin) as post:
             made = await post.settle("cleo", CONFIG, display="Cleo")
             assert made == masked(store.query(agents.show, "cleo"))
-            assert (await post.settle("plain", {})).config == Config()
+            assert (await post.settle("plain", {})).config == AgentConfig()
             _, changed = await post.change_agent("cleo", {"instructions": "Be kind", "team": "web"})
             assert changed == masked(store.query(agents.show, "cleo"))
             entity, resident = await post.agent("cleo")
@@ -227,18 +227,18 @@ async def test_every_verb_of_the_client_about_runs(url: str) -> None:
         thinking = residents.begun(store)
         residents.ended(store, thinking)
         async with Client(server.base, key=server.gateway.admin) as post:
-            run = told(store.query(journal.show, thinking.run))
+            run = told(store.query(runs.show, thinking.run))
             assert await post.run(thinking.run) == run
-            assert [each async for each in post.runs(agent="thinker", status=Status.WAITING_TOOL)] == [run]
+            assert [each async for each in post.runs(agent="thinker", status=RunStatus.WAITING_TOOL)] == [run]
             assert await post.memories("thinker") == store.query(memories.page, "thinker")
             known = [replace(goal, number=0) for goal in store.query(goals.page, "thinker")]
             assert await post.goals("thinker") == known
-            shown = [replace(step, turn=_bare(step.turn)) for step in store.query(journal.steps, thinking.run)]
+            shown = [replace(step, turn=_bare(step.turn)) for step in store.query(runs.list_steps, thinking.run)]
             assert await post.steps(thinking.run) == shown
             mind = await post.mind("thinker")
             assert mind.turns == tuple(step.turn for step in shown)
-            assert mind.tokens == store.query(journal.mind, "thinker").tokens
-            assert await post.calls(thinking.run) == store.query(journal.waited_for, thinking.run)
+            assert mind.tokens == store.query(runs.read_mind, "thinker").tokens
+            assert await post.calls(thinking.run) == store.query(runs.list_open_calls, thinking.run)
             assert (await post.replay_run(thinking.run, "demo")).original == shown
 
             answered = await post.answer_call(thinking.run, thinking.call, {"shipped": True})
@@ -249,22 +249,22 @@ async def test_every_verb_of_the_client_about_runs(url: str) -> None:
                 await post.answer_call(thinking.run, thinking.call, {})
             with pytest.raises(Refused):
                 await post.answer_call(residents.begun(store).run, thinking.call, {})
-            [under_way] = [each async for each in post.runs(status=Status.RUNNING)]
-            assert (await post.cancel(under_way.id)).status is Status.CANCELLED
+            [under_way] = [each async for each in post.runs(status=RunStatus.RUNNING)]
+            assert (await post.cancel(under_way.id)).status is RunStatus.CANCELLED
             with pytest.raises(NotFound):
                 await post.run("run_" + "0" * 32)
 
 
 def told(run: Run) -> Run:
     """A run without what is never told of it."""
-    return replace(run, number=0, claim="", claim_fence=0, carried=None)
+    return replace(run, number=0, claim="", claim_fence=0, mind_number=None)
 
 
 def masked(resident: Resident | None) -> Resident:
     assert resident is not None
-    shown = config.parse(config.document(resident.config, masked=True), masked=True)
+    shown = agent_config.parse(agent_config.build_document(resident.config, mask_secrets=True), is_masked=True)
     return replace(resident, number=0, config=shown)
 
 
 def _bare(turn: Any) -> Any:
-    return replace(turn, raw=None) if isinstance(turn, Reply) else turn
+    return replace(turn, raw=None) if isinstance(turn, ModelReply) else turn

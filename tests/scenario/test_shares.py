@@ -8,16 +8,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import agents, cycle, decisions, directory, gates, inbox, intake, memories, pages, plans, spaces
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import agents, decisions, directory, gates, inbox, memories, pages, plans, run_journal, spaces
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.pages import limit_page
-from gatepost.core.agent import Config
+from gatepost.core.agent import AgentConfig
 from gatepost.core.decision import Question
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Pushed
-from gatepost.core.gate import GateWish
-from gatepost.core.mind import Reply
-from gatepost.core.plan import read
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push, PushResult
+from gatepost.core.gate import GateSpec
+from gatepost.core.mind import ModelReply
+from gatepost.core.plan import parse_spec
 from gatepost.gateway import requests
 from gatepost.ports import Store, Transaction
 from gatepost.tables import steps
@@ -39,7 +40,7 @@ def hire(store: Store, team: str, count: int) -> None:
 
     def register(tx: Transaction) -> None:
         for number in range(count):
-            directory.register(tx, Newcomer(name=f"{team}-{number}", kind=Kind.AGENT, team=team))
+            directory.register(tx, EntitySpec(name=f"{team}-{number}", kind=EntityKind.AGENT, team=team))
 
     store.call(register)
 
@@ -63,7 +64,7 @@ class TestBatches:
         assert [each["status"] for each in answer.json()["items"]] == [201] * 50
 
     async def test_one_event_for_a_large_team_is_exempt(self, office: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(intake, "MAX_BATCH_ITEMS", 3)
+        monkeypatch.setattr(push_actions, "MAX_BATCH_ITEMS", 3)
         hire(office.store, "web", 4)
         async with office.client() as admin:
             alone = await admin.post("/api/inbox/batch", json=self.batch(1))
@@ -75,7 +76,7 @@ class TestBatches:
     async def test_cloud_events_of_one_request_are_a_batch_too(
         self, office: Gateway, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(intake, "MAX_BATCH_ITEMS", 5)
+        monkeypatch.setattr(push_actions, "MAX_BATCH_ITEMS", 5)
         hire(office.store, "web", 3)
         events = [{"specversion": "1.0", "id": str(n), "source": "/x", "type": "t", "data": n} for n in range(2)]
         async with office.client() as admin:
@@ -113,7 +114,7 @@ class TestPages:
     @pytest.fixture
     def many(self, office: Gateway) -> list[str]:
         pushes = [Push(to="analyst", source="test", content=f"{number:2} {LARGE}") for number in range(20)]
-        office.store.call(intake.push_all, pushes)
+        office.store.call(push_actions.push_all, pushes)
         return [push.content[:2] for push in pushes]
 
     @pytest.fixture
@@ -130,7 +131,7 @@ class TestPages:
     async def test_what_is_written_longer_than_it_is_stored(self, office: Gateway) -> None:
         """A control character is one byte at rest and six on the wire."""
         pushes = [Push(to="analyst", source="test", content=f"{number}" + "\x01" * 250_000) for number in range(4)]
-        office.store.call(intake.push_all, pushes)
+        office.store.call(push_actions.push_all, pushes)
         async with office.client() as admin:
             assert [row["content"][0] for row in await follow(admin, "/api/inbox/analyst")] == [*"0123"]
 
@@ -148,11 +149,11 @@ class TestPages:
     async def test_lists_of_what_agents_wait_for(self, office: Gateway, small: None) -> None:
         def fill(tx: Transaction) -> None:
             for number in range(9):
-                plans.set(tx, "analyst", read({"name": "p", "instruction": "y" * 900, "runAfter": "1h"}))
-                gates.add(tx, GateWish(name="g", owner="analyst", awaits="husam", instruction="y" * 900), by="admin")
-                question = Question(question="y" * 900, free_text=True, of=("husam",))
+                plans.set_plan(tx, "analyst", parse_spec({"name": "p", "instruction": "y" * 900, "runAfter": "1h"}))
+                gates.add(tx, GateSpec(name="g", owner="analyst", awaits="husam", instruction="y" * 900), by="admin")
+                question = Question(question="y" * 900, free_text=True, respondents=("husam",))
                 decisions.withdraw(tx, decisions.ask(tx, question, by="designer").id, by="designer")
-                directory.register(tx, Newcomer(name=f"a-{number}", kind=Kind.SERVICE, display="y" * 200))
+                directory.register(tx, EntitySpec(name=f"a-{number}", kind=EntityKind.SERVICE, display="y" * 200))
 
         office.store.call(fill)
         async with office.client() as admin:
@@ -167,18 +168,18 @@ class TestPages:
 
     async def test_what_a_resident_did_and_remembers(self, office: Gateway, small: None) -> None:
         def think(tx: Transaction) -> None:
-            agents.settle(tx, Newcomer(name="ana", kind=Kind.AGENT), Config())
-            memories.set(tx, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
-            intake.push(tx, Push(to="ana", source="test", content="hello"))
+            agents.make_resident(tx, EntitySpec(name="ana", kind=EntityKind.AGENT), AgentConfig())
+            memories.set_memories(tx, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
+            push_actions.push_event(tx, Push(to="ana", source="test", content="hello"))
 
         office.store.call(think)
-        taken = office.store.call(cycle.take, "ana", "here")
+        taken = office.store.call(run_journal.take_run, "ana", "here")
         assert taken is not None
-        run = taken.held.run
+        run = taken.run_lease.run
 
         def journalise(tx: Transaction) -> None:
             for number in range(2, 22):
-                steps.insert(tx, run.number, number, Reply("x" * 500))
+                steps.insert(tx, run.number, number, ModelReply("x" * 500))
 
         office.store.call(journalise)
         async with office.client() as admin:
@@ -205,8 +206,10 @@ class TestPages:
 
     async def test_an_event_of_many_recipients_is_read_once(self, office: Gateway) -> None:
         hire(office.store, "web", 30)
-        [pushed] = office.store.call(intake.push_all, [Push(to="team:web", source="t", content=LARGE, data=[LARGE])])
-        assert isinstance(pushed, Pushed)
+        [pushed] = office.store.call(
+            push_actions.push_all, [Push(to="team:web", source="t", content=LARGE, data=[LARGE])]
+        )
+        assert isinstance(pushed, PushResult)
         items = office.store.query(inbox.show, pushed.event)
         assert {(item.event.content, item.event.data[0]) for item in items} == {(LARGE, LARGE)}
         assert len({id(item.event.content) for item in items}) == 1

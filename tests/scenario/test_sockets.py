@@ -15,11 +15,11 @@ from typing import Any, Final
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gatepost.actions import inbox, intake, spaces
+from gatepost.actions import inbox, push, spaces
 from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.socket import SocketTransport
-from gatepost.app import sqlite_path
-from gatepost.core.event import Push, State
+from gatepost.app import parse_sqlite_path
+from gatepost.core.event import ItemState, Push
 from gatepost.ports import Transport
 from tests.gateways import PATIENCE, Served, Told, furnish, parse, served
 from tests.servers import until
@@ -94,7 +94,7 @@ def connections(server: Served) -> int:
 
 
 async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(gate: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.runtime.hub.BACKLOG", 20)
+    monkeypatch.setattr("gatepost.runtime.live.BACKLOG", 20)
     count, text = 80, "x" * 100_000
     wire = Wire(gate, room=4_096)
     wire.ask(f"GET {SPACE}/stream")
@@ -161,7 +161,7 @@ def test_a_gateway_that_stops_lets_its_readers_go(url: str) -> None:
 @contextmanager
 def held(url: str) -> Iterator[None]:
     """Let nobody write to a SQLite file."""
-    with closing(sqlite3.connect(sqlite_path(url), isolation_level=None)) as other:
+    with closing(sqlite3.connect(parse_sqlite_path(url), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")
@@ -175,13 +175,13 @@ def lite(tmp_path: Path) -> Iterator[tuple[str, Served]]:
         yield url, server
 
 
-def states(server: Served) -> list[State]:
+def states(server: Served) -> list[ItemState]:
     return [item.state for item in server.gateway.store.query(inbox.page, "analyst")]
 
 
 def test_what_was_drained_for_one_who_hung_up_comes_again(lite: tuple[str, Served]) -> None:
     url, server = lite
-    server.gateway.store.call(intake.push, Push(to="analyst", source="test", content="hello"))
+    server.gateway.store.call(push.push_event, Push(to="analyst", source="test", content="hello"))
     for leave in (Wire.cut, Wire.close):
         with held(url):
             wire = Wire(server)
@@ -190,20 +190,22 @@ def test_what_was_drained_for_one_who_hung_up_comes_again(lite: tuple[str, Serve
             leave(wire)
             until(lambda: connections(server) == 0, "the gateway has noticed")
         until(lambda: claims(url) == ["released"], "the claim is released")
-        assert states(server) == [State.PENDING]
+        assert states(server) == [ItemState.PENDING]
         clear(url)
     with closing(Wire(server)) as wire:
         wire.ask("POST /api/inbox/analyst/drain", "Content-Length: 0", "Connection: close")
         assert wire.status() == 200
         assert b"hello" in wire.until(b'"text"')
-    until(lambda: states(server) == [State.DELIVERED], "the drain is acked")
+    until(lambda: states(server) == [ItemState.DELIVERED], "the drain is acked")
 
 
 def test_what_was_drained_and_only_half_read_comes_again(lite: tuple[str, Served]) -> None:
     """The answer is larger than all buffers; its reader takes the beginning and dies."""
     url, server = lite
     for number in range(60):
-        server.gateway.store.call(intake.push, Push(to="analyst", source="test", content=f"{number} " + "x" * 200_000))
+        server.gateway.store.call(
+            push.push_event, Push(to="analyst", source="test", content=f"{number} " + "x" * 200_000)
+        )
     body = json.dumps({"limit": 1000, "budget": 4_000_000}).encode()
     wire = Wire(server, room=4_096)
     wire.ask("POST /api/inbox/analyst/drain", f"Content-Length: {len(body)}", body=body)
@@ -214,21 +216,21 @@ def test_what_was_drained_and_only_half_read_comes_again(lite: tuple[str, Served
     until(lambda: connection.flow.write_paused, "the gateway cannot send more")
     wire.cut()
     until(lambda: claims(url) == ["released"], "the claim is released")
-    assert set(states(server)) == {State.PENDING}
+    assert set(states(server)) == {ItemState.PENDING}
 
 
 def claims(url: str) -> list[str | None]:
-    with closing(sqlite3.connect(sqlite_path(url))) as other:
+    with closing(sqlite3.connect(parse_sqlite_path(url))) as other:
         return [outcome for (outcome,) in other.execute("SELECT outcome FROM claims ORDER BY number")]
 
 
 def clear(url: str) -> None:
-    with closing(sqlite3.connect(sqlite_path(url))) as other, other:
+    with closing(sqlite3.connect(parse_sqlite_path(url))) as other, other:
         other.execute("DELETE FROM claims")
 
 
 async def test_what_is_neither_acked_nor_released_comes_again(gate: Served) -> None:
-    gate.gateway.store.call(intake.push, Push(to="analyst", source="test", content="hello"))
+    gate.gateway.store.call(push.push_event, Push(to="analyst", source="test", content="hello"))
     async with gate.client() as client:
         claim = {"owner": "session-1", "hold": "300ms"}
         first = (await client.post("/api/inbox/analyst/claim", json=claim)).json()

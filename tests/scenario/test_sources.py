@@ -14,19 +14,19 @@ import pytest
 from nats.js import JetStreamContext
 from redis.asyncio import Redis as Client
 
-from gatepost.actions import directory, feed, inbox, transfer
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, inbox_feed, transfer
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.intake import JetStreamLetterbox
-from gatepost.adapters.transports.letterbox import RedisLetterbox
-from gatepost.core import foreign, line, record, wire
-from gatepost.core.entity import Kind
-from gatepost.core.entry import Entry
+from gatepost.adapters.transports.intake import JetStreamIntakeQueue
+from gatepost.adapters.transports.letterbox import RedisIntakeQueue
+from gatepost.core import foreign, record, render, wire
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event
 from gatepost.core.position import Position
 from gatepost.core.record import EventRecord
+from gatepost.core.spool_line import SpoolLine
 from gatepost.hooks import drain
-from gatepost.runtime.collector import Collector
+from gatepost.runtime.queue_reader import QueueReader
 from tests.brokers import Nats, Redis
 from tests.gateways import Gateway, furnish, gateway
 
@@ -86,8 +86,8 @@ class House:
     gateway: Gateway
     client: Client
     stream: JetStreamContext
-    collector: Collector
-    intake: Collector
+    collector: QueueReader
+    intake: QueueReader
     spool: FileSpool
 
 
@@ -97,17 +97,17 @@ async def house(redis: Redis, own_nats: Nats, tmp_path: Path) -> AsyncIterator[H
     url = f"{redis.url}/6"
     async with gateway(f"sqlite:///{tmp_path}/house.db") as running, Client.from_url(url, protocol=2) as client:
         furnish(running.store)
-        running.store.call(directory.register, Newcomer(name="entity-husam", kind=Kind.HUMAN, display="Husam"))
+        running.store.call(directory.register, EntitySpec(name="entity-husam", kind=EntityKind.HUMAN, display="Husam"))
         await client.flushdb()
-        lists, stream = RedisLetterbox(url), JetStreamLetterbox(own_nats.url)
+        lists, stream = RedisIntakeQueue(url), JetStreamIntakeQueue(own_nats.url)
         await stream.open()
         connection = await driver.connect(own_nats.url)
         yield House(
             running,
             client,
             connection.jetstream(),
-            Collector(lists, running.store),
-            Collector(stream, running.store),
+            QueueReader(lists, running.store),
+            QueueReader(stream, running.store),
             FileSpool(f"{tmp_path}/<session>.jsonl"),
         )
         await connection.close()
@@ -117,7 +117,7 @@ async def house(redis: Redis, own_nats: Nats, tmp_path: Path) -> AsyncIterator[H
 
 async def by_redis(house: House, document: dict[str, Any]) -> Event:
     await house.client.lpush("inbox:analyst", json.dumps(document))
-    await house.collector.sweep()
+    await house.collector.read_all_queues()
     return await stored(house)
 
 
@@ -144,7 +144,7 @@ async def by_http(house: House, document: dict[str, Any]) -> Event:
 
 async def by_nats(house: House, document: dict[str, Any]) -> Event:
     await house.stream.publish("inbox.targeted.analyst", json.dumps(document).encode())
-    await house.intake.sweep()
+    await house.intake.read_all_queues()
     return await stored(house)
 
 
@@ -152,16 +152,16 @@ async def stored(house: House) -> Event:
     """The one event of the inbox, which reads the same through every door that shows it."""
     store = house.gateway.store
     [item] = store.query(inbox.peek, "analyst")
-    expected = wire.event(item.event)
+    expected = wire.write_event(item.event)
     async with house.gateway.client() as client:
         peeked = (await client.get("/api/inbox/analyst/peek")).json()["items"][0]
         shown = (await client.get(f"/api/events/{item.event.id}")).json()
         listed = (await client.get("/api/inbox/analyst")).json()["items"][-1]
-        streamed = store.query(feed.of_inbox, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
+        streamed = store.query(inbox_feed.read_page, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
         drained = (await client.post("/api/inbox/analyst/drain")).json()
-    for seen in (peeked, shown, listed, wire.item(streamed), drained["items"][0]):
+    for seen in (peeked, shown, listed, wire.write_item(streamed), drained["items"][0]):
         assert {name: seen[name] for name in expected if name != "state"} == expected
-    assert drained["text"].endswith(line.line(item.event))
+    assert drained["text"].endswith(render.render_event(item.event))
     exported = store.query(lambda tx: list(transfer.records(tx)))
     kept = [each for each in exported if isinstance(each, EventRecord)][-1]
     again = record.read(record.write(kept).encode())
@@ -171,10 +171,12 @@ async def stored(house: House) -> Event:
 
 
 async def by_spool(house: House, document: dict[str, Any]) -> Event:
-    house.spool.append("s1", [Entry(raw=json.dumps(document).encode())])
-    found = drain.drain(None, house.spool, session="s1", agent="analyst", now=1_771_430_000_000_000, reconcile=False)
+    house.spool.append("s1", [SpoolLine(raw=json.dumps(document).encode())])
+    found = drain.drain(
+        None, house.spool, session="s1", agent="analyst", now=1_771_430_000_000_000, include_pending=False
+    )
     [event] = found.events
-    assert found.text.endswith(line.line(event))
+    assert found.text.endswith(render.render_event(event))
     found.ack()
     return event
 
@@ -191,7 +193,7 @@ ROADS: Final[dict[str, Callable[[House, dict[str, Any]], Awaitable[Event]]]] = {
 async def test_what_others_say_is_read_back_as_they_said_it(house: House, road: str) -> None:
     for document in DOCUMENTS:
         event = await ROADS[road](house, document)
-        told = wire.event(event)
+        told = wire.write_event(event)
         # what the administrator's key says over HTTP is a member's word, but for what only Gatepost itself reports
         trust = "member" if road == "http" and document is DECIDED else "external"
         assert (told["type"], told["trust"], told["sender"]) == (document["type"], trust, None)
@@ -202,7 +204,7 @@ async def test_what_others_say_is_read_back_as_they_said_it(house: House, road: 
             assert told["timestamp"] == told["occurredAt"] == "2024-02-13T21:04:03Z"
             assert (told["source"], told["content"]) == (document["source"], document["content"])
         written = LINES[document.get("eventId") or document["id"]]
-        assert line.line(event) == (written if trust == "external" else written.removesuffix(" (external)"))
+        assert render.render_event(event) == (written if trust == "external" else written.removesuffix(" (external)"))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ async def test_what_others_say_is_read_back_as_they_said_it(house: House, road: 
 def test_nobody_outside_reads_like_one_of_ours(sender: dict[str, str], written: str) -> None:
     """One of ours is `Husam (human)`; whatever an outsider is called, its line says twice that it is none."""
     raw = json.dumps({"eventId": "1", "type": "space_message", "data": sender | {"spaceId": "q4", "content": "Hi"}})
-    push = foreign.read_push(raw.encode(), "analyst", road=foreign.REDIS)
+    push = foreign.read_push(raw.encode(), "analyst", transport=foreign.REDIS)
     event = Event(id="evt_1", type=push.type, source=push.source, data=push.data, created_at=0, trust=push.trust)
-    assert line.line(event) == f'[q4] {written}: "Hi" (space q4, external)'
-    assert line.preview(event) == f'[q4] {written}: "Hi" (external)'
+    assert render.render_event(event) == f'[q4] {written}: "Hi" (space q4, external)'
+    assert render.preview(event) == f'[q4] {written}: "Hi" (external)'

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from gatepost.actions import inbox, keys, spaces
-from gatepost.adapters.transports.memory import MemoryTransport, Room
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.core.frame import Frame
 from gatepost.ports import Store
 from tests.gateways import Gateway, Listener, Told, furnish, gateway
@@ -40,7 +40,7 @@ DISCONNECTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 20 for kind i
 async def pair(url: str) -> AsyncIterator[list[Gateway]]:
     """Two gateways of one installation that lose a third of the rings."""
     async with AsyncExitStack() as stack:
-        made, room = [], Room()
+        made, room = [], MemoryBus()
         for _ in range(2):
             one = gateway(url, transport=MemoryTransport(room), loses=0.33)
             made.append(await stack.enter_async_context(one))
@@ -164,7 +164,7 @@ async def test_a_reader_that_comes_and_goes_sees_everything_once_and_in_order(ki
 
 def written(store: Store, kind: str) -> dict[str, list[Any]]:
     """What there is to be seen of each part."""
-    store.call(inbox.claim, "analyst", owner="test", budget=4_000_000, cap=1_000)  # broadcasts are items now
+    store.call(inbox.claim, "analyst", owner="test", budget=4_000_000, limit=1_000)  # broadcasts are items now
     found: dict[str, list[Any]] = {
         f"space:{one.id}": list(range(1, one.last_seq + 1)) for one in store.query(spaces.page)
     }

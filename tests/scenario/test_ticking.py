@@ -16,20 +16,20 @@ from threading import Event
 import psycopg
 import pytest
 
-from gatepost.actions import directory, inbox, plans, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, plans
+from gatepost.actions.directory import EntitySpec
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.frame import TransportMessage
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Duration, Instant, instant, rfc3339
-from gatepost.core.plan import GRACE, MOST, CatchUp, Plan, PlanWish, Status
-from gatepost.core.ring import Ring
+from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
 from gatepost.errors import NotFound
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import ticker
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.loops import Duty, running
+from gatepost.runtime import plan_scheduler
+from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock, Kit
 from tests.servers import until
 
@@ -57,11 +57,11 @@ class Expected:
     fired: list[Instant] = field(default_factory=list)
 
     def look(self, now: Instant) -> None:
-        due, self.seen = self.cron.between(self.seen, now), now
+        due, self.seen = self.cron.list_between(self.seen, now), now
         on_time = [slot for slot in due if now - slot <= GRACE]
         match self.catch_up:
             case CatchUp.ALL:
-                self.fired += due[-MOST:]
+                self.fired += due[-MAX_SLOTS:]
             case CatchUp.SKIP:
                 self.fired += on_time
             case CatchUp.ONCE:
@@ -74,18 +74,21 @@ class Office:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         for name in OWNERS:
-            kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+            kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         self.apps: list[Store] = [kit.open() for _ in range(APPS)]
 
     async def tick(self) -> None:
         """Let all tick side by side until nothing is due."""
-        while min(await asyncio.gather(*(ticker.tick(app) for app in self.apps))) < ticker.LONGEST:
-            due = self.kit.store.query(plans.next_due)
+        while (
+            min(await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in self.apps)))
+            < plan_scheduler.MAX_WAIT
+        ):
+            due = self.kit.store.query(plans.find_next_due)
             if due is None or due > self.kit.clock.now():
                 return
 
     def set(self, owner: str, **fields: str) -> Plan:
-        return self.kit.store.call(plans.set, owner, rules.read({"name": "report"} | fields))
+        return self.kit.store.call(plans.set_plan, owner, rules.parse_spec({"name": "report"} | fields))
 
     def fired(self, plan: Plan) -> list[Instant]:
         return self.all_fired()[plan.id]
@@ -97,7 +100,7 @@ class Office:
         while page := self.kit.store.query(inbox.page, after=after, limit=1_000):
             for event in (item.event for item in page):
                 plan, due = event.data["planId"], event.data["dueAt"]
-                assert event.key == f"plan:{plan}:{rfc3339(due)}"
+                assert event.key == f"plan:{plan}:{format_rfc3339(due)}"
                 insort(slots[plan], due)
             after = page[-1].event.arrival
         return slots
@@ -112,7 +115,7 @@ def on_postgres(swept_url: str) -> Iterator[Kit]:
 
 @pytest.mark.parametrize("season", WEEKS)
 async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
-    start, end = map(instant, WEEKS[season])
+    start, end = map(parse_instant, WEEKS[season])
     end = end if NIGHTLY or kit.url.startswith("sqlite") else start + 12 * DAY
     chance = random.Random(season)
     kit.clock.advance(start - kit.clock.now())
@@ -137,15 +140,15 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
         assert fired[plan.id] == one.fired, plan
         after = kit.store.query(plans.show, plan.id)
         assert after.fired == len(one.fired)
-        assert after.next_at == one.cron.next(kit.clock.now())
+        assert after.next_at == one.cron.find_next(kit.clock.now())
         if one.catch_up is CatchUp.ALL:
-            assert one.fired == one.cron.between(start, kit.clock.now())
-    assert all(account.balanced for account in kit.store.query(upkeep.accounts))
+            assert one.fired == one.cron.list_between(start, kit.clock.now())
+    assert all(account.is_balanced for account in kit.store.query(maintenance.list_accounts))
 
 
 def next_look(clock: FakeClock, store: Store, chance: random.Random) -> Duration:
     """How long until somebody looks: sometimes a slot is met to the second, sometimes everybody was away for hours."""
-    due = store.query(plans.next_due)
+    due = store.query(plans.find_next_due)
     assert due is not None
     wait = max(0, due - clock.now())
     return chance.choice(
@@ -167,7 +170,7 @@ async def test_one_that_fires_once_does_so_once_however_late_and_however_many_lo
     fired = office.all_fired()
     for plan in several:
         assert fired[plan.id] == [plan.next_at]
-        assert kit.store.query(plans.show, plan.id).status is Status.COMPLETED
+        assert kit.store.query(plans.show, plan.id).status is PlanStatus.COMPLETED
 
 
 async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
@@ -177,10 +180,10 @@ async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
     on_postgres.clock.advance("1 hour")
     with psycopg.connect(on_postgres.url) as another:
         another.execute("SELECT 1 FROM plans WHERE id = %s FOR UPDATE", (held.id,))
-        waits = await asyncio.gather(*(ticker.tick(app) for app in office.apps))
+        waits = await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in office.apps))
         assert all(0 < wait < 1 for wait in waits)
         assert (office.fired(held), office.fired(free)) == ([], [free.next_at])
-    assert await ticker.tick(office.apps[0]) == ticker.LONGEST
+    assert await plan_scheduler.fire_due_plans(office.apps[0]) == plan_scheduler.MAX_WAIT
     assert office.fired(held) == [held.next_at]
 
 
@@ -191,11 +194,11 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         due = changed.next_at
         assert due is not None
         kit.clock.advance(due - kit.clock.now())
-        wish = PlanWish(id=changed.id, schedule=rules.schedule(cron="30 * * * *"))
+        wish = PlanSpec(id=changed.id, schedule=rules.parse_schedule(cron="30 * * * *"))
         verbs = [
-            office.apps[turn % APPS].run(plans.set, "ana", wish),
+            office.apps[turn % APPS].run(plans.set_plan, "ana", wish),
             office.apps[turn % APPS].run(plans.delete, deleted.id),
-            *(ticker.tick(app) for app in office.apps),
+            *(plan_scheduler.fire_due_plans(app) for app in office.apps),
         ]
         random.Random(turn).shuffle(verbs)
         await asyncio.gather(*verbs)
@@ -226,56 +229,56 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
     with ThreadPoolExecutor(2) as threads, psycopg.connect(on_postgres.url, autocommit=True) as witness:
         firing = threads.submit(office.apps[0].call, fire_slowly)
         assert fired.wait(30)
-        change = threads.submit(office.apps[1].call, plans.set, "ana", PlanWish(id=plan.id, name="renamed"))
+        change = threads.submit(office.apps[1].call, plans.set_plan, "ana", PlanSpec(id=plan.id, name="renamed"))
         until(lambda: witness.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is not None, "it waits")
         waited.set()
         firing.result(30)
-        assert change.result(30).status is Status.COMPLETED
-    assert on_postgres.store.query(plans.next_due) is None
+        assert change.result(30).status is PlanStatus.COMPLETED
+    assert on_postgres.store.query(plans.find_next_due) is None
     assert office.fired(plan) == [plan.next_at]
 
 
 async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(kit: Kit) -> None:
     office = Office(kit)
     app = kit.open()
-    assert await ticker.tick(app) == ticker.LONGEST
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
     office.set("ana", runAfter="1 hour")
-    assert await ticker.tick(app) == ticker.LONGEST
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
     kit.clock.advance(HOUR - 2 * SECOND)
-    assert await ticker.tick(app) == 2.0
-    assert kit.bell.clear()[-1].recipient.startswith("plan:")
+    assert await plan_scheduler.fire_due_plans(app) == 2.0
+    assert kit.signal_sink.clear()[-1].recipient.startswith("plan:")
     kit.clock.advance("2s")
-    assert await ticker.tick(app) == ticker.LONGEST
-    assert [(ring.recipient, ring.cause) for ring in kit.bell.rings] == [("ana", "plan")]
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    assert [(ring.recipient, ring.cause) for ring in kit.signal_sink.signals] == [("ana", "plan")]
 
 
 async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would sleep for an hour; the rings of what is set, and of what fires, are all there is to wait for."""
-    monkeypatch.setattr(ticker, "LONGEST", 3_600.0)
+    monkeypatch.setattr(plan_scheduler, "MAX_WAIT", 3_600.0)
     Office(kit)
-    exchange = Exchange()
-    app = kit.open(bell=exchange.bell)
+    exchange = SignalBus()
+    app = kit.open(signal_sink=exchange.on_commit)
     fired: asyncio.Queue[str] = asyncio.Queue()
     rounds: asyncio.Queue[float] = asyncio.Queue()
 
     async def round() -> float:
-        wait = await ticker.tick(app)
+        wait = await plan_scheduler.fire_due_plans(app)
         rounds.put_nowait(wait)
         return wait
 
     duty = Duty("ticker", round, interval=3_600.0)
 
     def heard(signal: TransportMessage) -> None:
-        if ticker.wakes(signal):
+        if plan_scheduler.is_wake_signal(signal):
             duty.wake()
-        elif isinstance(signal, Ring) and signal.cause == "plan":
+        elif isinstance(signal, Signal) and signal.cause == "plan":
             fired.put_nowait(signal.recipient)
 
     async with exchange.open(), asyncio.timeout(30):
-        with exchange.subscribed(heard):
-            async with running([duty]):
+        with exchange.subscribe(heard):
+            async with run_duties([duty]):
                 assert await rounds.get() == 3_600.0
                 for owner in OWNERS:
-                    wish = rules.read({"name": "now", "scheduledAt": "2026-01-01T00:00:00Z"})
-                    await app.run(plans.set, owner, wish)
+                    wish = rules.parse_spec({"name": "now", "scheduledAt": "2026-01-01T00:00:00Z"})
+                    await app.run(plans.set_plan, owner, wish)
                     assert await fired.get() == owner

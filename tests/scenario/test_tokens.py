@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gatepost.actions import directory
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
 from gatepost.gateway import jwks
 from gatepost.gateway.auth import TokenRules
@@ -51,7 +51,9 @@ def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"
 
 async def test_a_token_is_its_entity_and_nobody_else(tmp_path: Path) -> None:
     async with office(tmp_path) as made:
-        made.store.call(directory.register, directory.Newcomer(name="quinn", kind=Kind.AGENT, aliases=["0.0.4711"]))
+        made.store.call(
+            directory.register, directory.EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["0.0.4711"])
+        )
         assert await status(made, token("analyst")) == 200
         assert await status(made, token("designer")) == 403
         assert await status(made, token("0.0.4711"), "/api/inbox/quinn") == 200

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from gatepost.actions import inbox
-from gatepost.adapters.transports.memory import MemoryTransport, Room
-from gatepost.core.event import Type
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
+from gatepost.core.event import EventType
 from gatepost.core.limits import Limits
 from tests.gateways import PATIENCE, Gateway, Told, furnish, gateway, token
 
@@ -32,7 +32,7 @@ GATE: Final = {"owner": "analyst", "name": "Sign-off", "awaits": "husam", "waite
 async def pair(url: str) -> AsyncIterator[list[Gateway]]:
     """Two gateways of one installation."""
     async with AsyncExitStack() as stack:
-        room = Room()
+        room = MemoryBus()
         made = [await stack.enter_async_context(gateway(url, transport=MemoryTransport(room))) for _ in range(2)]
         furnish(made[0].store)
         yield made
@@ -79,7 +79,7 @@ async def test_of_many_answers_one_counts_and_the_others_are_told_which(pair: li
             assert won["answer"]["by"] in problem["detail"]
         assert (await good(await second.get(f"/api/decisions/{asked['id']}")))["answers"] == [won["answer"]]
         assert (await good(await second.get(f"/api/gates/{asked['gate']}")))["status"] == "resolved"
-    told = [item for item in pair[0].store.query(inbox.page, "analyst") if item.event.type is Type.DECISION]
+    told = [item for item in pair[0].store.query(inbox.page, "analyst") if item.event.type is EventType.DECISION]
     assert [item.event.key for item in told] == [f"decision:{asked['id']}:1"]
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
 from gatepost.core.claim import Batch, Claim
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Push, Pushed
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Item, Push, PushResult
 from gatepost.core.limits import Limits
 from gatepost.ports import Store
-from gatepost.testing import FakeClock, Kit, RecordingBell
+from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 
 
 class House:
@@ -21,9 +21,9 @@ class House:
         self.kit = kit
         self.store: Store = kit.store
         self.clock: FakeClock = kit.clock
-        self.bell: RecordingBell = kit.bell
+        self.bell: RecordingSignalSink = kit.signal_sink
         for name in ("admin", "husam"):
-            self.register(name, Kind.HUMAN, display=name.title())
+            self.register(name, EntityKind.HUMAN, display=name.title())
         for name in ("ann", "bob"):
             self.register(name, team="red")
         self.bell.clear()
@@ -32,11 +32,11 @@ class House:
         """Go on by other rules."""
         self.store = self.kit.open(limits=Limits(**limits))
 
-    def register(self, name: str, kind: Kind = Kind.AGENT, **more: Any) -> None:
-        self.store.call(directory.register, Newcomer(name=name, kind=kind, **more))
+    def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **more: Any) -> None:
+        self.store.call(directory.register, EntitySpec(name=name, kind=kind, **more))
 
-    def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **more: Any) -> Pushed:
-        return self.store.call(intake.push, Push(to=to, source=source, content=content, **more))
+    def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **more: Any) -> PushResult:
+        return self.store.call(push.push_event, Push(to=to, source=source, content=content, **more))
 
     def tell(self, content: str = "tea", to: str = "ann", **more: Any) -> str:
         """Push and return the event."""
@@ -58,7 +58,7 @@ class House:
         return self.store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
 
     def release(self, claim: Claim, *failed: str) -> int:
-        return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed=failed)
+        return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed_events=failed)
 
     def show(self, event: str, name: str = "ann") -> Item:
         [item] = [item for item in self.store.query(inbox.show, event) if item.recipient == name]
@@ -71,7 +71,7 @@ class House:
         return [item.event.content for item in self.store.query(inbox.page, name, **filters)]
 
     def balanced(self) -> bool:
-        return all(account.balanced for account in self.store.query(upkeep.accounts))
+        return all(account.is_balanced for account in self.store.query(maintenance.list_accounts))
 
 
 def contents(batch: Batch) -> list[str]:

@@ -4,12 +4,12 @@ from typing import Any, cast
 
 import pytest
 
-from gatepost.actions import agents, cycle, directory, inbox, spaces
-from gatepost.actions.directory import Newcomer
-from gatepost.core import config
-from gatepost.core.agent import Config, ModelChoice
-from gatepost.core.entity import Kind
-from gatepost.core.mind import Call
+from gatepost.actions import agents, directory, inbox, run_journal, spaces
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import agent_config
+from gatepost.core.agent import AgentConfig, ModelChoice
+from gatepost.core.entity import EntityKind
+from gatepost.core.mind import ToolCall
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.ports import Reader
 from tests.residents import resident
@@ -19,24 +19,24 @@ TOOL = {"name": "crm", "execution": {"url": "https://crm.example.com/", "headers
 
 
 def settle(house: House, who: Any = "ann", **document: Any) -> Any:
-    return house.store.call(agents.settle, who, config.parse(document))
+    return house.store.call(agents.make_resident, who, agent_config.parse(document))
 
 
 def test_an_agent_is_registered_and_settles_in_one_go(house: House) -> None:
-    newcomer = Newcomer(name="cleo", kind=Kind.AGENT, display="Cleo")
+    newcomer = EntitySpec(name="cleo", kind=EntityKind.AGENT, display="Cleo")
     resident = settle(house, newcomer, model="openai:gpt-5", instructions="Be brief")
     assert (resident.name, resident.display, resident.version) == ("cleo", "Cleo", 1)
     assert (resident.cycles, resident.paused_at, resident.failures) == (0, None, 0)
-    assert resident.config == Config(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
+    assert resident.config == AgentConfig(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
     assert house.store.query(agents.show, "cleo") == resident
-    assert [ring.recipient for ring in house.bell.rings] == ["cleo"]
+    assert [ring.recipient for ring in house.bell.signals] == ["cleo"]
     with pytest.raises(Conflict, match="taken"):
         settle(house, newcomer)
 
 
 def test_a_guest_settles_later_and_only_once(house: House) -> None:
     assert house.store.query(agents.show, "ann") is None
-    assert settle(house, "ann").config == Config()
+    assert settle(house, "ann").config == AgentConfig()
     with pytest.raises(Conflict, match="resident already"):
         settle(house, "ann")
     assert house.store.call(agents.configure, "bob", {"model": "demo"}).version == 1
@@ -48,14 +48,14 @@ def test_a_change_is_of_what_is_given_and_counts(house: House) -> None:
     changed = house.store.call(agents.configure, "ann", {"instructions": "Be kind", "loop": None})
     assert (changed.version, changed.config.instructions, changed.config.loop.max_steps) == (2, "Be kind", 20)
     assert changed.config.tools[0].name == "crm"
-    assert [(ring.recipient, ring.wakes) for ring in house.bell.rings] == [("ann", True)]
+    assert [(ring.recipient, ring.wakes) for ring in house.bell.signals] == [("ann", True)]
     assert house.store.call(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
     assert house.store.query(agents.show, "ann") == changed
 
 
 def test_a_secret_survives_being_shown_and_sent_back(house: House) -> None:
     resident = settle(house, tools=[TOOL])
-    shown = config.document(resident.config, masked=True)
+    shown = agent_config.build_document(resident.config, mask_secrets=True)
     assert "sk_1" not in str(shown)
     shown["tools"][0]["description"] = "Customers"
     changed = house.store.call(agents.configure, "ann", {"tools": shown["tools"]})
@@ -72,7 +72,7 @@ def test_a_secret_does_not_follow_a_tool_to_another_server(house: House) -> None
     resident = settle(
         house, tools=[TOOL], mcp={"servers": [{"name": "local", "command": ["serve"], "env": {"K": "v"}}]}
     )
-    shown = config.document(resident.config, masked=True)
+    shown = agent_config.build_document(resident.config, mask_secrets=True)
     url = shown["tools"][0]["execution"]["url"]
     shown["tools"][0]["execution"]["url"] = f"{url}/other"
     house.store.call(agents.configure, "ann", {"tools": shown["tools"]})
@@ -91,7 +91,7 @@ def test_what_is_refused_changes_nothing(house: House) -> None:
         with pytest.raises(Invalid):
             house.store.call(agents.configure, "ann", changes)
     assert house.store.query(agents.show, "ann") == before
-    assert not house.bell.rings
+    assert not house.bell.signals
 
 
 def test_pausing_twice_is_fine_and_resuming_rings(house: House) -> None:
@@ -103,7 +103,7 @@ def test_pausing_twice_is_fine_and_resuming_rings(house: House) -> None:
     house.bell.clear()
     assert house.store.call(agents.resume, "ann").paused_at is None
     assert house.store.call(agents.resume, "ann").paused_at is None
-    assert {ring.recipient for ring in house.bell.rings} == {"ann"}
+    assert {ring.recipient for ring in house.bell.signals} == {"ann"}
 
 
 def test_a_page_of_them_costs_the_same_however_many_there_are(house: House) -> None:
@@ -128,7 +128,7 @@ def test_a_page_of_them_costs_the_same_however_many_there_are(house: House) -> N
     assert house.store.query(page) == [("ann", 0), ("bob", 1)]
     before = len(asked)
     for number in range(20):
-        settle(house, Newcomer(name=f"agent-{number:02}", kind=Kind.AGENT))
+        settle(house, EntitySpec(name=f"agent-{number:02}", kind=EntityKind.AGENT))
     assert house.store.query(page) == [("ann", 0), ("bob", 1), *((f"agent-{number:02}", 1) for number in range(20))]
     assert len(asked) == before
 
@@ -159,17 +159,19 @@ def test_nothing_is_taken_for_one_who_is_retired(house: House) -> None:
     resident(house.store)
     house.push(to="thinker")
     house.store.call(directory.retire, "thinker")
-    assert house.store.call(cycle.take, "thinker", "here") is None
+    assert house.store.call(run_journal.take_run, "thinker", "here") is None
 
 
 def test_in_mid_cycle_one_speaks_under_the_name_that_one_has_by_then(house: House) -> None:
     resident(house.store)
     house.store.call(spaces.create, name="Tea", members=["thinker", "ann"])
     house.push(to="thinker")
-    taken = house.store.call(cycle.take, "thinker", "here")
+    taken = house.store.call(run_journal.take_run, "thinker", "here")
     assert taken is not None
     house.store.call(directory.update, "thinker", display="After")
-    house.store.call(cycle.act, taken.held, 2, Call("c", "send_message", ""), "1.0", {"text": "Hello"}, "tea")
+    house.store.call(
+        run_journal.run_tool, taken.run_lease, 2, ToolCall("c", "send_message", ""), "1.0", {"text": "Hello"}, "tea"
+    )
     [item] = house.store.query(inbox.peek, "ann")
     assert item.event.sender is not None
     assert cast("dict[str, Any]", item.event.data)["senderName"] == item.event.sender.display == "After"

@@ -11,7 +11,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from gatepost.adapters.models.provider import PydanticModel
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec, Trouble
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
@@ -49,7 +49,7 @@ USE = block(
 )
 
 
-async def respond(handler: Handler, *turns: Turn) -> Reply:
+async def respond(handler: Handler, *turns: Turn) -> ModelReply:
     client = AsyncAnthropic(
         api_key="sk-ant-secret", max_retries=0, http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
     )
@@ -57,10 +57,10 @@ async def respond(handler: Handler, *turns: Turn) -> Reply:
     tools = [ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {"reason": {"type": "string"}}})]
     ask = ChatRequest(system="Ada", turns=turns, tools=tools)
     try:
-        *_, said = [one async for one in PydanticModel(model, "anthropic:claude", finishes=True).respond(ask)]
+        *_, said = [one async for one in PydanticModel(model, "anthropic:claude", has_finish_reason=True).respond(ask)]
     finally:
         await client.close()
-    assert isinstance(said, Reply)
+    assert isinstance(said, ModelReply)
     return said
 
 
@@ -80,7 +80,7 @@ async def test_thoughts_signatures_and_calls_go_there_and_back() -> None:
     assert [(call.tool, call.arguments) for call in said.calls] == [("skip", '{"reason": "none"}')]
     assert said.usage == Usage(11, 7)
     id = said.calls[0].id
-    await respond(handler, Prompt("one"), said, Result(id, "skip", "{}"), Prompt("two"))
+    await respond(handler, Prompt("one"), said, CallResult(id, "skip", "{}"), Prompt("two"))
     sent = seen[1]["messages"]
     assert [one["role"] for one in sent] == ["user", "assistant", "user"]
     assert sent[1]["content"][0] == {"type": "thinking", "thinking": "deep", "signature": "signed"}
@@ -92,12 +92,12 @@ async def test_thoughts_signatures_and_calls_go_there_and_back() -> None:
 async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
     seen: list[Any] = []
     turns: Sequence[Turn] = [
-        Result("gone", "deploy", '{"ok":true}'),
-        Reply("  ", (Call("a", "no such tool", "{broken"), Call("b", "skip", ""))),
-        Result("b", "skip", "", ok=False),
-        Reply(),
-        Reply("well"),
-        Reply("now"),
+        CallResult("gone", "deploy", '{"ok":true}'),
+        ModelReply("  ", (ToolCall("a", "no such tool", "{broken"), ToolCall("b", "skip", ""))),
+        CallResult("b", "skip", "", ok=False),
+        ModelReply(),
+        ModelReply("well"),
+        ModelReply("now"),
     ]
     await respond(streaming(events(reason="end_turn"), seen), *turns)
     sent = seen[0]["messages"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import (
-    _office,
+    _fixtures,
     _table,
     attacks,
     claim,
@@ -22,8 +22,8 @@ from bench import (
     woken,
 )
 from bench.__main__ import main
-from bench._measure import TINY, Effort, Measured, Spread, in_turns, ratios
-from bench._table import Row, at_least, at_most, plain, write
+from bench._measure import TINY, Effort, Measurement, Spread, compute_ratios, measure_in_turns
+from bench._table import Row, at_least, at_most, plain, write_table
 
 
 def by_night(*arguments: object) -> object:
@@ -53,8 +53,8 @@ def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Itera
     assert [row.cells()[4] for row in rows] == targets
     assert len({row.claim for row in rows}) == len(rows)
     for row in rows:
-        assert min(row.measured.floor.values) > 0
-        assert min(row.measured.ours.values) > 0
+        assert min(row.measurement.floor.values) > 0
+        assert min(row.measurement.ours.values) > 0
 
 
 def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:
@@ -67,18 +67,20 @@ def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> Non
 
         return measure
 
-    measured = in_turns(turn("floor", iter([99.0, 1.0, 3.0, 5.0])), turn("ours", iter([99.0, 4.0, 2.0])), rounds=2)
+    measured = measure_in_turns(
+        turn("floor", iter([99.0, 1.0, 3.0, 5.0])), turn("ours", iter([99.0, 4.0, 2.0])), rounds=2
+    )
 
     assert turns == ["floor", "ours", "floor", "ours", "floor", "ours", "floor"]
-    assert measured == Measured(Spread((1.0, 3.0, 5.0)), Spread((4.0, 2.0)), Spread((2.0, 0.5)))
+    assert measured == Measurement(Spread((1.0, 3.0, 5.0)), Spread((4.0, 2.0)), Spread((2.0, 0.5)))
 
 
 def test_a_ratio_is_to_the_floors_around_it() -> None:
-    assert ratios([1.0, 3.0, 5.0], [2.0, 2.0]) == [1.0, 0.5]
+    assert compute_ratios([1.0, 3.0, 5.0], [2.0, 2.0]) == [1.0, 0.5]
 
 
 def test_a_row_says_whether_the_median_meets_the_target() -> None:
-    measured = Measured(Spread((2.0, 4.0)), Spread((1.0, 2.0)), Spread((0.4, 0.5, 0.9)))
+    measured = Measurement(Spread((2.0, 4.0)), Spread((1.0, 2.0)), Spread((0.4, 0.5, 0.9)))
 
     fast = Row("push", "raw", measured, plain, at_least(0.5))
     slow = Row("push", "raw", measured, plain, at_most(0.4))
@@ -97,10 +99,10 @@ def test_a_row_says_whether_the_median_meets_the_target() -> None:
 def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"before\n{_table.BEGIN}\nold figures\n{_table.END}\nafter\n")
-    row = Row("push", "raw", Measured(Spread((2.0,)), Spread((1.0,)), Spread((0.5,))), plain, at_least(0.5))
+    row = Row("push", "raw", Measurement(Spread((2.0,)), Spread((1.0,)), Spread((0.5,))), plain, at_least(0.5))
 
-    write([row], page)
-    write([row], page)
+    write_table([row], page)
+    write_table([row], page)
 
     text = page.read_text()
     assert text.startswith(f"before\n{_table.BEGIN}\nMeasured on: ")
@@ -128,4 +130,4 @@ def test_the_page_has_room_for_the_table_and_says_what_is_pushed() -> None:
     text = " ".join(_table.PAGE.read_text(encoding="utf-8").split())
 
     assert text.count(_table.BEGIN) == text.count(_table.END) == 1
-    assert _office.TERMS in text
+    assert _fixtures.PUSH_TERMS in text

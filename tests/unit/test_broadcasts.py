@@ -2,11 +2,11 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, upkeep
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, State
-from gatepost.core.instants import HOUR
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
+from gatepost.core.times import HOUR
 from gatepost.errors import Conflict, NotFound
 from tests.unit.conftest import House, contents
 
@@ -21,7 +21,7 @@ def drain(house: House, name: str) -> list[str]:
 def test_every_agent_gets_it_once(house: House) -> None:
     pushed = house.push("to all", to="ALL")
     assert (pushed.broadcast, pushed.deliveries, pushed.duplicate) == (1, (), False)
-    assert [ring.recipient for ring in house.bell.rings] == ["*"]
+    assert [ring.recipient for ring in house.bell.signals] == ["*"]
     for name in ("ann", "bob"):
         assert drain(house, name) == ["to all"]
         assert drain(house, name) == []
@@ -29,7 +29,7 @@ def test_every_agent_gets_it_once(house: House) -> None:
 
 
 def test_people_and_services_do_not(house: House) -> None:
-    house.register("jira", Kind.SERVICE)
+    house.register("jira", EntityKind.SERVICE)
     house.tell("to all", to="*")
     assert house.waiting("husam") == house.waiting("jira") == []
     assert drain(house, "jira") == []
@@ -57,7 +57,7 @@ def test_the_retired_do_not_and_hold_nothing_up(house: House) -> None:
     assert house.waiting("bob") == []
     assert drain(house, "ann") == ["to all"]
     house.clock.advance(Limits().remember)
-    while house.store.call(upkeep.reap):
+    while house.store.call(maintenance.reap):
         pass
     assert not house.push("again", to="*", key="k").duplicate
     assert drain(house, "ann") == ["again"]
@@ -68,17 +68,17 @@ def test_once_expired_it_is_never_delivered(house: House) -> None:
     assert drain(house, "ann") == ["short"]
     house.clock.advance(HOUR)
     assert (house.waiting("bob"), drain(house, "bob")) == ([], [])
-    [account] = house.store.query(upkeep.accounts, "bob")
+    [account] = house.store.query(maintenance.list_accounts, "bob")
     assert account.accepted == 0
-    assert {item.state for item in house.store.query(inbox.show, event)} <= {State.DELIVERED, State.EXPIRED}
+    assert {item.state for item in house.store.query(inbox.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
 
 
 def test_what_was_taken_in_time_expires_like_anything_else(house: House) -> None:
     house.tell("first")
     house.tell("short", to="*", ttl=HOUR)
-    house.claim(cap=1)
+    house.claim(limit=1)
     house.clock.advance(HOUR)
-    assert house.store.call(upkeep.expire) == 1
+    assert house.store.call(maintenance.expire_items) == 1
     assert house.balanced()
 
 
@@ -95,7 +95,7 @@ def test_a_repeat_is_recognised(house: House) -> None:
     house.bell.clear()
     again = house.push("second", to="*", key="k")
     assert (again.event, again.broadcast, again.duplicate) == (first.event, 1, True)
-    assert house.bell.rings == []
+    assert house.bell.signals == []
     assert house.push("third", to="*").broadcast == 2
     assert drain(house, "ann") == ["first", "third"]
 
@@ -121,11 +121,11 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(house: House) -> 
     event = house.tell("to all", to="*")
     assert drain(house, "ann") == ["to all"]
     house.clock.advance(2 * Limits().remember)
-    while house.store.call(upkeep.reap):
+    while house.store.call(maintenance.reap):
         pass
     assert house.waiting("bob") == drain(house, "bob") == ["to all"]
     house.clock.advance(Limits().remember)
-    while house.store.call(upkeep.reap):
+    while house.store.call(maintenance.reap):
         pass
     with pytest.raises(NotFound):
         house.store.query(inbox.show, event)
@@ -136,7 +136,7 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(house: House) ->
     house.tell("old", to="*")
     assert drain(house, "ann") == drain(house, "bob") == ["old"]
     house.clock.advance(Limits().remember)
-    while house.store.call(upkeep.reap):
+    while house.store.call(maintenance.reap):
         pass
     house.register("cem")
     house.tell("new", to="*")
@@ -146,20 +146,20 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(house: House) ->
 def test_it_can_be_shown_before_and_after_it_is_taken(house: House) -> None:
     event = house.tell("to all", to="*")
     assert [(item.recipient, item.state) for item in house.store.query(inbox.show, event)] == [
-        ("ann", State.PENDING),
-        ("bob", State.PENDING),
+        ("ann", ItemState.PENDING),
+        ("bob", ItemState.PENDING),
     ]
     drain(house, "bob")
     assert {item.recipient: item.state for item in house.store.query(inbox.show, event)} == {
-        "ann": State.PENDING,
-        "bob": State.DELIVERED,
+        "ann": ItemState.PENDING,
+        "bob": ItemState.DELIVERED,
     }
 
 
 def test_one_agent_may_be_spared_what_it_has_not_taken(house: House) -> None:
     event = house.tell("to all", to="*")
     [item] = house.store.call(inbox.discard, event, "ann")
-    assert (item.recipient, item.state) == ("ann", State.DISCARDED)
+    assert (item.recipient, item.state) == ("ann", ItemState.DISCARDED)
     assert drain(house, "ann") == []
     assert drain(house, "bob") == ["to all"]
     assert house.balanced()

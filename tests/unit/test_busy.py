@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.stores.desk import Desk
-from gatepost.adapters.stores.group import Call, Outcome
+from gatepost.adapters.stores.group import CallOutcome, PendingCall
 from gatepost.adapters.stores.sqlite import FileIdentity, SqliteConnection
+from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
 
@@ -22,13 +22,13 @@ def test_time_in_the_queue_counts_towards_the_time_to_wait_for_others(tmp_path: 
     path = tmp_path / "office.db"
     with closing(open_store(f"sqlite:///{path}")) as store:
         store.migrate()
-    connection = SqliteConnection(path, FileIdentity(path), busy=AN_HOUR, writes=True)
+    connection = SqliteConnection(path, FileIdentity(path), busy_timeout=AN_HOUR, writes=True)
     with closing(connection), closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="locked"):
-            connection.begin(waited=AN_HOUR)  # an hour too late, if it did not count
+            connection.begin(waited_seconds=AN_HOUR)  # an hour too late, if it did not count
         other.execute("ROLLBACK")
-        connection.begin(waited=AN_HOUR)
+        connection.begin(waited_seconds=AN_HOUR)
         connection.commit()
 
 
@@ -36,9 +36,9 @@ class RecordingWriter:
     def __init__(self) -> None:
         self.waited: list[float] = []
 
-    def write(self, calls: Sequence[Call], *, waited: float) -> list[Outcome]:
-        self.waited.append(waited)
-        return [Outcome() for _ in calls]
+    def write(self, calls: Sequence[PendingCall], *, waited_seconds: float) -> list[CallOutcome]:
+        self.waited.append(waited_seconds)
+        return [CallOutcome() for _ in calls]
 
     def close(self) -> None:
         pass
@@ -46,7 +46,7 @@ class RecordingWriter:
 
 def test_a_writer_is_told_how_long_the_first_of_its_callers_has_waited() -> None:
     writer: Any = RecordingWriter()
-    desk = Desk(writer, lambda _: None, "test")
-    desk.put(Call(lambda: None, (), since=time.monotonic() - AN_HOUR))
+    desk = WriteQueue(writer, lambda _: None, "test")
+    desk.put(PendingCall(lambda: None, (), waiting_since=time.monotonic() - AN_HOUR))
     desk.close()
     assert writer.waited[0] >= AN_HOUR

@@ -14,12 +14,12 @@ import pytest
 
 from gatepost.actions import inbox
 from gatepost.adapters.spool import FileSpool
-from gatepost.core import entry as entries
-from gatepost.core.entry import Entry
-from gatepost.core.event import Priority, State
-from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.event import ItemState, Priority
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import Unavailable
-from gatepost.hooks.drain import Drained, drain
+from gatepost.hooks.drain import DrainedBatch, drain
 from tests.unit.conftest import House
 
 
@@ -28,19 +28,19 @@ class Guest:
 
     def __init__(self, house: House, folder: Path) -> None:
         self.house = house
-        self.spool = FileSpool(f"{folder}/<session>.jsonl", patience=0)
+        self.spool = FileSpool(f"{folder}/<session>.jsonl", lock_timeout=0)
         self.file = folder / "s.jsonl"
 
     def write(self, content: str = "tea", **fields: Any) -> None:
-        self.spool.append("s", [Entry(id="x", source="ci", content=content, **fields)])
+        self.spool.append("s", [SpoolLine(id="x", source="ci", content=content, **fields)])
 
     def carry(self, event: str) -> None:
-        self.spool.append("s", [entries.of(self.house.show(event).event)])
+        self.spool.append("s", [spool_lines.from_event(self.house.show(event).event)])
 
-    def drain(self, *, reconcile: bool = False, store: bool = True, **more: Any) -> Drained:
+    def drain(self, *, reconcile: bool = False, store: bool = True, **more: Any) -> DrainedBatch:
         where = self.house.store if store else None
         now = self.house.clock.now()
-        return drain(where, self.spool, session="s", now=now, reconcile=reconcile, **({"agent": "ann"} | more))
+        return drain(where, self.spool, session="s", now=now, include_pending=reconcile, **({"agent": "ann"} | more))
 
     def read(self, **more: Any) -> list[str]:
         """Drain, and return what was said."""
@@ -64,7 +64,7 @@ class TestBothRoads:
         guest.carry(event)
         assert guest.read() == ["as it is"]
         item = house.show(event)
-        assert item.state is State.DELIVERED
+        assert item.state is ItemState.DELIVERED
         assert item.receipt is not None
         assert item.receipt.owner == "s"
         assert guest.left() == []
@@ -75,7 +75,7 @@ class TestBothRoads:
         house.tell("not told")
         drained = guest.drain()
         assert [event.content for event in drained.events] == ["told"]
-        assert drained.held == 1
+        assert drained.deferred_count == 1
         drained.ack()
         assert guest.read() == []
         assert guest.read(reconcile=True) == ["not told"]
@@ -93,7 +93,7 @@ class TestBothRoads:
                 house.store.call(inbox.discard, event)
             case _:
                 missing = replace(house.show(event).event, id="evt_" + "0" * 32, key="other")
-                guest.spool.append("s", [entries.of(missing)])
+                guest.spool.append("s", [spool_lines.from_event(missing)])
                 house.ack(house.take())
         assert guest.read(reconcile=True) == []
         assert guest.left() == []
@@ -108,7 +108,7 @@ class TestBothRoads:
 
     def test_a_broadcast_is_known_though_nobody_has_taken_it(self, house: House, guest: Guest) -> None:
         event = house.store.query(inbox.show, house.tell("to all", to="*"))[0].event
-        guest.spool.append("s", [entries.of(event)])
+        guest.spool.append("s", [spool_lines.from_event(event)])
         assert guest.read() == ["to all"]
         assert guest.read(reconcile=True) == []
 
@@ -144,12 +144,12 @@ class TestBatches:
             guest.write(f"line {number}", timestamp_ms=number + 1)
         guest.write("urgent", priority=Priority.CRITICAL)
         house.tell("also urgent", priority=Priority.CRITICAL)
-        drained = guest.drain(reconcile=True, cap=3)
+        drained = guest.drain(reconcile=True, limit=3)
         assert [event.content for event in drained.events] == ["also urgent", "urgent", "stored 0"]
         assert drained.text.startswith("INBOX (3 events, 5 more waiting, ")
         drained.ack()
         assert sorted(guest.left()) == ["line 0", "line 1", "line 2", "stored 1", "stored 2"]
-        assert guest.read(cap=20) == ["stored 1", "stored 2", "line 0", "line 1", "line 2"]
+        assert guest.read(limit=20) == ["stored 1", "stored 2", "line 0", "line 1", "line 2"]
 
     @pytest.mark.parametrize(("spooled", "stored"), ["xy", "\u5bdf\u8a66", "\U0001f600\U0001f680"])
     def test_the_text_stays_within_the_budget(self, house: House, guest: Guest, spooled: str, stored: str) -> None:
@@ -183,13 +183,13 @@ class TestWithoutTheStore:
         assert guest.read(store=False) == []
         house.clock.advance(3 * DAY)
         assert guest.read(reconcile=True) == ["not shown"]
-        assert house.show(event).state is State.DELIVERED
+        assert house.show(event).state is ItemState.DELIVERED
         assert house.balanced()
 
     def test_a_copy_that_is_late_is_recognised(self, house: House, guest: Guest) -> None:
         event = house.show(house.tell()).event
         assert guest.read(reconcile=True) == ["tea"]
-        guest.spool.append("s", [entries.of(event)])
+        guest.spool.append("s", [spool_lines.from_event(event)])
         assert guest.read(store=False) == []
 
     def test_a_key_is_forgotten_in_time(self, house: House, guest: Guest) -> None:

@@ -8,28 +8,28 @@ import pytest
 
 from gatepost.actions import (
     agents,
-    cycle,
+    deadlines,
     decisions,
     directory,
-    endings,
     gates,
     inbox,
     plans,
     resettle,
+    run_journal,
     spaces,
 )
 from gatepost.core import plan as rules
 from gatepost.core import record
-from gatepost.core.agent import Config
-from gatepost.core.chain import LONGEST_CHAIN
-from gatepost.core.decision import Option, Question, Reply
-from gatepost.core.event import Item, Type
-from gatepost.core.gate import Gate, GateKind, GateWish, Met, Troubled
-from gatepost.core.instants import MINUTE
+from gatepost.core.agent import AgentConfig
+from gatepost.core.chain import MAX_HOPS
+from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.event import EventType, Item
+from gatepost.core.gate import CheckFailed, ConditionMet, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import Reply as Said
+from gatepost.core.mind import ModelReply as Said
 from gatepost.core.model import ChatRequest
 from gatepost.core.plan import Plan
+from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.runtime.cycle import think
 from tests.faults.thinker import means
@@ -40,15 +40,15 @@ LIMIT = Limits().hops
 
 
 def planned(house: House, owner: str | None = "ann", *, by: str | None = None, hops: int = 0, **fields: str) -> Plan:
-    wish = rules.read({"name": "go on"} | fields if "id" not in fields else fields)
-    return house.store.call(plans.set, owner, wish, by=by, hops=hops)
+    wish = rules.parse_spec({"name": "go on"} | fields if "id" not in fields else fields)
+    return house.store.call(plans.set_plan, owner, wish, by=by, hops=hops)
 
 
 def fired(house: House, owner: str = "ann") -> list[Item]:
     """What is in an inbox of plans, once all that is due has fired."""
     while house.store.call(plans.fire):
         pass
-    return [item for item in house.store.query(inbox.page, owner) if item.event.type is Type.PLAN]
+    return [item for item in house.store.query(inbox.page, owner) if item.event.type is EventType.PLAN]
 
 
 def hops(house: House, owner: str = "ann") -> list[int]:
@@ -72,12 +72,12 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
 
     able = means(house.store, Played(mind))
     for name in ("ann", "bob"):
-        house.store.call(agents.settle, name, Config())
+        house.store.call(agents.make_resident, name, AgentConfig())
     house.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
     house.store.call(spaces.post, "tea", sender="ann", content="How are you?")
     thought = 0
-    while awake := [name for name in ("ann", "bob") if house.store.query(cycle.looked_at, name)[1]]:
-        taken = house.store.call(cycle.take, awake[0], "here")
+    while awake := [name for name in ("ann", "bob") if house.store.query(run_journal.read_readiness, name)[1]]:
+        taken = house.store.call(run_journal.take_run, awake[0], "here")
         assert taken is not None
         await think(able, taken)
         thought += 1
@@ -85,7 +85,7 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
         house.clock.advance("1 minute")
         house.store.call(plans.fire)
     assert thought == LIMIT + 1
-    told = [item.event for item in house.store.query(inbox.page, "admin") if item.event.type is Type.ALERT]
+    told = [item.event for item in house.store.query(inbox.page, "admin") if item.event.type is EventType.ALERT]
     assert [alert.content.partition(" reached ")[0] for alert in told] == [f"a chain of {LIMIT + 1} events"]
 
 
@@ -160,10 +160,10 @@ class TestGuests:
 
 class TestResidents:
     def test_what_one_does_in_a_run_by_another_door_goes_on_with_it(self, house: House) -> None:
-        house.store.call(agents.settle, "ann", Config())
+        house.store.call(agents.make_resident, "ann", AgentConfig())
         house.store.call(spaces.create, name="tea", members=["ann", "bob"])
         house.tell("go on", hops=6)
-        taken = house.store.call(cycle.take, "ann", "here")
+        taken = house.store.call(run_journal.take_run, "ann", "here")
         assert taken is not None
         house.tell("mail", "bob", sender="ann")
         house.store.call(spaces.post, "tea", sender="ann", content="hello")
@@ -171,15 +171,15 @@ class TestResidents:
         assert planned(house, by="ann", runAfter="1 minute").hops == 7
         house.clock.advance("5 minutes")
         assert house.show(house.tell("slow", "bob", sender="ann"), "bob").event.hops == 7
-        house.store.call(cycle.skip, taken.held)
+        house.store.call(run_journal.skip_run, taken.run_lease)
         assert house.show(house.tell("later", "bob", sender="ann"), "bob").event.hops == 0
 
     def test_the_longest_chain_there_is_grows_no_longer(self, house: House) -> None:
-        house.store.call(agents.settle, "ann", Config())
-        house.tell("on and on", hops=LONGEST_CHAIN)
-        store = house.kit.open(limits=Limits(hops=LONGEST_CHAIN))
-        assert store.call(cycle.take, "ann", "here") is not None
-        assert house.show(house.tell("and on", "bob", sender="ann"), "bob").event.hops == LONGEST_CHAIN
+        house.store.call(agents.make_resident, "ann", AgentConfig())
+        house.tell("on and on", hops=MAX_HOPS)
+        store = house.kit.open(limits=Limits(hops=MAX_HOPS))
+        assert store.call(run_journal.take_run, "ann", "here") is not None
+        assert house.show(house.tell("and on", "bob", sender="ann"), "bob").event.hops == MAX_HOPS
 
     @pytest.mark.parametrize(("named", "expected"), [(0, 13), (2, 13), (14, 14)])
     def test_hops_that_are_named_count_only_if_they_are_more(self, house: House, named: int, expected: int) -> None:
@@ -194,12 +194,12 @@ class TestResidents:
 
 class TestGates:
     def gate(self, house: House, by: str | None = None, hops: int = 0, **fields: Any) -> Gate:
-        wish = GateWish(**{"name": "Sign-off", "owner": "ann"} | fields)
+        wish = GateSpec(**{"name": "Sign-off", "owner": "ann"} | fields)
         return house.store.call(gates.add, wish, by=by, hops=hops)
 
-    def told(self, house: House, type: Type = Type.GATE) -> list[int]:
+    def told(self, house: House, type: EventType = EventType.GATE) -> list[int]:
         """The chains that ann is told of by what has ended."""
-        while house.store.call(endings.settle):
+        while house.store.call(deadlines.end_due):
             pass
         return [item.event.hops for item in house.store.query(inbox.page, "ann") if item.event.type is type]
 
@@ -218,10 +218,10 @@ class TestGates:
         assert hops(house) == [9]
 
     def test_so_does_whoever_answers_a_decision(self, house: House) -> None:
-        question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), of=("bob",))
+        question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("bob",))
         decision = house.store.call(decisions.ask, question, by="ann", hops=2)
         planned(house, onGate=decision.gate, hops=2)
-        house.store.call(decisions.answer, decision.id, Reply(option="yes"), by="bob", hops=4)
+        house.store.call(decisions.answer, decision.id, AnswerSpec(option="yes"), by="bob", hops=4)
         assert hops(house) == [4]
 
     def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, house: House) -> None:
@@ -249,22 +249,22 @@ class TestGates:
         self, house: House, made: int, came: int, expected: int
     ) -> None:
         self.gate(house, hops=made, kind=GateKind.MAIL, awaits="bob")
-        house.tell("hello", type=Type.MAIL, sender="bob", hops=came)
+        house.tell("hello", type=EventType.MAIL, sender="bob", hops=came)
         assert self.told(house) == [expected]
 
     def test_what_was_looked_for_goes_on_too(self, house: House) -> None:
         house.rule(ci=["me/repo"])
         gate = self.gate(house, hops=3, kind=GateKind.CI, awaits="pr:7@me/repo")
-        house.store.call(gates.looked, gate.id, Met("green"), again_in=MINUTE)
+        house.store.call(gates.record_check, gate.id, ConditionMet("green"), retry_in=MINUTE)
         assert self.told(house) == [3]
 
     def test_a_default_that_counts_goes_on_with_the_question(self, house: House) -> None:
         yes = Option(id="yes", label="Yes")
-        question = Question(question="Ship it?", options=(yes,), of=("husam",), default="yes", within=MINUTE)
+        question = Question(question="Ship it?", options=(yes,), respondents=("husam",), default="yes", within=MINUTE)
         decision = house.store.call(decisions.ask, question, by="ann", hops=4)
         planned(house, onGate=decision.gate)
         house.clock.advance(MINUTE)
-        assert (self.told(house, Type.DECISION), hops(house)) == ([4], [4])
+        assert (self.told(house, EventType.DECISION), hops(house)) == ([4], [4])
 
     def test_a_person_begins_a_new_one(self, house: House) -> None:
         gate = self.gate(house, hops=LIMIT, kind=GateKind.HUMAN, awaits="husam")
@@ -276,10 +276,10 @@ class TestAlerts:
     """What the house warns of is part of the chain, too."""
 
     def alerts(self, house: House, of: str = "ann") -> list[Item]:
-        return [item for item in house.store.query(inbox.page, of) if item.event.type is Type.ALERT]
+        return [item for item in house.store.query(inbox.page, of) if item.event.type is EventType.ALERT]
 
     def test_a_plan_whose_gate_was_withdrawn(self, house: House) -> None:
-        gate = house.store.call(gates.add, GateWish(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann")
+        gate = house.store.call(gates.add, GateSpec(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann")
         planned(house, onGate=gate.id, hops=LIMIT + 1)
         house.store.call(gates.withdraw, gate.id, by="ann", hops=3)
         [alert] = self.alerts(house)
@@ -289,9 +289,9 @@ class TestAlerts:
 
     def test_a_gate_that_nobody_can_look_at(self, house: House) -> None:
         house.rule(ci=["me/repo"])
-        wish = GateWish(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
+        wish = GateSpec(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
         gate = house.store.call(gates.add, wish, by="ann", hops=5)
-        house.store.call(gates.looked, gate.id, Troubled("gh is not there"), again_in=MINUTE)
+        house.store.call(gates.record_check, gate.id, CheckFailed("gh is not there"), retry_in=MINUTE)
         assert [alert.event.hops for alert in self.alerts(house)] == [5]
 
     def test_one_that_is_its_own_owner_does_not_run_away_unheard(self, house: House) -> None:
@@ -303,21 +303,23 @@ class TestAlerts:
 
 def test_what_came_at_the_end_of_a_chain_is_only_taken_along(house: House) -> None:
     """It has woken nobody; who wakes the agent later begins, or goes on with, a chain of their own."""
-    house.store.call(agents.settle, "ann", Config())
+    house.store.call(agents.make_resident, "ann", AgentConfig())
     for hops in (LIMIT + 1, 3, LIMIT + 2):
         house.tell(f"after {hops}", hops=hops)
-    taken = house.store.call(cycle.take, "ann", "here")
+    taken = house.store.call(run_journal.take_run, "ann", "here")
     assert taken is not None
-    assert (taken.held.run.events, taken.held.run.hops) == (3, 3)
+    assert (taken.run_lease.run.events, taken.run_lease.run.hops) == (3, 3)
 
 
 def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(house: House) -> None:
-    question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), of=("husam",), default="yes")
+    question = Question(
+        question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("husam",), default="yes"
+    )
     decision = house.store.call(decisions.ask, replace(question, within=60 * MINUTE), by="ann", hops=2)
     house.clock.advance("30 minutes")
     house.store.call(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann", hops=9)
     house.clock.advance("1 minute")
-    while house.store.call(endings.settle):
+    while house.store.call(deadlines.end_due):
         pass
-    told = [item.event for item in house.store.query(inbox.page, "ann") if item.event.type is Type.DECISION]
+    told = [item.event for item in house.store.query(inbox.page, "ann") if item.event.type is EventType.DECISION]
     assert [event.hops for event in told] == [9]

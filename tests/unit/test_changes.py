@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from gatepost.actions import directory
-from gatepost.actions.directory import Changes, Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntityChanges, EntitySpec
+from gatepost.core.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
@@ -15,14 +15,20 @@ from gatepost.testing import Kit
 @pytest.fixture
 def store(kit: Kit) -> Store:
     for name in ("admin", "husam"):
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     kit.store.call(
         directory.register,
-        Newcomer(
-            name="ann", kind=Kind.AGENT, display="Ann", team="core", role="lead", owner="husam", aliases=["b-1", "b-2"]
+        EntitySpec(
+            name="ann",
+            kind=EntityKind.AGENT,
+            display="Ann",
+            team="core",
+            role="lead",
+            owner="husam",
+            aliases=["b-1", "b-2"],
         ),
     )
-    kit.store.call(directory.register, Newcomer(name="bob", kind=Kind.AGENT, aliases=["b-9"]))
+    kit.store.call(directory.register, EntitySpec(name="bob", kind=EntityKind.AGENT, aliases=["b-9"]))
     return kit.store
 
 
@@ -51,7 +57,7 @@ def test_aliases_are_exchanged(store: Store) -> None:
 
 def test_what_is_wrong_changes_nothing(store: Store) -> None:
     before = store.query(directory.show, "ann")
-    wrong: list[tuple[Changes, type[GatepostError]]] = [
+    wrong: list[tuple[EntityChanges, type[GatepostError]]] = [
         ({"display": "\n"}, Invalid),
         ({"team": "No Team"}, Invalid),
         ({"team": None}, Invalid),
@@ -77,13 +83,13 @@ def test_who_is_retired_stays_as_they_are(store: Store) -> None:
 
 
 def test_two_changes_at_once_do_not_undo_each_other(store: Store) -> None:
-    def change(changes: Changes) -> None:
+    def change(changes: EntityChanges) -> None:
         for _ in range(10):
             store.call(directory.update, "ann", **changes)
 
     threads = [
         threading.Thread(target=change, args=(changes,))
-        for changes in (Changes(display="Anna"), Changes(team="ops"), Changes(owner="bob"))
+        for changes in (EntityChanges(display="Anna"), EntityChanges(team="ops"), EntityChanges(owner="bob"))
     ]
     for thread in threads:
         thread.start()

@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import clock, directory, errands, inbox, intake, leases, plans, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import clock, directory, inbox, jobs, leases, maintenance, plans
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.clock import SystemClock
 from gatepost.core import plan as plan_rules
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
-from gatepost.core.instants import HOUR, MINUTE, SECOND, SET_BACK, Duration, Instant
-from gatepost.core.plan import PlanWish
+from gatepost.core.plan import PlanSpec
+from gatepost.core.times import CLOCK_TOLERANCE, HOUR, MINUTE, SECOND, Duration, Instant
 from gatepost.ports import Store
 from gatepost.runtime import janitor
 from gatepost.testing import Kit
@@ -63,20 +64,20 @@ def test_time_goes_back_only_when_it_was_far_ahead_and_is_never_far_ahead(steps:
         machine.pass_time(passed)
         machine.wall += step
         now = machine.clock.now()
-        assert machine.wall <= now <= machine.wall + SET_BACK
-        assert now >= before or before + passed - machine.wall > SET_BACK
+        assert machine.wall <= now <= machine.wall + CLOCK_TOLERANCE
+        assert now >= before or before + passed - machine.wall > CLOCK_TOLERANCE
         before = now
 
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-    kit.store.call(directory.register, Newcomer(name="analyst", kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT))
     return kit.store
 
 
 def push(store: Store) -> str:
-    return store.call(intake.push, Push(to="analyst", source="test", content="hello")).event
+    return store.call(push_actions.push_event, Push(to="analyst", source="test", content="hello")).event
 
 
 def test_a_lease_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
@@ -120,7 +121,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
     kit.clock.advance("2 hours")
     store.call(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
-    assert store.call(upkeep.lapse) == 1
+    assert store.call(maintenance.lapse_claims) == 1
     assert store.query(inbox.peek, "analyst")
 
 
@@ -129,8 +130,8 @@ async def follow(kit: Kit) -> None:
 
 
 async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:
-    wish = PlanWish(name="hourly", instruction="look", schedule=plan_rules.schedule(cron="30 * * * *"))
-    plan = store.call(plans.set, "analyst", wish)
+    wish = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
+    plan = store.call(plans.set_plan, "analyst", wish)
     await follow(kit)
     kit.clock.advance("2 hours")
     await follow(kit)
@@ -141,8 +142,8 @@ async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Stor
 
 
 async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit, store: Store) -> None:
-    wish = PlanWish(name="hourly", instruction="look", schedule=plan_rules.schedule(cron="30 * * * *"))
-    store.call(plans.set, "analyst", wish)
+    wish = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
+    store.call(plans.set_plan, "analyst", wish)
     await follow(kit)
     kit.clock.advance("30 minutes")
     store.call(plans.fire)
@@ -160,24 +161,24 @@ async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit,
 async def test_what_only_waits_for_its_next_try_is_tried(kit: Kit, store: Store) -> None:
     await follow(kit)
     kit.clock.advance("2 hours")
-    store.call(errands.add, "nudge", {})
-    [errand] = store.call(errands.take, ["nudge"], "worker")
-    store.call(errands.failed, errand, "worker", "no answer")
+    store.call(jobs.add, "nudge", {})
+    [errand] = store.call(jobs.take, ["nudge"], "worker")
+    store.call(jobs.fail, errand, "worker", "no answer")
     await follow(kit)
     kit.clock.set_back("2 hours")
-    assert not store.call(errands.take, ["nudge"], "worker")
+    assert not store.call(jobs.take, ["nudge"], "worker")
     await follow(kit)
-    assert store.call(errands.take, ["nudge"], "worker")
+    assert store.call(jobs.take, ["nudge"], "worker")
 
 
 async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: Store) -> None:
     await follow(kit)
-    store.call(errands.add, "nudge", {})
-    [errand] = store.call(errands.take, ["nudge"], "worker")
-    store.call(errands.failed, errand, "worker", "no answer", again_in=HOUR)
+    store.call(jobs.add, "nudge", {})
+    [errand] = store.call(jobs.take, ["nudge"], "worker")
+    store.call(jobs.fail, errand, "worker", "no answer", retry_in=HOUR)
     kit.clock.set_back("4 minutes")
     await follow(kit)
-    assert not store.call(errands.take, ["nudge"], "worker")
+    assert not store.call(jobs.take, ["nudge"], "worker")
 
 
 async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.core import cloudevent, webhook
-from gatepost.core.webhook import Occurrence, Scheme, Verified
+from gatepost.core.webhook import Occurrence, Scheme, Verification
 from gatepost.errors import Malformed, TooLarge
 
 STRUCTURED = "application/cloudevents+json"
@@ -23,7 +23,7 @@ BINARY = {f"ce-{name}": value for name, value in EVENT.items()}
 
 
 def unwrap(headers: Mapping[str, str], body: bytes) -> list[cloudevent.CloudEvent]:
-    found = cloudevent.unwrap(webhook.headers(headers.items()), body)
+    found = cloudevent.unwrap(webhook.merge_headers(headers.items()), body)
     assert found is not None
     return found
 
@@ -34,7 +34,7 @@ def structured(**fields: Any) -> cloudevent.CloudEvent:
 
 
 def read(headers: Mapping[str, str], body: bytes, delivery: str | None = None) -> tuple[Occurrence, ...]:
-    found = webhook.read(Scheme.GITHUB, Verified(delivery), webhook.headers(headers.items()), body)
+    found = webhook.parse_request(Scheme.GITHUB, Verification(delivery), webhook.merge_headers(headers.items()), body)
     assert isinstance(found, tuple)
     return found
 
@@ -60,7 +60,7 @@ def test_the_payload_is_the_data_and_the_envelope_goes_beside_it() -> None:
     body = json.dumps(EVENT | {"subject": None, "data": {"who": "Ana"}}).encode()
 
     assert read({"Content-Type": f"{STRUCTURED}; charset=utf-8"}, body) == (
-        Occurrence(payload={"who": "Ana"}, id="/office 7", kind="door.opened", about={"cloudEvent": EVENT}),
+        Occurrence(payload={"who": "Ana"}, id="/office 7", kind="door.opened", details={"cloudEvent": EVENT}),
     )
 
 

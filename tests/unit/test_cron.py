@@ -8,7 +8,7 @@ from itertools import islice, product
 import pytest
 
 from gatepost.core import cron
-from gatepost.core.instants import instant, rfc3339
+from gatepost.core.times import format_rfc3339, parse_instant
 from gatepost.errors import Invalid
 
 #: expression, start, the slots that follow; all UTC
@@ -181,9 +181,9 @@ CLOCK_CHANGES = [
 
 def after(expression: str, zone: str, start: str, expected: str) -> tuple[list[str], list[str]]:
     """The slots that follow, and those that were expected, written alike; a day without a month is in the start's."""
-    wanted = [rfc3339(instant(text if len(text) > 15 else start[:8] + text)) for text in expected.split()]
-    slots = cron.parse(expression, zone).slots(instant(start))
-    return [rfc3339(slot) for slot in islice(slots, len(wanted))], wanted
+    wanted = [format_rfc3339(parse_instant(text if len(text) > 15 else start[:8] + text)) for text in expected.split()]
+    slots = cron.parse(expression, zone).iter_slots(parse_instant(start))
+    return [format_rfc3339(slot) for slot in islice(slots, len(wanted))], wanted
 
 
 @pytest.mark.parametrize(("expression", "start", "expected"), CALENDAR)
@@ -218,8 +218,8 @@ def test_clock_changes(expression: str, zone: str, start: str, expected: str) ->
     ],
 )
 def test_two_ways_to_write_the_same(left: str, right: str) -> None:
-    start = instant("2020-01-01T00:00:00Z")
-    assert list(islice(cron.parse(left).slots(start), 50)) == list(islice(cron.parse(right).slots(start), 50))
+    start = parse_instant("2020-01-01T00:00:00Z")
+    assert list(islice(cron.parse(left).iter_slots(start), 50)) == list(islice(cron.parse(right).iter_slots(start), 50))
 
 
 BAD_PLACES = (

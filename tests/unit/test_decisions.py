@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, endings, errands, gates, inbox, upkeep
-from gatepost.core.decision import Decision, DecisionStatus, Option, Outcome, Question, Reply
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Priority, Ref, State, Type
+from gatepost.actions import deadlines, decisions, directory, gates, inbox, jobs, maintenance
+from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Item, ItemState, Priority, Ref
 from gatepost.core.gate import Ending
-from gatepost.core.instants import DAY, HOUR, MINUTE
 from gatepost.core.limits import Limits
-from gatepost.core.line import line
+from gatepost.core.render import render_event
+from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.testing import Kit
 from tests.unit.conftest import House
@@ -25,11 +25,11 @@ def asked(house: House, by: str | None = "ann", **fields: Any) -> Decision:
 
 
 def question(**fields: Any) -> Question:
-    return Question(**{"question": "Ship?", "options": YES_OR_NO, "of": ("husam",)} | fields)
+    return Question(**{"question": "Ship?", "options": YES_OR_NO, "respondents": ("husam",)} | fields)
 
 
 def answered(house: House, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
-    return house.store.call(decisions.answer, decision.id, Reply(**reply), by=by)
+    return house.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
 
 
 def shown(house: House, decision: Decision) -> Decision:
@@ -37,19 +37,19 @@ def shown(house: House, decision: Decision) -> Decision:
 
 
 def heard(house: House, name: str) -> list[Item]:
-    return house.store.query(inbox.page, name, type=Type.DECISION, limit=1_000)
+    return house.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
 
 
 def settle(house: House) -> None:
-    while house.store.call(endings.settle):
+    while house.store.call(deadlines.end_due):
         pass
 
 
 def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(house: House) -> None:
-    made = asked(house, of=("husam", "bob"))
+    made = asked(house, respondents=("husam", "bob"))
     house.store.call(gates.add_waiter, made.gate, "bob", by="ann")
     answered(house, made, option="yes")
-    told = [item for item in heard(house, "bob") if item.state is State.PENDING]
+    told = [item for item in heard(house, "bob") if item.state is ItemState.PENDING]
     assert [item.event.data["outcome"] for item in told] == ["answered"]
 
 
@@ -57,11 +57,11 @@ def test_an_answer_that_is_too_long_to_be_told_is_told_cut(kit: Kit) -> None:
     house = House(kit)
     store = kit.open(limits=Limits(content=400))
     made = store.call(decisions.ask, question(free_text=True), by="ann")
-    store.call(decisions.answer, made.id, Reply(text="x" * 5_000), by="husam")
+    store.call(decisions.answer, made.id, AnswerSpec(text="x" * 5_000), by="husam")
     [item] = [item for item in heard(house, "ann") if item.event.data["outcome"] == "answered"]
     assert item.event.content == "x" * 100
     with pytest.raises(Late) as late:
-        store.call(decisions.answer, made.id, Reply(text="y"), by="husam")
+        store.call(decisions.answer, made.id, AnswerSpec(text="y"), by="husam")
     assert len(late.value.message) < 400
 
 
@@ -69,7 +69,7 @@ class TestAsking:
     def test_those_asked_are_told_and_whoever_asks_is_held(self, house: House) -> None:
         made = asked(
             house,
-            of=("husam", "team:red"),
+            respondents=("husam", "team:red"),
             context="all tests pass",
             ref=Ref("task", "7"),
             urgency=Priority.HIGH,
@@ -77,20 +77,20 @@ class TestAsking:
             within=2 * HOUR,
             session="s-1",
         )
-        assert (made.asker, made.asked, made.status, made.iteration) == ("ann", ("husam", "bob"), "pending", 1)
+        assert (made.asker, made.respondents, made.status, made.iteration) == ("ann", ("husam", "bob"), "pending", 1)
         assert shown(house, made) == made
-        [gate] = house.store.query(gates.blocking, "ann")
+        [gate] = house.store.query(gates.list_blocking, "ann")
         assert (gate.id, gate.awaits, gate.deadline) == (made.gate, made.id, made.deadline)
         [item] = heard(house, "husam")
         assert item.event.key == f"decision:{made.id}:1"
         assert (item.event.priority, item.event.data["contextHash"]) == (Priority.HIGH, made.context_hash)
         assert [option["id"] for option in item.event.data["options"]] == ["yes", "no"]
-        assert line(item.event) == (
+        assert render_event(item.event) == (
             f'[Decision {made.id}] asked by ann: "Ship? Options: yes (Ship it); no (Wait), until Monday.'
             ' Without an answer until 2026-02-18T11:00:00Z no counts." (the asker adds "all tests pass")'
         )
         assert (len(heard(house, "bob")), heard(house, "ann")) == (1, [])
-        assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.rings}
+        assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.signals}
         assert house.balanced()
 
     @pytest.mark.parametrize("label", ["\u200bü", "\U0001fae8", "?", "e\u0301", "\u202eno\u202c"])
@@ -99,7 +99,7 @@ class TestAsking:
 
     def test_without_an_address_whoever_owns_the_asker_is_asked(self, house: House) -> None:
         house.store.call(directory.update, "ann", owner="bob")
-        assert asked(house, of=()).asked == ("bob",)
+        assert asked(house, respondents=()).respondents == ("bob",)
 
     @pytest.mark.parametrize(
         ("by", "fields", "error"),
@@ -121,10 +121,10 @@ class TestAsking:
             ("ann", {"default": "yes"}, Invalid),
             ("ann", {"within": 0}, Invalid),
             ("ann", {"deadline": 1}, Invalid),
-            ("ann", {"of": ("nobody",)}, UnknownAddress),
-            ("ann", {"of": ("team:blue",)}, UnknownAddress),
-            ("ann", {"of": ("*",)}, Invalid),
-            ("ann", {"of": ("ann",)}, Invalid),
+            ("ann", {"respondents": ("nobody",)}, UnknownAddress),
+            ("ann", {"respondents": ("team:blue",)}, UnknownAddress),
+            ("ann", {"respondents": ("*",)}, Invalid),
+            ("ann", {"respondents": ("ann",)}, Invalid),
         ],
     )
     def test_what_nobody_could_answer_is_refused_and_nothing_is_stored(
@@ -133,12 +133,12 @@ class TestAsking:
         with pytest.raises(error):
             asked(house, by, **fields)
         assert (house.store.query(decisions.page), house.store.query(gates.page)) == ([], [])
-        assert house.bell.rings == []
+        assert house.bell.signals == []
 
     def test_a_list_has_what_is_asked_for(self, house: House) -> None:
         one = asked(house, session="s-1")
         house.clock.advance(HOUR)
-        two = asked(house, "bob", of=("admin", "husam"))
+        two = asked(house, "bob", respondents=("admin", "husam"))
         answered(house, one, option="yes")
 
         def ids(**wanted: Any) -> list[str]:
@@ -151,8 +151,8 @@ class TestAsking:
         house.clock.advance(1)
         assert ids(since=house.clock.now()) == []
         with pytest.raises(NotFound):
-            house.store.query(decisions.show, two.id, as_="ann")
-        assert house.store.query(decisions.show, two.id, as_="admin").id == two.id
+            house.store.query(decisions.show, two.id, viewer="ann")
+        assert house.store.query(decisions.show, two.id, viewer="admin").id == two.id
 
 
 class TestAnswering:
@@ -160,18 +160,23 @@ class TestAnswering:
         made = asked(house)
         house.clock.advance(MINUTE)
         over = answered(house, made, option="yes", text="go", context_hash=made.context_hash)
-        assert (over.status, over.open) == (DecisionStatus.ANSWERED, False)
+        assert (over.status, over.is_open) == (DecisionStatus.ANSWERED, False)
         [answer] = over.answers
-        assert (answer.outcome, answer.option, answer.text, answer.by) == (Outcome.ANSWERED, "yes", "go", "husam")
-        assert house.store.query(gates.blocking, "ann") == []
+        assert (answer.outcome, answer.option, answer.text, answer.by) == (
+            DecisionOutcome.ANSWERED,
+            "yes",
+            "go",
+            "husam",
+        )
+        assert house.store.query(gates.list_blocking, "ann") == []
         resolution = house.store.query(gates.show, made.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
         assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = heard(house, "ann")
         assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
-        assert line(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
-        assert house.store.query(inbox.page, "ann", type=Type.GATE) == []
+        assert render_event(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
+        assert house.store.query(inbox.page, "ann", type=EventType.GATE) == []
         assert house.balanced()
 
     @pytest.mark.parametrize(
@@ -214,16 +219,16 @@ class TestAnswering:
             return
         with pytest.raises(error):
             answered(house, made, by, option="yes")
-        assert shown(house, made).open
+        assert shown(house, made).is_open
 
     def test_of_fifty_at_once_one_wins_and_the_others_are_told_which(self, house: House) -> None:
         people = [f"person-{number}" for number in range(50)]
         for name in people:
-            house.register(name, Kind.HUMAN)
-        made = asked(house, of=tuple(people), free_text=True)
+            house.register(name, EntityKind.HUMAN)
+        made = asked(house, respondents=tuple(people), free_text=True)
 
         async def answer(name: str) -> Decision | Late:
-            reply = Reply(option="yes" if name.endswith("1") else "no", text=f"says {name}")
+            reply = AnswerSpec(option="yes" if name.endswith("1") else "no", text=f"says {name}")
             try:
                 return await house.store.run(decisions.answer, made.id, reply, by=name, lane=name)
             except Late as late:
@@ -235,47 +240,47 @@ class TestAnswering:
         outcomes = asyncio.run(everybody())
         [winner] = [outcome for outcome in outcomes if isinstance(outcome, Decision)]
         losers = [outcome for outcome in outcomes if isinstance(outcome, Late)]
-        assert (winner.last, len(losers)) == (shown(house, made).last, 49)
-        assert winner.last is not None
-        assert people[outcomes.index(winner)] == winner.last.by
+        assert (winner.last_answer, len(losers)) == (shown(house, made).last_answer, 49)
+        assert winner.last_answer is not None
+        assert people[outcomes.index(winner)] == winner.last_answer.by
         for late in losers:
-            assert (late.winner["by"], late.winner["option"]) == (winner.last.by, winner.last.option)
-            assert f"answered already by {winner.last.by!r}" in late.message
-            assert f"says {winner.last.by}" in late.message
+            assert (late.winner["by"], late.winner["option"]) == (winner.last_answer.by, winner.last_answer.option)
+            assert f"answered already by {winner.last_answer.by!r}" in late.message
+            assert f"says {winner.last_answer.by}" in late.message
         [item] = heard(house, "ann")
-        assert item.event.data["by"] == winner.last.by
+        assert item.event.data["by"] == winner.last_answer.by
         assert house.balanced()
 
     def test_what_was_asked_is_put_away_for_everybody(self, house: House) -> None:
-        made = asked(house, of=("husam", "admin", "bob"))
+        made = asked(house, respondents=("husam", "admin", "bob"))
         house.register("cleo")
-        other = asked(house, of=("cleo",))
+        other = asked(house, respondents=("cleo",))
         taken = house.take("cleo")
         answered(house, made, option="yes")
         answered(house, other, "admin", option="no")
         [husam], [admin], [bob], [cleo] = (heard(house, name) for name in ("husam", "admin", "bob", "cleo"))
-        assert (husam.state, admin.state, bob.state) == (State.DELIVERED, State.DELIVERED, State.DISCARDED)
-        assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", State.CLAIMED)
+        assert (husam.state, admin.state, bob.state) == (ItemState.DELIVERED, ItemState.DELIVERED, ItemState.DISCARDED)
+        assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", ItemState.CLAIMED)
         assert (house.ack(taken), house.balanced()) == (1, True)
 
     @pytest.mark.parametrize("later", [0, 30 * DAY])
     def test_a_question_that_was_replayed_is_put_away_too(self, house: House, later: int) -> None:
-        made, other = asked(house, of=("husam", "bob")), asked(house, "bob")
+        made, other = asked(house, respondents=("husam", "bob")), asked(house, "bob")
         item, _ = heard(house, "husam")
-        house.store.call(inbox.done, "husam", item.event.id)
+        house.store.call(inbox.mark_done, "husam", item.event.id)
         assert house.ack(house.take("bob")) == 1
         house.store.call(inbox.replay, item.event.id)
         for data in (None, [made.id], {"decisionId": made.id, "options": []}):
             house.push(to="husam", sender="ann", data=data)
         house.clock.advance(later)
-        while house.store.call(upkeep.reap):
+        while house.store.call(maintenance.reap):
             pass
-        waits = [item.event.data["decisionId"] for item in heard(house, "husam") if item.state is State.PENDING]
+        waits = [item.event.data["decisionId"] for item in heard(house, "husam") if item.state is ItemState.PENDING]
         assert waits == [other.id, made.id]
         answered(house, made, option="yes")
-        [husam] = [item for item in heard(house, "husam") if item.state is State.PENDING]
+        [husam] = [item for item in heard(house, "husam") if item.state is ItemState.PENDING]
         assert husam.event.data["decisionId"] == other.id
-        assert [item for item in heard(house, "bob") if item.state is State.PENDING] == []
+        assert [item for item in heard(house, "bob") if item.state is ItemState.PENDING] == []
         assert house.waiting("husam")[1:] == ["tea"] * 3
         assert house.balanced()
 
@@ -290,47 +295,47 @@ class TestAnswering:
         for verb in (gates.resolve, gates.withdraw):
             with pytest.raises(Conflict, match="decision"):
                 house.store.call(verb, made.gate, by="admin")
-        assert shown(house, made).open
+        assert shown(house, made).is_open
 
 
 class TestEnding:
     @pytest.mark.parametrize(
         ("outcome", "ending", "words", "sent_back"),
         [
-            (Outcome.REJECTED, Ending.WITHDRAWN, 'rejected by husam: "not mine"', False),
-            (Outcome.EXPIRED, Ending.EXPIRED, "expired", False),
-            (Outcome.EXPIRED, Ending.EXPIRED, "expired", True),
-            (Outcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', False),
-            (Outcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', True),
-            (Outcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', False),
-            (Outcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', True),
+            (DecisionOutcome.REJECTED, Ending.WITHDRAWN, 'rejected by husam: "not mine"', False),
+            (DecisionOutcome.EXPIRED, Ending.EXPIRED, "expired", False),
+            (DecisionOutcome.EXPIRED, Ending.EXPIRED, "expired", True),
+            (DecisionOutcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', False),
+            (DecisionOutcome.WITHDRAWN, Ending.WITHDRAWN, 'withdrawn by admin: "not mine"', True),
+            (DecisionOutcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', False),
+            (DecisionOutcome.ORPHANED, Ending.ORPHANED, 'orphaned: "husam is retired"', True),
         ],
     )
     def test_every_end_wakes_whoever_asked(
-        self, house: House, outcome: Outcome, ending: Ending, words: str, sent_back: bool
+        self, house: House, outcome: DecisionOutcome, ending: Ending, words: str, sent_back: bool
     ) -> None:
         made = asked(house, free_text=True, within=HOUR)
         if sent_back:
             answered(house, made, text="which?", again=True)
         match outcome:
-            case Outcome.REJECTED:
+            case DecisionOutcome.REJECTED:
                 answered(house, made, reject=True, text="not mine")
-            case Outcome.WITHDRAWN:
+            case DecisionOutcome.WITHDRAWN:
                 house.store.call(decisions.withdraw, made.id, by="admin", reason="not mine")
-            case Outcome.ORPHANED:
+            case DecisionOutcome.ORPHANED:
                 house.store.call(directory.retire, "husam")
             case _:
                 house.clock.advance(HOUR)
                 settle(house)
         over = shown(house, made)
-        assert (over.status.value, over.open) == (outcome.value, False)
+        assert (over.status.value, over.is_open) == (outcome.value, False)
         resolution = house.store.query(gates.show, made.gate).resolution
         assert resolution is not None
         assert resolution.ending is ending
         item = heard(house, "ann")[-1]
-        assert line(item.event) == f"[Decision {made.id}] {words}"
+        assert render_event(item.event) == f"[Decision {made.id}] {words}"
         assert (item.event.wakes, item.event.priority) == (True, Priority.HIGH)
-        assert [item.state for item in heard(house, "husam")] in ([State.DELIVERED], [State.DELIVERED] * 2)
+        assert [item.state for item in heard(house, "husam")] in ([ItemState.DELIVERED], [ItemState.DELIVERED] * 2)
         with pytest.raises((Late, Refused)):
             answered(house, made, "admin", option="yes")
         with pytest.raises(Late, match=f"was {outcome} already"):
@@ -340,14 +345,19 @@ class TestEnding:
     def test_the_default_counts_at_the_deadline(self, house: House) -> None:
         made = asked(house, default="no", within=HOUR)
         house.clock.advance(HOUR)
-        assert shown(house, made).overdue(house.clock.now())
+        assert shown(house, made).is_overdue(house.clock.now())
         with pytest.raises(Late, match="ran out at 2026-02-18T10:00:00Z: 'no' counts"):
             answered(house, made, option="yes")
         settle(house)
         over = shown(house, made)
-        assert over.last is not None
-        assert (over.status, over.last.outcome, over.last.option, over.last.by) == ("answered", "defaulted", "no", None)
-        assert [line(item.event) for item in heard(house, "ann")] == [f'[Decision {made.id}] defaulted: "Wait"']
+        assert over.last_answer is not None
+        assert (over.status, over.last_answer.outcome, over.last_answer.option, over.last_answer.by) == (
+            "answered",
+            "defaulted",
+            "no",
+            None,
+        )
+        assert [render_event(item.event) for item in heard(house, "ann")] == [f'[Decision {made.id}] defaulted: "Wait"']
 
     def test_a_question_that_was_sent_back_has_no_default(self, house: House) -> None:
         made = asked(house, default="no", within=HOUR, free_text=True)
@@ -357,14 +367,14 @@ class TestEnding:
         assert shown(house, made).status is DecisionStatus.EXPIRED
 
     def test_it_goes_on_while_one_of_those_asked_is_there(self, house: House) -> None:
-        made = asked(house, of=("husam", "bob"))
+        made = asked(house, respondents=("husam", "bob"))
         house.store.call(directory.retire, "husam")
-        assert shown(house, made).open
+        assert shown(house, made).is_open
         house.store.call(directory.retire, "bob")
         assert shown(house, made).status is DecisionStatus.ORPHANED
 
     def test_its_last_question_is_not_discarded_unsaid(self, house: House) -> None:
-        made = asked(house, of=("husam", "bob"))
+        made = asked(house, respondents=("husam", "bob"))
         [item] = heard(house, "husam")
         with pytest.raises(Conflict, match="nobody would be asked any more") as refused:
             house.store.call(inbox.discard, item.event.id)
@@ -379,16 +389,16 @@ class TestEnding:
         with pytest.raises(Conflict, match="nobody would be asked any more"):
             house.store.call(inbox.discard, item.event.id, "husam")
         answered(house, made, reject=True)
-        assert (heard(house, "husam")[0].state, len(heard(house, "ann"))) == (State.DELIVERED, 1)
+        assert (heard(house, "husam")[0].state, len(heard(house, "ann"))) == (ItemState.DELIVERED, 1)
 
     def test_a_question_may_be_discarded_that_another_has_read_or_that_ends_by_itself(self, house: House) -> None:
         house.register("cleo")
-        asked(house, of=("bob", "cleo"))
+        asked(house, respondents=("bob", "cleo"))
         house.ack(house.take("bob"))
         [read] = heard(house, "cleo")
         asked(house, within=HOUR)
         [timed] = heard(house, "husam")
-        back = asked(house, of=("admin",), free_text=True)
+        back = asked(house, respondents=("admin",), free_text=True)
         [over] = heard(house, "admin")
         answered(house, back, "admin", text="why?", again=True)
         [sent_back] = heard(house, "ann")
@@ -397,13 +407,13 @@ class TestEnding:
         house.store.call(inbox.replay, over.event.id)
         for event, name in ((read, "cleo"), (timed, "husam"), (heard(house, "admin")[-1], "admin")):
             [gone] = house.store.call(inbox.discard, event.event.id, name)
-            assert gone.state is State.DISCARDED
+            assert gone.state is ItemState.DISCARDED
 
     def test_one_whose_asker_has_left_is_over(self, house: House) -> None:
         made = asked(house)
         house.store.call(directory.retire, "ann")
         assert shown(house, made).status is DecisionStatus.ORPHANED
-        assert [item.state for item in heard(house, "husam")] == [State.DELIVERED]
+        assert [item.state for item in heard(house, "husam")] == [ItemState.DELIVERED]
         assert (heard(house, "ann"), house.balanced()) == ([], True)
 
     def test_only_who_asked_withdraws(self, house: House) -> None:
@@ -417,7 +427,7 @@ class TestEnding:
         made = asked(house)
         over = answered(house, made, option="yes")
         house.clock.advance(30 * DAY)
-        while house.store.call(upkeep.reap):
+        while house.store.call(maintenance.reap):
             pass
         assert shown(house, made) == over
 
@@ -426,16 +436,16 @@ class TestRevising:
     def test_words_send_it_back_and_it_is_asked_anew(self, house: House) -> None:
         made = asked(house, free_text=True)
         back = answered(house, made, text="what does it cost?", again=True)
-        assert (back.status, back.open) == (DecisionStatus.REVISING, True)
-        assert [gate.id for gate in house.store.query(gates.blocking, "ann")] == [made.gate]
+        assert (back.status, back.is_open) == (DecisionStatus.REVISING, True)
+        assert [gate.id for gate in house.store.query(gates.list_blocking, "ann")] == [made.gate]
         [item] = heard(house, "ann")
-        assert line(item.event) == f'[Decision {made.id}] again by husam: "what does it cost?"'
+        assert render_event(item.event) == f'[Decision {made.id}] again by husam: "what does it cost?"'
         with pytest.raises(Late, match="was sent back by 'husam'"):
             answered(house, made, option="yes")
         anew = house.store.call(decisions.revise, made.id, question(question="Ship for 5?"), by="ann")
         assert (anew.iteration, anew.guidance, anew.status) == (2, "what does it cost?", DecisionStatus.PENDING)
-        assert (anew.asked, anew.context_hash == made.context_hash) == (("husam",), False)
-        assert [item.state for item in heard(house, "husam")] == [State.DELIVERED, State.PENDING]
+        assert (anew.respondents, anew.context_hash == made.context_hash) == (("husam",), False)
+        assert [item.state for item in heard(house, "husam")] == [ItemState.DELIVERED, ItemState.PENDING]
         with pytest.raises(Conflict, match="has changed"):
             answered(house, made, option="yes", context_hash=made.context_hash)
         over = answered(house, made, option="yes", context_hash=anew.context_hash)
@@ -458,7 +468,7 @@ class TestRevising:
         house.store.call(decisions.revise, made.id, question(question="Ship now?", default="yes"), by="ann")
         house.clock.advance(HOUR)
         settle(house)
-        assert shown(house, made).answers[-1].outcome is Outcome.DEFAULTED
+        assert shown(house, made).answers[-1].outcome is DecisionOutcome.DEFAULTED
 
     def test_three_rounds_are_the_most(self, house: House) -> None:
         made = asked(house, free_text=True)
@@ -487,8 +497,8 @@ def test_an_answer_leaves_an_errand_where_a_command_waits_for_it(kit: Kit, reply
     house = House(kit)
     store = kit.open(limits=Limits(on_answer=True))
     made = store.call(decisions.ask, question(free_text=True), by="ann")
-    store.call(decisions.answer, made.id, Reply(**reply), by="husam")
-    [errand] = store.call(errands.take, [decisions.ERRAND], "me")
+    store.call(decisions.answer, made.id, AnswerSpec(**reply), by="husam")
+    [errand] = store.call(jobs.take, [decisions.ANSWER_JOB], "me")
     assert (errand.payload["decisionId"], errand.payload["outcome"], errand.payload["by"]) == (
         made.id,
         outcome,
@@ -496,4 +506,4 @@ def test_an_answer_leaves_an_errand_where_a_command_waits_for_it(kit: Kit, reply
     )
     other = asked(house)
     answered(house, other, option="yes")
-    assert store.call(errands.take, [decisions.ERRAND], "me") == []
+    assert store.call(jobs.take, [decisions.ANSWER_JOB], "me") == []

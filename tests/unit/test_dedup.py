@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import carried, inbox, intake, services, upkeep
-from gatepost.actions.services import Call
+from gatepost.actions import inbox, maintenance, push, reconcile, webhooks
+from gatepost.actions.webhooks import ServiceCall
 from gatepost.core import dedup
-from gatepost.core.entry import Entry
-from gatepost.core.event import Priority, Push, Pushed, Ref, Type
+from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.core.limits import Limits
+from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Invalid, TooLarge
 from gatepost.testing import Kit
 from tests.unit.conftest import House
@@ -24,16 +24,16 @@ def quick() -> Any:
 
 
 def alert(content: str = "main is red", **more: Any) -> Push:
-    return replace(Push(to="ann", type=Type.ALERT, source="ci", content=content), **more)
+    return replace(Push(to="ann", type=EventType.ALERT, source="ci", content=content), **more)
 
 
-def is_duplicate(pushed: Pushed) -> bool:
+def is_duplicate(pushed: PushResult) -> bool:
     return pushed.deliveries[0].duplicate
 
 
 @pytest.mark.parametrize("key", ["by:ann:k", "by:", "by:ann/trigger:ci:k", "redis:1", "nats:1"])
 def test_a_plain_key_does_not_look_like_a_stored_one(quick: House, key: str) -> None:
-    for prefix in ("", dedup.prefix_entity("bob"), dedup.prefix_trigger("ann", "ci")):
+    for prefix in ("", dedup.build_entity_prefix("bob"), dedup.build_trigger_prefix("ann", "ci")):
         with pytest.raises(Invalid, match=f"^the dedup key '{key}' begins with '[a-z]+:'") as raised:
             quick.push(key=key, key_prefix=prefix)
         assert raised.value.hint is not None
@@ -49,21 +49,21 @@ def test_what_another_program_calls_its_event_may_look_like_anything(quick: Hous
 def test_the_prefix_does_not_count_towards_the_limit(house: House) -> None:
     """The longest key of the widest characters behind the longest prefix also fits into an index."""
     key, service = "".join(chr(0x20000 + 97 * n) for n in range(512)), ":" * 200
-    for prefix in ("", dedup.prefix_entity("a" * 63), dedup.REDIS, dedup.prefix_trigger("a" * 63, "ci")):
+    for prefix in ("", dedup.build_entity_prefix("a" * 63), dedup.REDIS, dedup.build_trigger_prefix("a" * 63, "ci")):
         assert not is_duplicate(house.push(key=key, key_prefix=prefix))
         assert is_duplicate(house.push(key=key, key_prefix=prefix))
         with pytest.raises(TooLarge, match="513 characters"):
             house.push(key=f"{key}x", key_prefix=prefix)
-    call = Call(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
+    call = ServiceCall(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
     for by_trigger_key in (False, True):
-        answers = [house.store.call(services.call, replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
+        answers = [house.store.call(webhooks.push_call, replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
         assert [is_duplicate(each) for each in answers] == [False, True]
 
 
 def test_services_that_are_called_alike_have_keys_of_their_own(quick: House) -> None:
     for service, key in (("a", "b:c"), ("a:b", "c"), ("a%3Ab", "c")):
-        call = Call(to="ann", service=service, payload=1, key=key, by_trigger_key=True)
-        assert not is_duplicate(quick.store.call(services.call, call))
+        call = ServiceCall(to="ann", service=service, payload=1, key=key, by_trigger_key=True)
+        assert not is_duplicate(quick.store.call(webhooks.push_call, call))
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_what_can_be_a_stored_key(key: str, good: bool) -> None:
 
 
 def test_an_alert_without_a_key_is_known_by_what_it_says(quick: House) -> None:
-    first = quick.store.call(intake.push, alert())
-    again = quick.store.call(intake.push, alert(ttl=1_000_000, hops=2))
+    first = quick.store.call(push.push_event, alert())
+    again = quick.store.call(push.push_event, alert(ttl=1_000_000, hops=2))
     assert is_duplicate(again)
     assert again.event == first.event
     [item] = quick.store.query(inbox.page, "ann")
-    assert item.event.key == dedup.name_alert(alert())
+    assert item.event.key == dedup.build_alert_key(alert())
     assert item.event.key.startswith("alert:ci:")
 
 
@@ -111,26 +111,26 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(quick: House) -> None:
         {"ref": Ref("task", "1")},
         {"key": "ci:43"},
         {"key_prefix": "by:bob:"},
-        {"type": Type.EVENT},
+        {"type": EventType.EVENT},
     ],
 )
 def test_another_alert_is_another(quick: House, other: dict[str, Any]) -> None:
-    quick.store.call(intake.push, alert())
-    assert not is_duplicate(quick.store.call(intake.push, alert(**other)))
+    quick.store.call(push.push_event, alert())
+    assert not is_duplicate(quick.store.call(push.push_event, alert(**other)))
 
 
 def test_an_alert_is_told_again_when_the_first_one_is_forgotten(quick: House) -> None:
-    quick.store.call(intake.push, alert())
+    quick.store.call(push.push_event, alert())
     quick.ack(quick.take())
-    assert is_duplicate(quick.store.call(intake.push, alert()))
+    assert is_duplicate(quick.store.call(push.push_event, alert()))
     quick.clock.advance(Limits().remember)
-    while quick.store.call(upkeep.reap):
+    while quick.store.call(maintenance.reap):
         pass
-    assert not is_duplicate(quick.store.call(intake.push, alert()))
+    assert not is_duplicate(quick.store.call(push.push_event, alert()))
 
 
 def test_an_alert_that_is_replayed_is_no_repeat(quick: House) -> None:
-    event = quick.store.call(intake.push, alert()).event
+    event = quick.store.call(push.push_event, alert()).event
     quick.ack(quick.take())
     [again] = quick.store.call(inbox.replay, event)
     assert again.event.id != event
@@ -138,19 +138,19 @@ def test_an_alert_that_is_replayed_is_no_repeat(quick: House) -> None:
 
 
 def test_the_same_alert_to_everybody_is_one_broadcast(quick: House) -> None:
-    first, again = (quick.store.call(intake.push, alert(to="*")) for _ in range(2))
+    first, again = (quick.store.call(push.push_event, alert(to="*")) for _ in range(2))
     assert (first.duplicate, again.duplicate) == (False, True)
     assert quick.waiting("bob") == ["main is red"]
 
 
 def test_a_line_in_a_spool_takes_nothing_from_an_inbox(quick: House) -> None:
     """It may name any stored key: what the inbox has is shown as it is there, and another's inbox is not touched."""
-    keys = {"ci:42": "", "gate:g1": "", "k1": dedup.prefix_entity("bob"), "k2": dedup.REDIS, "k3": dedup.NATS}
+    keys = {"ci:42": "", "gate:g1": "", "k1": dedup.build_entity_prefix("bob"), "k2": dedup.REDIS, "k3": dedup.NATS}
     for key, prefix in keys.items():
         quick.push("stored", key=key, key_prefix=prefix)
-    lines = [Entry(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
-    reading = quick.store.call(carried.gather, "ann", lines, owner="session-1")
-    assert [told.event.content for told in reading.told] == ["stored"] * len(keys)
+    lines = [SpoolLine(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
+    reading = quick.store.call(reconcile.claim_with_spool, "ann", lines, owner="session-1")
+    assert [told.event.content for told in reading.lines] == ["stored"] * len(keys)
     for key, prefix in keys.items():
         assert not is_duplicate(quick.push("stored", to="bob", key=key, key_prefix=prefix))
     assert quick.waiting("bob") == ["stored"] * len(keys)

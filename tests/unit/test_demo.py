@@ -6,48 +6,50 @@ from typing import Any
 import pytest
 
 from gatepost.adapters.models.demo import DemoModel
-from gatepost.core import line, prompt
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Sender, Type
-from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core import prompt, render
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event, EventType, Sender
+from gatepost.core.mind import CallResult, ModelReply, Prompt, Turn
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
-from gatepost.core.prompt import Companion, Facts, Place
+from gatepost.core.prompt import AgentFacts, MemberFacts, SpaceFacts
 
 NOW = 1_771_427_220_000_000
-HUSAM = Sender("husam", "Husam", Kind.HUMAN)
-QUINN = Sender("quinn", "Quinn the 2nd", Kind.AGENT)
+HUSAM = Sender("husam", "Husam", EntityKind.HUMAN)
+QUINN = Sender("quinn", "Quinn the 2nd", EntityKind.AGENT)
 TOOLS = ("enter_space", "send_message", "set_plans", "set_memories", "ask_decision", "skip")
 
 
-def companions(*names: str) -> tuple[Companion, ...]:
+def companions(*names: str) -> tuple[MemberFacts, ...]:
     known = {
-        "ada": Companion(name="ada", display="Ada", kind=Kind.AGENT),
-        "quinn": Companion(name="quinn", display="Quinn the 2nd", kind=Kind.AGENT),
-        "bo": Companion(name="bo", display="Bo", kind=Kind.AGENT),
-        "husam": Companion(name="husam", display="Husam", kind=Kind.HUMAN),
+        "ada": MemberFacts(name="ada", display="Ada", kind=EntityKind.AGENT),
+        "quinn": MemberFacts(name="quinn", display="Quinn the 2nd", kind=EntityKind.AGENT),
+        "bo": MemberFacts(name="bo", display="Bo", kind=EntityKind.AGENT),
+        "husam": MemberFacts(name="husam", display="Husam", kind=EntityKind.HUMAN),
     }
     return tuple(known[name] for name in names)
 
 
 PLACES = (
-    Place(id="spc_old", name="Old", members=companions("ada", "husam"), archived=True),
-    Place(id="spc_family", name='The "Family" (id: x) -- Bo', members=companions("ada", "husam", "quinn", "bo")),
-    Place(id="spc_work", name="Work", members=companions("ada", "husam")),
+    SpaceFacts(id="spc_old", name="Old", members=companions("ada", "husam"), is_archived=True),
+    SpaceFacts(id="spc_family", name='The "Family" (id: x) -- Bo', members=companions("ada", "husam", "quinn", "bo")),
+    SpaceFacts(id="spc_work", name="Work", members=companions("ada", "husam")),
 )
-SYSTEM = prompt.system(Facts(name="ada", display="Ada", places=PLACES, instructions="YOUR SPACES\n- none"), NOW)
+SYSTEM = prompt.render_system_prompt(
+    AgentFacts(name="ada", display="Ada", spaces=PLACES, instructions="YOUR SPACES\n- none"), NOW
+)
 
 
 def posted(text: str, sender: Sender = HUSAM, space: str = "spc_family", **data: Any) -> Event:
     where = {"spaceId": space, "spaceName": "Family", "seq": 41, **data}
-    return event(Type.SPACE_MESSAGE, text, where, sender)
+    return event(EventType.SPACE_MESSAGE, text, where, sender)
 
 
-def event(type: Type, text: str, data: Any = None, sender: Sender | None = None) -> Event:
+def event(type: EventType, text: str, data: Any = None, sender: Sender | None = None) -> Event:
     return Event(id="evt_1", type=type, source="test", sender=sender, content=text, data=data, created_at=NOW)
 
 
 def inbox(*events: Event) -> Prompt:
-    return Prompt("\n".join([line.header(len(events), 0, NOW), *(line.line(one) for one in events)]))
+    return Prompt("\n".join([render.render_header(len(events), 0, NOW), *(render.render_event(one) for one in events)]))
 
 
 async def heard(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYSTEM) -> list[ModelOutput]:
@@ -58,19 +60,19 @@ async def heard(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYST
     return first
 
 
-async def reply(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYSTEM) -> Reply:
+async def reply(*turns: Turn, tools: tuple[str, ...] = TOOLS, system: str = SYSTEM) -> ModelReply:
     said = (await heard(*turns, tools=tools, system=system))[-1]
-    assert isinstance(said, Reply)
+    assert isinstance(said, ModelReply)
     assert len({call.id for call in said.calls}) == len(said.calls)
     return said
 
 
-def uses(said: Reply) -> list[tuple[str, Any]]:
+def uses(said: ModelReply) -> list[tuple[str, Any]]:
     return [(call.tool, json.loads(call.arguments)) for call in said.calls]
 
 
-def done(said: Reply, *, ok: bool = True) -> list[Result]:
-    return [Result(call.id, call.tool, "{}", ok) for call in said.calls]
+def done(said: ModelReply, *, ok: bool = True) -> list[CallResult]:
+    return [CallResult(call.id, call.tool, "{}", ok) for call in said.calls]
 
 
 async def test_it_answers_a_person_where_they_spoke_and_closes() -> None:
@@ -105,9 +107,9 @@ async def test_a_batch_from_two_spaces_is_one_reply() -> None:
         posted("@quinn what do you think?"),
         posted("Quinn the 2nd, what do you think?"),
         posted("hey bo: are you there?"),
-        event(Type.ALERT, "disk full"),
-        event(Type.MAIL, "hello", {"mail": "m_1"}, HUSAM),
-        event(Type.SPACE_MESSAGE, "hi", {"spaceName": "Family"}, QUINN),
+        event(EventType.ALERT, "disk full"),
+        event(EventType.MAIL, "hello", {"mail": "m_1"}, HUSAM),
+        event(EventType.SPACE_MESSAGE, "hi", {"spaceName": "Family"}, QUINN),
     ],
 )
 async def test_it_is_silent_about_what_is_not_for_it(silent: Event) -> None:
@@ -143,7 +145,7 @@ async def test_it_makes_plans_and_acts_on_them(text: str, when: dict[str, str] |
         return
     (plan,) = said["set_plans"]["plans"]
     assert {name: value for name, value in plan.items() if name not in {"name", "instruction"}} == when
-    fired = event(Type.PLAN, plan["instruction"], {"planId": "plan_1", "planName": plan["name"]})
+    fired = event(EventType.PLAN, plan["instruction"], {"planId": "plan_1", "planName": plan["name"]})
     acted = uses(await reply(inbox(fired)))
     assert acted[0] == ("enter_space", {"spaceId": "spc_work"})
     assert text in acted[1][1]["text"]
@@ -151,9 +153,9 @@ async def test_it_makes_plans_and_acts_on_them(text: str, when: dict[str, str] |
 
 async def test_plans_of_others_services_and_answers_go_to_its_first_space() -> None:
     for one in (
-        event(Type.PLAN, "Do it (in space spc_strange)", {"planId": "plan_1", "planName": "Daily"}),
-        event(Type.SERVICE, "", {"serviceName": "jira", "payload": {"issue": "P-1 (x)"}}),
-        event(Type.DECISION, "ship it", {"decisionId": "dec_1", "outcome": "answered", "by": "Justin"}),
+        event(EventType.PLAN, "Do it (in space spc_strange)", {"planId": "plan_1", "planName": "Daily"}),
+        event(EventType.SERVICE, "", {"serviceName": "jira", "payload": {"issue": "P-1 (x)"}}),
+        event(EventType.DECISION, "ship it", {"decisionId": "dec_1", "outcome": "answered", "by": "Justin"}),
     ):
         acted = uses(await reply(inbox(one)))
         assert acted[0] == ("enter_space", {"spaceId": "spc_family"}), one
@@ -172,7 +174,7 @@ async def test_plans_of_others_services_and_answers_go_to_its_first_space() -> N
     ],
 )
 async def test_it_says_what_became_of_a_decision(outcome: str, by: str, text: str, said: str) -> None:
-    told = event(Type.DECISION, text, {"decisionId": "dec_1", "outcome": outcome, "by": by})
+    told = event(EventType.DECISION, text, {"decisionId": "dec_1", "outcome": outcome, "by": by})
     assert uses(await reply(inbox(told)))[1][1]["text"] == f"(demo) {said}"
 
 
@@ -215,7 +217,7 @@ async def test_it_is_heard_in_pieces() -> None:
     pieces = [one for one in said if isinstance(one, CallDelta) and one.tool == "send_message"]
     assert len(pieces) > 3
     whole = said[-1]
-    assert isinstance(whole, Reply)
+    assert isinstance(whole, ModelReply)
     assert pieces[-1].arguments == whole.calls[-1].arguments
     closing = await heard(inbox(posted("x")), whole, *done(whole))
     assert sum(isinstance(one, TextDelta) for one in closing) > 1

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.errors import Invalid
+from gatepost.hook_entry import HookCall, HookEntry
 from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
-from gatepost.porch import Hook, Porch
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
 from tests.hosts import SPECIFIC, hear
 from tests.property.texts import texts, values
 
@@ -109,9 +109,9 @@ def schema(event: str) -> jsonschema_rs.Validator | None:
     return jsonschema_rs.validator_for(json.loads(file.read_text())) if file.exists() else None
 
 
-def check(host: str, event: str, answer: Answer) -> None:
+def check(host: str, event: str, answer: HookOutput) -> None:
     """Fail if the host would not understand its answer."""
-    assert answer.exit == 0
+    assert answer.exit_code == 0
     document = json.loads(answer.stdout) if answer.stdout else {}
     match host:
         case "claude":
@@ -133,7 +133,7 @@ def strings(document: Mapping[str, Any]) -> list[str]:
     return [each for each in (*document.values(), *inner.values()) if isinstance(each, str)]
 
 
-def told(occasion: Occasion, verdict: Verdict) -> str:
+def told(occasion: HookEvent, verdict: Verdict) -> str:
     """All that anybody is told, wherever it is written."""
     answer = wire.render(occasion, verdict)
     return "\n".join([*strings(json.loads(answer.stdout or "{}")), answer.stderr])
@@ -143,7 +143,7 @@ def told(occasion: Occasion, verdict: Verdict) -> str:
 @verdicts
 def test_whatever_there_is_to_say_it_is_understood(host: str, event: str, verdict: Verdict) -> None:
     occasion = wire.parse(host, event, {})
-    assert occasion.event == EVENTS[host][event]
+    assert occasion.name == EVENTS[host][event]
     check(host, event, wire.render(occasion, verdict))
     for each in (verdict.context, verdict.block, *verdict.warnings):
         assert not each or each.strip()[:1_000] in told(occasion, verdict), "it is said to nobody"
@@ -175,8 +175,8 @@ def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str,
     # What other handlers say after a tool of Gemini is passed on, but no inbox: it may be dropped there.
     is_reliable = (host, event) != ("gemini", "AfterTool")
     assert wire.can_show(occasion) == ("INBOX (1 event)" in places and is_reliable)
-    assert not wire.can_show(occasion) or occasion.event in READABLE
-    assert occasion.event != "PreCompact" or not wire.can_show(occasion)
+    assert not wire.can_show(occasion) or occasion.name in READABLE_EVENTS
+    assert occasion.name != "PreCompact" or not wire.can_show(occasion)
 
 
 @pytest.mark.parametrize("host", wire.HOSTS)
@@ -186,7 +186,7 @@ def test_what_is_not_for_going_on_lets_the_agent_stop(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", wire.HOSTS)
-@pytest.mark.parametrize("event", sorted(READABLE))
+@pytest.mark.parametrize("event", sorted(READABLE_EVENTS))
 def test_a_helper_inside_a_session_never_reads_the_inbox_of_its_agent(host: str, event: str) -> None:
     assert not wire.can_show(wire.parse(host, event, {"agent_id": "agent-1"}))
 
@@ -201,7 +201,7 @@ def test_nothing_is_taken_for_an_event_that_a_host_does_not_have(host: str) -> N
 def test_gemini_is_told_the_reason_alone_because_it_shows_a_message_in_its_place() -> None:
     occasion = wire.parse("gemini", "AfterAgent", {})
     for verdict in (Verdict(block="Not yet."), Verdict(context="Not yet.", continues=True)):
-        answer = wire.render(occasion, verdict.warned("The tree is not clean."))
+        answer = wire.render(occasion, verdict.add_warnings("The tree is not clean."))
         assert json.loads(answer.stdout) == {"decision": "deny", "reason": "Not yet."}
         assert "The tree is not clean." in answer.stderr
         assert not wire.can_warn(occasion, verdict)
@@ -232,17 +232,17 @@ def test_cursor_runs_the_hooks_of_claude_code_too_and_those_do_nothing(event: st
     told = {"session_id": "s-1", "cursor_version": "3.7.21"}
     occasion = wire.parse("claude", event, told)
     assert not wire.can_show(occasion)
-    assert wire.render(occasion, Verdict(block="Not yet.", context="tea", warnings=("look",))) == Answer()
+    assert wire.render(occasion, Verdict(block="Not yet.", context="tea", warnings=("look",))) == HookOutput()
     assert wire.parse("codex", event, told).session == "s-1"
 
-    def handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict:
+    def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict:
         raise AssertionError("it is not asked")
 
-    porch = Porch(tmp_path, handlers=[Handler(name="asked", priority=1, events=None, handle=handle)])
-    hook = Hook(event=event, host="claude", told=json.dumps(told), environ={}, cwd=str(tmp_path))
+    porch = HookEntry(tmp_path, handlers=[Handler(name="asked", priority=1, events=None, handle=handle)])
+    hook = HookCall(event=event, host="claude", stdin=json.dumps(told), environ={}, cwd=str(tmp_path))
     with pytest.raises(StopIteration) as ended:
         next(porch.receive(hook))
-    assert ended.value.value.answer == Answer()
+    assert ended.value.value.output == HookOutput()
     assert not (tmp_path / "sessions").exists()
 
 
@@ -250,7 +250,7 @@ def test_where_it_is_and_what_was_said_is_read_from_either_word() -> None:
     said = {"session_id": "s1", "cwd": "/w", "prompt": "hi", "tool_name": "Bash", "tool_input": {"command": "ls"}}
     for host, event in (("claude", "PostToolUse"), ("codex", "posttooluse"), ("gemini", "AfterTool")):
         one = wire.parse(host, event, said)
-        assert (one.host, one.event, one.session, one.cwd) == (host, "PostToolUse", "s1", "/w")
+        assert (one.host, one.name, one.session, one.cwd) == (host, "PostToolUse", "s1", "/w")
         assert (one.prompt, one.tool, one.tool_input, one.raw) == ("hi", "Bash", {"command": "ls"}, said)
     cursor = wire.parse("cursor", "postToolUse", {"conversation_id": "c1", "workspace_roots": ["/w", "/v"]})
     assert (cursor.session, cursor.cwd) == ("c1", "/w")
@@ -286,7 +286,7 @@ def test_every_sample_of_claude_code_gets_an_answer_valid_for_its_event(file: Pa
     assert occasion.stop_hook_active == payload.get("stop_hook_active", False)
     assert occasion.source == payload.get("source")
     check("claude", event, wire.render(occasion, verdict))
-    assert wire.can_show(occasion) == (event in READABLE)
+    assert wire.can_show(occasion) == (event in READABLE_EVENTS)
 
 
 @needs_samples

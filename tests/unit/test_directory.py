@@ -2,11 +2,11 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.core import line
-from gatepost.core.address import Address, Everyone, Named, Team
-from gatepost.core.entity import Entity, Kind
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import render
+from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Push
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
 from gatepost.ports import Reader, Store
@@ -18,16 +18,16 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def register(store: Store, name: str, kind: Kind = Kind.AGENT, **more: object) -> Entity:
-    return store.call(directory.register, Newcomer(name=name, kind=kind, **more))  # type: ignore[arg-type]
+def register(store: Store, name: str, kind: EntityKind = EntityKind.AGENT, **more: object) -> Entity:
+    return store.call(directory.register, EntitySpec(name=name, kind=kind, **more))  # type: ignore[arg-type]
 
 
 class TestRegistering:
     def test_an_entity_comes_back_as_it_was_registered(self, store: Store, kit: Kit) -> None:
-        register(store, "admin", Kind.HUMAN)
+        register(store, "admin", EntityKind.HUMAN)
         made = register(store, "ann", display="Ann Ö.", team="red", role="lead", aliases=["0.0.7", "bead:1", "0.0.7"])
         assert made.created_at == kit.clock.now()
-        assert made.live
+        assert made.is_live
         assert (made.display, made.team, made.role, made.owner) == ("Ann Ö.", "red", "lead", "admin")
         assert made.aliases == ("0.0.7", "bead:1")
         assert store.query(directory.show, "ann") == store.query(directory.show, "bead:1") == made
@@ -37,7 +37,7 @@ class TestRegistering:
         assert (made.display, made.team, made.role, made.owner, made.aliases) == ("ann", None, None, None, ())
 
     def test_an_owner_may_be_named_by_an_alias(self, store: Store) -> None:
-        register(store, "husam", Kind.HUMAN, aliases=["H"])
+        register(store, "husam", EntityKind.HUMAN, aliases=["H"])
         assert register(store, "ann", owner="H").owner == "husam"
 
     @pytest.mark.parametrize("taken", ["ann", "annie", "0.0.7"])
@@ -46,7 +46,7 @@ class TestRegistering:
         register(store, "ann", aliases=["annie", "0.0.7"])
         name, aliases = ("bob", ["free", taken]) if as_alias else (taken, ["free"])
         with pytest.raises(Conflict, match=f"the name '{taken}' is taken"):
-            register(store, name, Kind.HUMAN, aliases=aliases)
+            register(store, name, EntityKind.HUMAN, aliases=aliases)
         assert [one.name for one in store.query(directory.page, retired=True)] == ["ann"]
         assert register(store, "free").name == "free"
 
@@ -84,11 +84,11 @@ class TestRegistering:
     )
     def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, wrong: dict[str, object]) -> None:
         with pytest.raises(Invalid):
-            store.call(directory.register, Newcomer(kind=Kind.AGENT, **wrong))  # type: ignore[arg-type]
+            store.call(directory.register, EntitySpec(kind=EntityKind.AGENT, **wrong))  # type: ignore[arg-type]
         assert store.query(directory.page, retired=True) == []
 
     def test_an_owner_must_be_there_to_be_told(self, store: Store) -> None:
-        register(store, "husam", Kind.HUMAN)
+        register(store, "husam", EntityKind.HUMAN)
         store.call(directory.retire, "husam")
         with pytest.raises(Refused, match="'husam' is retired"):
             register(store, "ann", owner="husam")
@@ -130,7 +130,11 @@ class TestFinding:
             store.query(directory.find, address)
 
     def test_entities_are_listed_in_order_of_registration(self, store: Store) -> None:
-        for name, kind, team in (("z", Kind.AGENT, "red"), ("y", Kind.HUMAN, "red"), ("x", Kind.AGENT, None)):
+        for name, kind, team in (
+            ("z", EntityKind.AGENT, "red"),
+            ("y", EntityKind.HUMAN, "red"),
+            ("x", EntityKind.AGENT, None),
+        ):
             register(store, name, kind, team=team, aliases=[f"{name}-1"])
         store.call(directory.retire, "z")
 
@@ -139,7 +143,7 @@ class TestFinding:
 
         assert names() == ["y", "x"]
         assert names(retired=True) == ["z", "y", "x"]
-        assert names(kind=Kind.AGENT, retired=True) == ["z", "x"]
+        assert names(kind=EntityKind.AGENT, retired=True) == ["z", "x"]
         assert names(team="red") == ["y"]
         first, *_ = store.query(directory.page, retired=True, limit=1)
         assert names(after=first.number, limit=1) == ["y"]
@@ -148,14 +152,14 @@ class TestFinding:
     def test_addresses_are_resolved_together(self, store: Store) -> None:
         register(store, "ann", team="red", role="lead", aliases=["annie"])
         register(store, "bob", team="red")
-        register(store, "cem", Kind.HUMAN, team="red", role="lead")
+        register(store, "cem", EntityKind.HUMAN, team="red", role="lead")
         wanted: list[Address] = [
-            Named("annie"),
-            Named("nobody"),
-            Team("red"),
-            Team("red", "lead"),
-            Team("blue"),
-            Everyone(),
+            EntityAddress("annie"),
+            EntityAddress("nobody"),
+            TeamAddress("red"),
+            TeamAddress("red", "lead"),
+            TeamAddress("blue"),
+            AllAgentsAddress(),
         ]
 
         def names(tx: Reader) -> dict[str, list[str]]:
@@ -173,12 +177,12 @@ class TestFinding:
 class TestRetiring:
     def test_the_retired_keep_their_history_and_receive_nothing(self, store: Store, kit: Kit) -> None:
         register(store, "ann", aliases=["annie"])
-        store.call(intake.push, Push(to="ann", source="test", content="before"))
+        store.call(push.push_event, Push(to="ann", source="test", content="before"))
         assert store.call(directory.retire, "annie").retired_at == kit.clock.now()
-        assert not store.query(directory.find, "ann").live
+        assert not store.query(directory.find, "ann").is_live
         for attempt in ("ann", "annie"):
             with pytest.raises(Refused, match="'ann' is retired"):
-                store.call(intake.push, Push(to=attempt, source="test"))
+                store.call(push.push_event, Push(to=attempt, source="test"))
         with pytest.raises(Refused):
             store.call(inbox.claim, "ann", owner="me")
         assert [item.event.content for item in store.query(inbox.peek, "ann")] == ["before"]
@@ -190,7 +194,7 @@ class TestRetiring:
             store.call(directory.retire, "ann")
 
     def test_the_administrator_stays(self, store: Store) -> None:
-        register(store, "admin", Kind.HUMAN, aliases=["root"])
+        register(store, "admin", EntityKind.HUMAN, aliases=["root"])
         with pytest.raises(Refused):
             store.call(directory.retire, "root")
 
@@ -198,28 +202,30 @@ class TestRetiring:
         for name in ("ann", "bob", "cem"):
             register(store, name, team="red")
         store.call(directory.retire, "bob")
-        pushed = store.call(intake.push, Push(to="team:red", source="test"))
+        pushed = store.call(push.push_event, Push(to="team:red", source="test"))
         assert [one.name for one in pushed.deliveries] == ["ann", "cem"]
 
     def test_a_team_of_the_retired_is_nobody(self, store: Store) -> None:
         register(store, "ann", team="red")
         store.call(directory.retire, "ann")
         with pytest.raises(GatepostError, match="nobody is in 'team:red'"):
-            store.call(intake.push, Push(to="team:red", source="test"))
+            store.call(push.push_event, Push(to="team:red", source="test"))
 
 
 class TestALongerDisplayName:
     @pytest.mark.parametrize("to", ["ann", "*"])
     @pytest.mark.parametrize("taken", [False, True])
     def test_does_not_let_a_batch_outgrow_its_budget(self, store: Store, to: str, taken: bool) -> None:
-        for name, kind in (("husam", Kind.HUMAN), ("ann", Kind.AGENT)):
+        for name, kind in (("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
             register(store, name, kind)
         for number in range(20):
-            store.call(intake.push, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
+            store.call(push.push_event, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
         held = store.call(inbox.claim, "ann", owner="first", budget=6_000).claim if taken else None
         store.call(directory.update, "husam", display="Husam \u00df" + " of the long name" * 10)
         if held is not None:
             store.call(inbox.release, held.id, owner=held.owner, fence=held.fence)
         batch = store.call(inbox.claim, "ann", owner="second", budget=6_000)
-        shown = line.batch(batch.items, at=batch.at, held=batch.held, rooms=batch.rooms)
+        shown = render.render_batch(
+            batch.items, at=batch.at, deferred_count=batch.deferred_count, size_limits=batch.size_limits
+        )
         assert 3_000 < len(shown) <= 6_000

@@ -5,20 +5,21 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gatepost.actions import directory, errands, inbox, intake, leases, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
-from gatepost.core.errand import TRIES, Errand, pause
+from gatepost.actions import directory, inbox, jobs, leases, maintenance
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.errand import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.core.event import Priority, Push
 from gatepost.core.frame import TransportMessage
-from gatepost.core.instants import DAY, MINUTE, SECOND
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Reader, Store, Transaction
-from gatepost.runtime import errands as runner
 from gatepost.runtime import janitor
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.loops import Duty, running
+from gatepost.runtime import jobs as runner
+from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 
 PATIENCE = 10.0
@@ -26,14 +27,14 @@ PATIENCE = 10.0
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("analyst", "designer"):
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     return kit.store
 
 
 def push(store: Store, to: str = "analyst", **fields: object) -> str:
-    return store.call(intake.push, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
+    return store.call(push_actions.push_event, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
 
 
 class TestLeases:
@@ -72,39 +73,39 @@ class TestLeases:
 class TestErrands:
     def test_an_errand_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
         def fails(tx: Transaction) -> None:
-            errands.add(tx, "send", {"to": "x"})
+            jobs.add(tx, "send", {"to": "x"})
             raise Conflict("no")
 
         with pytest.raises(Conflict):
             store.call(fails)
-        assert store.call(errands.take, ["send"], "me") == []
-        id = store.call(errands.add, "send", {"to": "x"})
-        assert Ring("errand:send", "errand") in kit.bell.rings
-        [errand] = store.call(errands.take, ["send"], "me")
+        assert store.call(jobs.take, ["send"], "me") == []
+        id = store.call(jobs.add, "send", {"to": "x"})
+        assert Signal("errand:send", "errand") in kit.signal_sink.signals
+        [errand] = store.call(jobs.take, ["send"], "me")
         assert (errand.id, errand.payload, errand.attempts) == (id, {"to": "x"}, 0)
 
     def test_one_runner_has_it_until_its_time_is_over(self, kit: Kit, store: Store) -> None:
-        store.call(errands.add, "send", None)
-        [first] = store.call(errands.take, ["send"], "a", hold=MINUTE)
-        assert store.call(errands.take, ["send"], "b") == []
+        store.call(jobs.add, "send", None)
+        [first] = store.call(jobs.take, ["send"], "a", hold=MINUTE)
+        assert store.call(jobs.take, ["send"], "b") == []
         kit.clock.advance("61s")
-        [again] = store.call(errands.take, ["send"], "b")
+        [again] = store.call(jobs.take, ["send"], "b")
         assert again.attempts == 1
         with pytest.raises(Conflict):
-            store.call(errands.done, first.id, "a")
-        store.call(errands.done, again.id, "b")
+            store.call(jobs.complete, first.id, "a")
+        store.call(jobs.complete, again.id, "b")
         kit.clock.advance("1d")
-        assert store.call(errands.take, ["send"], "c") == []
+        assert store.call(jobs.take, ["send"], "c") == []
 
     def test_pauses_grow_and_the_end_is_told(self, kit: Kit, store: Store) -> None:
-        store.call(errands.add, "send", None)
-        for attempt in range(TRIES):
-            [errand] = store.call(errands.take, ["send"], "me")
+        store.call(jobs.add, "send", None)
+        for attempt in range(MAX_JOB_ATTEMPTS):
+            [errand] = store.call(jobs.take, ["send"], "me")
             assert errand.attempts == attempt
-            store.call(errands.failed, errand, "me", "no route")
-            assert store.call(errands.take, ["send"], "me") == []
-            kit.clock.advance(pause(attempt))
-        assert store.call(errands.take, ["send"], "me") == []
+            store.call(jobs.fail, errand, "me", "no route")
+            assert store.call(jobs.take, ["send"], "me") == []
+            kit.clock.advance(compute_job_delay(attempt))
+        assert store.call(jobs.take, ["send"], "me") == []
         [alert] = store.query(inbox.peek, "admin")
         assert "gave up on send" in alert.event.content
         assert "no route" in alert.event.content
@@ -112,34 +113,34 @@ class TestErrands:
     async def test_the_runner_does_each_and_tries_again_what_failed(self, kit: Kit, store: Store) -> None:
         did: list[str] = []
 
-        async def send(errand: Errand) -> None:
+        async def send(errand: Job) -> None:
             did.append(errand.payload)
             if errand.payload == "later" and errand.attempts == 0:
-                raise runner.Later("busy", 5 * SECOND)
+                raise runner.RetryLater("busy", 5 * SECOND)
             if errand.payload == "broken" and errand.attempts == 0:
                 raise ValueError("broken")
 
         for payload in ("good", "later", "broken"):
-            store.call(errands.add, "send", payload)
-        store.call(errands.add, "other", "not ours")
-        assert await runner.run(store, {"send": send}, "me") == 1.0
+            store.call(jobs.add, "send", payload)
+        store.call(jobs.add, "other", "not ours")
+        assert await runner.run_due_jobs(store, {"send": send}, "me") == 1.0
         assert sorted(did) == ["broken", "good", "later"]
         kit.clock.advance("1s")
-        assert await runner.run(store, {"send": send}, "me") == 4.0
+        assert await runner.run_due_jobs(store, {"send": send}, "me") == 4.0
         kit.clock.advance("4s")
-        assert await runner.run(store, {"send": send}, "me") is None
+        assert await runner.run_due_jobs(store, {"send": send}, "me") is None
         assert sorted(did) == ["broken", "broken", "good", "later", "later"]
 
 
 class TestJanitor:
     async def rung(self, store: Store) -> list[str]:
         heard: list[TransportMessage] = []
-        exchange = Exchange()
+        exchange = SignalBus()
         async with exchange.open():
-            with exchange.subscribed(heard.append):
+            with exchange.subscribe(heard.append):
                 await janitor.tidy(store, exchange)
                 await asyncio.sleep(0)
-        return sorted(signal.recipient for signal in heard if isinstance(signal, Ring))
+        return sorted(signal.recipient for signal in heard if isinstance(signal, Signal))
 
     async def test_a_lost_ring_is_made_up_for(self, store: Store) -> None:
         push(store)
@@ -173,16 +174,16 @@ class TestJanitor:
         push(store, ttl=MINUTE)
         push(store)
         store.call(inbox.claim, "designer", owner="me")
-        store.call(inbox.claim, "analyst", owner="me", hold=SECOND, cap=1)
+        store.call(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
         kit.clock.advance("2m")
         await self.rung(store)
-        [_, account, _] = store.query(upkeep.accounts)
-        assert account.balanced
+        [_, account, _] = store.query(maintenance.list_accounts)
+        assert account.is_balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.rung(store)
         assert len(store.query(inbox.page)) == 1, "what had expired is forgotten"
-        assert store.query(upkeep.accounts)[1].balanced
+        assert store.query(maintenance.list_accounts)[1].is_balanced
 
 
 class Rounds:
@@ -211,7 +212,7 @@ class TestDuty:
 
         rounds = Rounds(do)
         duty = Duty("test", rounds, interval=3600)
-        async with running([duty]):
+        async with run_duties([duty]):
             await rounds.wait(2)
             duty.wake()
             await rounds.wait(3)
@@ -227,7 +228,7 @@ class TestDuty:
 
         rounds = Rounds(do)
         duty = Duty("test", rounds, interval=0.001)
-        async with running([duty]):
+        async with run_duties([duty]):
             await rounds.wait(3)
         assert duty.rounds >= 1
 
@@ -262,9 +263,9 @@ class TestDuty:
             return rounds, Duty("test", rounds, interval=0.001, store=store, holder=holder)
 
         (first, one), (second, other) = made("first"), made("second")
-        async with running([one]):
+        async with run_duties([one]):
             await first.wait(1)
-            async with running([other]):
+            async with run_duties([other]):
                 await first.wait(first.count + 3)
                 assert "second" not in done
                 one.stop()  # and gives the lease back
@@ -272,7 +273,7 @@ class TestDuty:
 
     async def test_a_reader_cannot_write(self, store: Store) -> None:
         def sly(tx: Reader) -> None:
-            errands.add(tx, "send", None)  # type: ignore[arg-type]
+            jobs.add(tx, "send", None)  # type: ignore[arg-type]
 
         with pytest.raises(Exception, match=r"(?i)read-only|readonly|cannot execute"):
             await store.read(sly)

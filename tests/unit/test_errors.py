@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.errors import LONGEST, GatepostError, Invalid, Late
+from gatepost.errors import MAX_LENGTH, GatepostError, Invalid, Late
 
 
 @pytest.mark.parametrize("kind", [GatepostError, Invalid, Late])
@@ -13,7 +13,7 @@ def test_a_message_about_something_very_long_keeps_its_beginning_and_its_end(kin
         (error.message, "the name 'xx", "xx' is too long"),
         (error.hint, "not yy", "less"),
     ):
-        assert len(said) == LONGEST
+        assert len(said) == MAX_LENGTH
         assert said.startswith(first)
         assert said.endswith(last)
         assert " characters in all) " in said
@@ -21,6 +21,6 @@ def test_a_message_about_something_very_long_keeps_its_beginning_and_its_end(kin
 
 
 def test_what_is_not_too_long_is_said_as_it_is() -> None:
-    error = Invalid("x" * LONGEST, hint="y" * LONGEST)
-    assert (error.message, error.hint) == ("x" * LONGEST, "y" * LONGEST)
+    error = Invalid("x" * MAX_LENGTH, hint="y" * MAX_LENGTH)
+    assert (error.message, error.hint) == ("x" * MAX_LENGTH, "y" * MAX_LENGTH)
     assert Invalid("x").hint is None

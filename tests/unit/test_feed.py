@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import directory, feed, inbox, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.feed import Page, Position
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, State
+from gatepost.actions import directory, inbox, inbox_feed
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.inbox_feed import FeedPage, Position
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
@@ -32,37 +33,37 @@ def postgres_kit(postgres_url: str) -> Iterator[Kit]:
 
 def furnish(store: Store) -> None:
     for name in ("ann", "bob"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
-    store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
 
 
 def push(store: Store, text: str, to: str = "ann", sender: str | None = None) -> None:
-    store.call(intake.push, Push(to=to, source="test", content=text, sender=sender))
+    store.call(push_actions.push_event, Push(to=to, source="test", content=text, sender=sender))
 
 
-def look(store: Store, after: Position, name: str = "ann", limit: int = 100) -> Page:
-    return store.query(feed.of_inbox, name, after, limit)
+def look(store: Store, after: Position, name: str = "ann", limit: int = 100) -> FeedPage:
+    return store.query(inbox_feed.read_page, name, after, limit)
 
 
-def texts(page: Page) -> list[str]:
+def texts(page: FeedPage) -> list[str]:
     return [item.event.content for item, _ in page.entries]
 
 
 def test_everything_after_a_position_in_order(store: Store) -> None:
     push(store, "before")
-    here = store.query(feed.here)
+    here = store.query(inbox_feed.read_end)
     for number in range(5):
         push(store, str(number))
         push(store, "for another", to="bob")
     page = look(store, here)
     assert texts(page) == ["0", "1", "2", "3", "4"]
-    assert not page.held
-    assert page.position == store.query(feed.here) > page.entries[-1][1]
-    assert look(store, page.position) == Page([], page.position, held=False)
+    assert not page.has_delayed_items
+    assert page.position == store.query(inbox_feed.read_end) > page.entries[-1][1]
+    assert look(store, page.position) == FeedPage([], page.position, has_delayed_items=False)
 
 
 def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     for number in range(6):
         push(store, str(number), to="*" if number % 2 else "ann")
     positions = [position for _, position in look(store, start).entries]
@@ -74,7 +75,7 @@ def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
 
 
 def test_pages_fit_together(store: Store) -> None:
-    position = store.query(feed.here)
+    position = store.query(inbox_feed.read_end)
     for number in range(10):
         push(store, str(number), to="*" if number % 3 == 1 else "ann")
     seen: list[str] = []
@@ -85,7 +86,7 @@ def test_pages_fit_together(store: Store) -> None:
 
 
 def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(store: Store) -> None:
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     push(store, "to all", to="*")
     push(store, "after it")
     untaken = look(store, start)
@@ -93,15 +94,15 @@ def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(sto
     store.call(inbox.claim, "ann", owner="session")
     taken = look(store, start)
     assert texts(taken) == ["to all", "after it"]
-    assert [item.state for item, _ in taken.entries] == [State.CLAIMED, State.CLAIMED]
+    assert [item.state for item, _ in taken.entries] == [ItemState.CLAIMED, ItemState.CLAIMED]
     assert [position for _, position in taken.entries] == [position for _, position in untaken.entries]
     assert texts(look(store, untaken.position)) == []
 
 
 def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     push(store, "mine", to="*", sender="ann")
-    store.call(directory.register, Newcomer(name="late", kind=Kind.AGENT))
+    store.call(directory.register, EntitySpec(name="late", kind=EntityKind.AGENT))
     assert {name: texts(look(store, start, name)) for name in ("ann", "bob", "late", "husam")} == {
         "ann": [],
         "bob": ["mine"],
@@ -111,15 +112,15 @@ def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
 
 
 def test_what_has_run_out_of_time_is_shown_as_such_or_never_was(kit: Kit, store: Store) -> None:
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     for to in ("ann", "*"):
-        store.call(intake.push, Push(to=to, source="test", content=to, ttl=60_000_000))
+        store.call(push_actions.push_event, Push(to=to, source="test", content=to, ttl=60_000_000))
     kit.clock.advance("2 minutes")
-    assert [(item.event.content, item.state) for item, _ in look(store, start).entries] == [("ann", State.EXPIRED)]
+    assert [(item.event.content, item.state) for item, _ in look(store, start).entries] == [("ann", ItemState.EXPIRED)]
 
 
 def test_a_person_has_a_feed_too(store: Store) -> None:
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     push(store, "please", to="husam")
     [(item, _)] = look(store, start, "husam").entries
     assert (item.recipient, item.event.content) == ("husam", "please")
@@ -128,11 +129,11 @@ def test_a_person_has_a_feed_too(store: Store) -> None:
 def test_only_what_was_stored_moves_the_position(store: Store) -> None:
     """The number of a transaction that stored nothing may be given again after a crash."""
     push(store, "stored")
-    here = store.query(feed.here)
+    here = store.query(inbox_feed.read_end)
     for _ in range(3):
         with pytest.raises(UnknownAddress):
             push(store, "refused", to="nobody")
-    assert store.query(feed.here) == here
+    assert store.query(inbox_feed.read_end) == here
 
 
 @pytest.mark.parametrize(
@@ -171,30 +172,30 @@ class Slow:
 
     def _verb(self, tx: Transaction) -> None:
         if self._first:
-            intake.push(tx, Push(to="ann", source="test", content="slow"))
+            push_actions.push_event(tx, Push(to="ann", source="test", content="slow"))
         self.began.set()
         assert self.go.wait(PATIENCE)
         if not self._first:
-            intake.push(tx, Push(to="ann", source="test", content="slow"))
+            push_actions.push_event(tx, Push(to="ann", source="test", content="slow"))
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_an_early_number_that_is_committed_late_is_neither_missed_nor_repeated(postgres_kit: Kit, first: bool) -> None:
     """It takes its arrival first and commits last; or it only began first."""
     store = postgres_kit.store
-    start = store.query(feed.here)
+    start = store.query(inbox_feed.read_end)
     push(store, "settled")
     with Slow(store, first=first):
         push(store, "quick")
         push(store, "to all", to="*")
         page = look(store, start)
         assert texts(page) == ["settled"]
-        assert page.held
-        assert store.query(feed.here) == page.position
+        assert page.has_delayed_items
+        assert store.query(inbox_feed.read_end) == page.position
         assert texts(look(store, page.position)) == []
     rest = look(store, page.position)
     assert texts(rest) == ["slow", "quick", "to all"]
-    assert not rest.held
+    assert not rest.has_delayed_items
     assert texts(look(store, rest.position)) == []
     for place, (_, position) in enumerate(rest.entries):
         assert texts(look(store, position)) == ["slow", "quick", "to all"][place + 1 :]

@@ -2,20 +2,22 @@
 
 from collections import Counter
 
-from gatepost.adapters.transports.memory import MemoryTransport, Room
-from gatepost.core.ring import Ring
-from gatepost.testing.transports import Ears, FlakyTransport
+from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
+from gatepost.core.signals import Signal
+from gatepost.testing.transports import FlakyTransport, RecordingListener
 
 
 async def heard(seed: int, count: int = 1_000) -> list[int]:
-    room = Room()
-    async with MemoryTransport(room).listen(ears := Ears()):
+    room = MemoryBus()
+    async with MemoryTransport(room).listen(ears := RecordingListener()):
         flaky = FlakyTransport(MemoryTransport(room), seed)
         for number in range(count):
-            flaky.send([Ring(str(number), "event")])
-        FlakyTransport(MemoryTransport(room), seed, lose=0, repeat=0, hold=0).send([Ring("-1", "end")])
-        await ears.hear("-1")
-    return [int(ring[0]) for ring in ears.rings[:-1]]
+            flaky.send([Signal(str(number), "event")])
+        FlakyTransport(MemoryTransport(room), seed, loss_rate=0, repeat_rate=0, delay_rate=0).send(
+            [Signal("-1", "end")]
+        )
+        await ears.wait_for("-1")
+    return [int(ring[0]) for ring in ears.signals[:-1]]
 
 
 async def test_the_same_seed_gives_the_same_trouble() -> None:
@@ -35,5 +37,5 @@ async def test_it_loses_repeats_and_reorders_and_passes_the_rest_on() -> None:
 
 async def test_it_is_as_good_as_what_it_wraps_when_told_to() -> None:
     transport = MemoryTransport()
-    flaky = FlakyTransport(transport, 0, lose=0, repeat=0, hold=0)
+    flaky = FlakyTransport(transport, 0, loss_rate=0, repeat_rate=0, delay_rate=0)
     assert (flaky.name, flaky.status) == (transport.name, transport.status)

@@ -4,17 +4,29 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, endings, gates, inbox, plans, upkeep
+from gatepost.actions import deadlines, directory, gates, inbox, maintenance, plans
 from gatepost.core import gate as core
 from gatepost.core import plan as plan_rules
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
+from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Ended as EndedEvent
-from gatepost.core.event import Item, Priority, State, Type, body
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish, Gone, Met, NotYet, Sight, Troubled
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND
+from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
+from gatepost.core.gate import (
+    AtDeadline,
+    CheckFailed,
+    CheckResult,
+    ConditionGone,
+    ConditionMet,
+    ConditionPending,
+    Ending,
+    FailMode,
+    Gate,
+    GateKind,
+    GateSpec,
+)
 from gatepost.core.limits import Limits
-from gatepost.core.plan import Plan, Status
-from gatepost.core.word import Word
+from gatepost.core.plan import Plan, PlanStatus
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
@@ -22,7 +34,7 @@ from tests.unit.conftest import House
 
 
 def made(house: House, by: str | None = "ann", **fields: Any) -> Gate:
-    return house.store.call(gates.add, GateWish(**{"name": "review"} | fields), by=by)
+    return house.store.call(gates.add, GateSpec(**{"name": "review"} | fields), by=by)
 
 
 def shown(house: House, gate: Gate) -> Gate:
@@ -30,23 +42,23 @@ def shown(house: House, gate: Gate) -> Gate:
 
 
 def blocking(house: House, name: str = "ann") -> list[str]:
-    return [gate.name for gate in house.store.query(gates.blocking, name)]
+    return [gate.name for gate in house.store.query(gates.list_blocking, name)]
 
 
 def settle(store: Store) -> None:
-    while store.call(endings.settle):
+    while store.call(deadlines.end_due):
         pass
 
 
 def told(house: House, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
-    items = house.store.query(inbox.page, name, type=Type.GATE, limit=1_000)
-    events = [body(item.event) for item in items]
+    items = house.store.query(inbox.page, name, type=EventType.GATE, limit=1_000)
+    events = [parse_body(item.event) for item in items]
     return [(event.outcome, event.text) for event in events if isinstance(event, EndedEvent)]
 
 
 def alerts(house: House, name: str) -> list[Item]:
-    return house.store.query(inbox.page, name, type=Type.ALERT)
+    return house.store.query(inbox.page, name, type=EventType.ALERT)
 
 
 class TestMaking:
@@ -60,7 +72,7 @@ class TestMaking:
         assert blocking(house, "bob") == []
         assert told(house, "husam") == [("opened", "Look at the plan")]
         assert told(house, "ann") == told(house, "bob") == []
-        assert "gate:" + gate.id in {ring.recipient for ring in house.bell.rings}
+        assert "gate:" + gate.id in {ring.recipient for ring in house.bell.signals}
         assert house.balanced()
 
     @pytest.mark.parametrize(
@@ -102,12 +114,12 @@ class TestMaking:
         with pytest.raises(error):
             made(house, by, **fields)
         assert house.store.query(gates.page) == []
-        assert house.bell.rings == []
+        assert house.bell.signals == []
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
         House(kit)
         store = kit.open(limits=Limits(commands=True))
-        wish = GateWish(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
+        wish = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
         with pytest.raises(Refused, match="administrator"):
             store.call(gates.add, wish, by="ann")
         assert store.call(gates.add, wish, by="admin").awaits == "make check"
@@ -128,10 +140,10 @@ class TestMaking:
         assert names(limit=1) == ["review"]
         house.store.call(directory.update, "bob", owner="husam")
         assert names(concerning="husam") == ["rest"]
-        assert house.store.query(gates.show, two.id, as_="husam").name == "rest"
-        assert house.store.query(gates.show, two.id, as_="bob").name == "rest"
+        assert house.store.query(gates.show, two.id, viewer="husam").name == "rest"
+        assert house.store.query(gates.show, two.id, viewer="bob").name == "rest"
         with pytest.raises(NotFound):
-            house.store.query(gates.show, two.id, as_="ann")
+            house.store.query(gates.show, two.id, viewer="ann")
 
 
 class TestEnding:
@@ -148,8 +160,8 @@ class TestEnding:
         assert ended.resolution.at == house.clock.now()
         assert blocking(house) == []
         assert told(house, "ann") == told(house, "bob") == [("resolved", "review: CI green")]
-        [notice] = house.store.query(inbox.page, "husam", type=Type.GATE)
-        assert (notice.state, notice.receipt and notice.receipt.owner) == (State.DELIVERED, "husam")
+        [notice] = house.store.query(inbox.page, "husam", type=EventType.GATE)
+        assert (notice.state, notice.receipt and notice.receipt.owner) == (ItemState.DELIVERED, "husam")
         assert house.balanced()
 
     @pytest.mark.parametrize("second", [gates.resolve, gates.withdraw])
@@ -186,11 +198,11 @@ class TestEnding:
     ) -> None:
         gate = made(house, **fields)
         if error is None:
-            assert not house.store.call(verb, gate.id, by=by).pending
+            assert not house.store.call(verb, gate.id, by=by).is_pending
             return
         with pytest.raises(error):
             house.store.call(verb, gate.id, by=by)
-        assert shown(house, gate).pending
+        assert shown(house, gate).is_pending
 
     def test_a_waiter_may_come_later_and_is_told_once(self, house: House) -> None:
         gate = made(house)
@@ -206,7 +218,7 @@ class TestEnding:
         gate = made(house)
         with pytest.raises(Invalid):
             house.store.call(gates.resolve, gate.id, by="admin", reason=reason)
-        assert shown(house, gate).pending
+        assert shown(house, gate).is_pending
 
 
 class TestDeadlines:
@@ -216,7 +228,7 @@ class TestDeadlines:
             ({"kind": GateKind.TIMER}, Ending.RESOLVED),
             ({"kind": GateKind.TIMER, "at_deadline": AtDeadline.ESCALATE}, Ending.RESOLVED),
             ({}, Ending.EXPIRED),
-            ({"kind": GateKind.MAIL, "awaits": "bob", "fail": Fail.CLOSED}, Ending.EXPIRED),
+            ({"kind": GateKind.MAIL, "awaits": "bob", "fail": FailMode.CLOSED}, Ending.EXPIRED),
         ],
     )
     def test_it_counts_at_once_and_is_written_down_later(
@@ -225,16 +237,20 @@ class TestDeadlines:
         gate = made(house, within=HOUR, waiters=("bob",), **fields)
         house.clock.advance(HOUR - 1)
         settle(house.store)
-        assert (blocking(house), gate.overdue(house.clock.now())) == (["review"], False)
+        assert (blocking(house), gate.is_overdue(house.clock.now())) == (["review"], False)
         house.clock.advance(1)
-        assert (blocking(house), shown(house, gate).overdue(house.clock.now())) == ([], True)
-        assert house.store.query(endings.next_due) == gate.deadline
+        assert (blocking(house), shown(house, gate).is_overdue(house.clock.now())) == ([], True)
+        assert house.store.query(deadlines.find_next_due) == gate.deadline
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
-        assert (found.resolution.ending, found.resolution.by, found.overdue(house.clock.now())) == (ending, None, False)
+        assert (found.resolution.ending, found.resolution.by, found.is_overdue(house.clock.now())) == (
+            ending,
+            None,
+            False,
+        )
         assert [outcome for outcome, _ in told(house, "ann") + told(house, "bob")] == [ending, ending]
-        assert house.store.query(endings.next_due) is None
+        assert house.store.query(deadlines.find_next_due) is None
 
     def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, house: House) -> None:
         house.store.call(directory.update, "ann", owner="husam")
@@ -252,32 +268,35 @@ class TestDeadlines:
 
 class TestWatching:
     def test_an_event_of_the_right_kind_that_comes_later_resolves_it(self, house: House) -> None:
-        house.tell("early", type=Type.SERVICE, source="jira")
+        house.tell("early", type=EventType.SERVICE, source="jira")
         gate = made(house, kind=GateKind.EVENT, awaits="service:jira")
         for push in (
-            {"to": "bob", "type": Type.SERVICE, "source": "jira"},
-            {"type": Type.SERVICE, "source": "ci"},
-            {"type": Type.NOTE, "source": "jira"},
+            {"to": "bob", "type": EventType.SERVICE, "source": "jira"},
+            {"type": EventType.SERVICE, "source": "ci"},
+            {"type": EventType.NOTE, "source": "jira"},
         ):
             house.tell(**push)
         settle(house.store)
         assert blocking(house) == ["review"]
-        assert house.store.query(endings.watching) == {("ann", "service")}
-        event = house.tell("at last", type=Type.SERVICE, source="jira")
+        assert house.store.query(deadlines.list_watches) == {("ann", "service")}
+        event = house.tell("at last", type=EventType.SERVICE, source="jira")
         house.ack(house.take())
-        assert [id for id, *_ in house.store.query(endings.came).met] == [gate.id]
+        assert [id for id, *_ in house.store.query(deadlines.scan_events).matches] == [gate.id]
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
         assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
-        assert (house.store.query(endings.came).met, house.store.query(endings.watching)) == ((), frozenset())
+        assert (house.store.query(deadlines.scan_events).matches, house.store.query(deadlines.list_watches)) == (
+            (),
+            frozenset(),
+        )
 
     def test_a_broadcast_counts_before_its_owner_has_taken_it(self, house: House) -> None:
         gate = made(house, kind=GateKind.EVENT, awaits="alert")
-        house.tell("mine", to="*", type=Type.ALERT, sender="ann")
+        house.tell("mine", to="*", type=EventType.ALERT, sender="ann")
         settle(house.store)
         assert blocking(house) == ["review"]
-        event = house.tell("for all", to="*", type=Type.ALERT)
+        event = house.tell("for all", to="*", type=EventType.ALERT)
         settle(house.store)
         found = shown(house, gate)
         assert found.resolution is not None
@@ -285,50 +304,52 @@ class TestWatching:
 
     def test_mail_counts_from_the_sender_it_awaits(self, house: House) -> None:
         made(house, kind=GateKind.MAIL, awaits="bob")
-        house.tell("no", type=Type.MAIL, sender="husam")
-        house.tell("no", type=Type.NOTE, sender="bob")
+        house.tell("no", type=EventType.MAIL, sender="husam")
+        house.tell("no", type=EventType.NOTE, sender="bob")
         settle(house.store)
         assert blocking(house) == ["review"]
-        house.tell("yes", type=Type.MAIL, sender="bob")
+        house.tell("yes", type=EventType.MAIL, sender="bob")
         settle(house.store)
         assert blocking(house) == []
 
 
 class TestLooking:
-    def gate(self, house: House, fail: Fail = Fail.OPEN) -> Gate:
+    def gate(self, house: House, fail: FailMode = FailMode.OPEN) -> Gate:
         house.rule(ci=["me/repo"])
         return made(house, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
-    def looked(self, house: House, sight: Sight) -> Gate:
-        [gate] = house.store.call(gates.take, hold=MINUTE, limit=10)
-        return house.store.call(gates.looked, gate.id, sight, again_in=30 * SECOND)
+    def looked(self, house: House, sight: CheckResult) -> Gate:
+        [gate] = house.store.call(gates.take_due_checks, hold=MINUTE, limit=10)
+        return house.store.call(gates.record_check, gate.id, sight, retry_in=30 * SECOND)
 
-    @pytest.mark.parametrize(("sight", "ending"), [(Met("green"), Ending.RESOLVED), (Gone("404"), Ending.ORPHANED)])
-    def test_what_is_seen_ends_it(self, house: House, sight: Sight, ending: Ending) -> None:
+    @pytest.mark.parametrize(
+        ("sight", "ending"), [(ConditionMet("green"), Ending.RESOLVED), (ConditionGone("404"), Ending.ORPHANED)]
+    )
+    def test_what_is_seen_ends_it(self, house: House, sight: CheckResult, ending: Ending) -> None:
         self.gate(house)
         found = self.looked(house, sight)
         assert found.resolution is not None
         assert found.resolution.ending is ending
         assert [outcome for outcome, _ in told(house, "ann")] == [ending]
-        assert house.store.call(gates.looked, found.id, NotYet(), again_in=SECOND) == found
+        assert house.store.call(gates.record_check, found.id, ConditionPending(), retry_in=SECOND) == found
 
     def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, house: House) -> None:
         self.gate(house)
-        assert len(house.store.call(gates.take, hold=MINUTE, limit=10)) == 1
-        assert house.store.call(gates.take, hold=MINUTE, limit=10) == []
+        assert len(house.store.call(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
+        assert house.store.call(gates.take_due_checks, hold=MINUTE, limit=10) == []
         house.clock.advance(MINUTE)
-        assert self.looked(house, NotYet()).pending
-        assert house.store.query(gates.next_look) == house.clock.now() + 30 * SECOND
+        assert self.looked(house, ConditionPending()).is_pending
+        assert house.store.query(gates.find_next_check) == house.clock.now() + 30 * SECOND
 
-    @pytest.mark.parametrize("fail", Fail)
-    def test_trouble_is_said_once_and_decides_as_it_was_told(self, house: House, fail: Fail) -> None:
+    @pytest.mark.parametrize("fail", FailMode)
+    def test_trouble_is_said_once_and_decides_as_it_was_told(self, house: House, fail: FailMode) -> None:
         self.gate(house, fail)
         for reason in ("no gh", "no gh", "no network"):
-            assert self.looked(house, Troubled(reason)).trouble == reason
-            assert blocking(house) == ([] if fail is Fail.OPEN else ["review"])
+            assert self.looked(house, CheckFailed(reason)).trouble == reason
+            assert blocking(house) == ([] if fail is FailMode.OPEN else ["review"])
             house.clock.advance(MINUTE)
         assert [item.event.content[-5:] for item in alerts(house, "ann")] == ["no gh"]
-        assert self.looked(house, NotYet()).trouble is None
+        assert self.looked(house, ConditionPending()).trouble is None
         assert blocking(house) == ["review"]
 
 
@@ -358,7 +379,7 @@ class TestLeaving:
     def test_one_who_only_waits_may_leave(self, house: House) -> None:
         gate = made(house, waiters=("bob",))
         house.store.call(directory.retire, "bob")
-        assert shown(house, gate).pending
+        assert shown(house, gate).is_pending
         house.store.call(gates.resolve, gate.id, by="admin")
         assert told(house, "ann") == [("resolved", "review")]
 
@@ -371,25 +392,25 @@ class TestLeaving:
 
 class TestPlans:
     def plan(self, house: House, gate: Gate, owner: str = "ann") -> Plan:
-        wish = plan_rules.read({"name": "go on", "instruction": "deploy", "onGate": gate.id})
-        return house.store.call(plans.set, owner, wish)
+        wish = plan_rules.parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
+        return house.store.call(plans.set_plan, owner, wish)
 
     def fired(self, house: House) -> list[str]:
         while house.store.call(plans.fire):
             pass
-        return house.listed("ann", type=Type.PLAN)
+        return house.listed("ann", type=EventType.PLAN)
 
     def test_it_fires_when_the_gate_is_resolved_and_once(self, house: House) -> None:
         gate = made(house)
         plan = self.plan(house, gate)
-        assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, Status.PENDING)
+        assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, PlanStatus.PENDING)
         house.clock.advance(DAY)
-        assert (self.fired(house), house.store.query(plans.next_due)) == ([], None)
+        assert (self.fired(house), house.store.query(plans.find_next_due)) == ([], None)
         house.store.call(gates.resolve, gate.id, by="admin")
-        assert house.store.query(plans.next_due) == house.clock.now()
+        assert house.store.query(plans.find_next_due) == house.clock.now()
         assert self.fired(house) == self.fired(house) == ["deploy"]
         found = house.store.query(plans.show, plan.id)
-        assert (found.status, found.fired, found.gate) == (Status.COMPLETED, 1, gate.id)
+        assert (found.status, found.fired, found.gate) == (PlanStatus.COMPLETED, 1, gate.id)
 
     def test_one_that_is_resolved_already_fires_at_once(self, house: House) -> None:
         gate = made(house)
@@ -401,7 +422,7 @@ class TestPlans:
         gate = made(house)
         plan = self.plan(house, gate)
         house.store.call(gates.withdraw, gate.id, by="admin")
-        assert house.store.query(plans.show, plan.id).status is Status.CANCELLED
+        assert house.store.query(plans.show, plan.id).status is PlanStatus.CANCELLED
         assert (self.fired(house), len(alerts(house, "ann"))) == ([], 1)
         with pytest.raises(Conflict, match="withdrawn already"):
             self.plan(house, gate)
@@ -416,11 +437,11 @@ class TestPlans:
     def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, house: House) -> None:
         gate = made(house)
         plan = self.plan(house, gate)
-        later = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "runAfter": "1 hour"}))
+        later = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "runAfter": "1 hour"}))
         assert (later.gate, later.next_at) == (None, house.clock.now() + HOUR)
-        again = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "onGate": gate.id}))
+        again = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "onGate": gate.id}))
         assert (again.gate, again.next_at) == (gate.id, None)
-        same = house.store.call(plans.set, "ann", plan_rules.read({"id": plan.id, "name": "go"}))
+        same = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "name": "go"}))
         assert (same.gate, same.name) == (gate.id, "go")
         house.store.call(gates.resolve, gate.id, by="admin")
         assert self.fired(house) == ["deploy"]
@@ -432,7 +453,7 @@ def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(house: 
     house.store.call(gates.resolve, gate.id, by="admin")
     assert len(TestPlans().fired(house)) == 1
     house.clock.advance(DAY)
-    while house.store.call(upkeep.reap):
+    while house.store.call(maintenance.reap):
         pass
     assert (house.store.query(gates.page), house.store.query(plans.page)) == ([], [])
     assert house.balanced()
@@ -441,8 +462,8 @@ def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(house: 
 def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: House) -> None:
     made(house, name="review", instruction="ask\nHusam <now>", within=HOUR)
     made(house, name='"odd"')
-    found = house.store.query(gates.blocking, "ann")
-    lines = core.instruction(found).splitlines()
+    found = house.store.query(gates.list_blocking, "ann")
+    lines = core.render_blocked_stop(found).splitlines()
     assert lines[0] == "You cannot stop yet: 2 gates are still closed."
     assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({found[0].id}, until 2026-02-18T10:00:00Z)'
     assert lines[2] == f'- "\\"odd\\"" ({found[1].id})'
@@ -451,7 +472,7 @@ def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: H
 def test_of_very_many_gates_some_are_named(house: House) -> None:
     for number in range(25):
         made(house, name=f"gate {number}")
-    lines = core.instruction(house.store.query(gates.blocking, "ann")).splitlines()
+    lines = core.render_blocked_stop(house.store.query(gates.list_blocking, "ann")).splitlines()
     assert (len(lines), lines[0], lines[-1]) == (
         22,
         "You cannot stop yet: 25 gates are still closed.",
@@ -466,13 +487,13 @@ def test_whose_owner_has_left_waits_for_the_administrator(house: House) -> None:
 
 
 def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(house: House) -> None:
-    house.register("ci", Kind.SERVICE, owner="husam")
+    house.register("ci", EntityKind.SERVICE, owner="husam")
     assert made(house, "husam", owner="ci", awaits="ann").made_by == "husam"
     assert made(house, "husam", name="rest", awaits="ann").owner == "husam"
     assert blocking(house, "husam") == ["rest"]
 
 
-@pytest.mark.parametrize("word", Word.__subclasses__())
-def test_what_a_word_is_not_makes_a_sentence(word: type[Word]) -> None:
+@pytest.mark.parametrize("word", ParsedEnum.__subclasses__())
+def test_what_a_word_is_not_makes_a_sentence(word: type[ParsedEnum]) -> None:
     with pytest.raises(Invalid, match=r"^'zzz' is not (a|something) [a-z ]+$"):
         word.parse("zzz")

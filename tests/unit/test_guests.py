@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.core.guest import ENDED, IDLE, WORKING
-from gatepost.core.instants import DAY
-from gatepost.core.session import filename, of_filename
+from gatepost.core.session import decode_filename, encode_filename
+from gatepost.core.times import DAY
 from gatepost.errors import Unavailable
 from gatepost.hooks import guests
 
@@ -20,7 +20,7 @@ NOW = 1_771_427_215_000_001
 
 def noted(home: Path, id: str, agent: str | None = "ann", state: str = WORKING, *, ago: int = 0) -> None:
     """What a hook of that session has noted some time ago."""
-    folder = home / "sessions" / filename(id)
+    folder = home / "sessions" / encode_filename(id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "state.json").write_text(json.dumps({"agent": agent, "state": state}))
     os.utime(folder / "state.json", ns=(0, (NOW - ago) * 1_000))
@@ -28,7 +28,7 @@ def noted(home: Path, id: str, agent: str | None = "ann", state: str = WORKING, 
 
 def live(home: Path, *names: str) -> dict[str, bool]:
     """The live sessions of an agent, and whether each is idle."""
-    return {guest.session: guest.is_idle for guest in guests.guests(home, names or ("ann",), now=NOW)}
+    return {guest.session: guest.is_idle for guest in guests.list_guests(home, names or ("ann",), now=NOW)}
 
 
 def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> None:
@@ -46,15 +46,15 @@ def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> N
     (tmp_path / "sessions" / "broken" / "state.json").write_text("{")
     assert live(tmp_path) == {"works": False, "waits": True}
     assert live(tmp_path, "ann", "bead-42") == {"works": False, "waits": True, "of an alias": False}
-    assert guests.ended(tmp_path, "ended")
-    assert not guests.ended(tmp_path, "never heard of")
+    assert guests.has_ended(tmp_path, "ended")
+    assert not guests.has_ended(tmp_path, "never heard of")
 
 
 def test_a_hook_that_notes_something_is_seen(tmp_path: Path) -> None:
     noted(tmp_path, "s1", ago=DAY)
-    before = guests.find(tmp_path, "s1")
+    before = guests.find_guest(tmp_path, "s1")
     noted(tmp_path, "s1")
-    after = guests.find(tmp_path, "s1")
+    after = guests.find_guest(tmp_path, "s1")
     assert before is not None
     assert after is not None
     assert before.revision != after.revision
@@ -65,14 +65,14 @@ def test_a_session_is_found_by_whatever_id_its_host_gave_it(id: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         noted(Path(home), id)
         found = list(live(Path(home)))
-    assert found == ([id] if of_filename(filename(id)) else [])
-    assert found or "%~" in filename(id)  # of a very long one only a hash is kept
+    assert found == ([id] if decode_filename(encode_filename(id)) else [])
+    assert found or "%~" in encode_filename(id)  # of a very long one only a hash is kept
 
 
 @given(st.text(alphabet=st.characters(blacklist_characters="/\x00"), max_size=60))
 def test_a_folder_of_any_name_does_no_harm(name: str) -> None:
-    id = of_filename(name)
-    assert id is None or filename(id) == name
+    id = decode_filename(name)
+    assert id is None or encode_filename(id) == name
 
 
 def test_a_place_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost import home as houses
+from gatepost import paths
 from gatepost.errors import Refused
 
 
@@ -31,10 +31,10 @@ def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_link_of_somebody_else_is_refused(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir(mode=0o700)
     (here / ".gatepost").symlink_to(tmp_path / "mine")
-    assert houses.find({})[0] == str(here / ".gatepost")
+    assert paths.find_home({})[0] == str(here / ".gatepost")
     foreign(here / ".gatepost", monkeypatch)
     with pytest.raises(Refused, match="another user"):
-        houses.find({})
+        paths.find_home({})
 
 
 def test_a_link_to_what_is_somebody_elses_is_refused(
@@ -44,42 +44,42 @@ def test_a_link_to_what_is_somebody_elses_is_refused(
     foreign(tmp_path / "theirs", monkeypatch)
     (here / ".gatepost").symlink_to(tmp_path / "theirs")
     with pytest.raises(Refused, match="another user"):
-        houses.find({})
+        paths.find_home({})
 
 
 def test_a_folder_that_others_write_to_is_refused_unless_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = here / ".gatepost"
     found.mkdir()
     found.chmod(0o770)
-    assert houses.find({})[0] == str(found), "it is our own group"
+    assert paths.find_home({})[0] == str(found), "it is our own group"
     monkeypatch.setattr(os, "getgroups", list)
     monkeypatch.setattr(os, "getegid", lambda: 4321)
     if os.getuid() == 0:
         os.chown(found, 0, 1234)
     with pytest.raises(Refused, match="written to by others"):
-        houses.find({})
+        paths.find_home({})
     found.chmod(0o707)
     with pytest.raises(Refused, match="written to by others"):
-        houses.find({})
-    assert houses.find({houses.VARIABLE: str(found)}) == (str(found), houses.VARIABLE)
+        paths.find_home({})
+    assert paths.find_home({paths.HOME_VARIABLE: str(found)}) == (str(found), paths.HOME_VARIABLE)
 
 
 def test_only_a_regular_file_of_ours_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "file").write_text("tea")
-    assert houses.read(str(here / "file"), like=str(here)) == b"tea"
+    assert paths.read_trusted_file(str(here / "file"), reference=str(here)) == b"tea"
     os.mkfifo(here / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        houses.read(str(here / "pipe"), like=str(here))
+        paths.read_trusted_file(str(here / "pipe"), reference=str(here))
     foreign(here / "file", monkeypatch)
     with pytest.raises(PermissionError, match="another user"):
-        houses.read(str(here / "file"), like="/")
+        paths.read_trusted_file(str(here / "file"), reference="/")
 
 
 def test_an_absolute_home_needs_no_working_directory(here: Path, tmp_path: Path) -> None:
     here.rmdir()
-    assert houses.find({houses.VARIABLE: str(tmp_path)}) == (str(tmp_path), houses.VARIABLE)
+    assert paths.find_home({paths.HOME_VARIABLE: str(tmp_path)}) == (str(tmp_path), paths.HOME_VARIABLE)
     (tmp_path / ".gatepost").mkdir(mode=0o700)
-    assert houses.find({}, start=str(tmp_path))[0] == str(tmp_path / ".gatepost")
+    assert paths.find_home({}, start=str(tmp_path))[0] == str(tmp_path / ".gatepost")
 
 
 def test_the_project_is_looked_in_first_and_then_the_working_directory(here: Path, tmp_path: Path) -> None:
@@ -87,18 +87,18 @@ def test_the_project_is_looked_in_first_and_then_the_working_directory(here: Pat
     (project / "deep").mkdir(parents=True)
     (project / ".gatepost").mkdir(mode=0o700)
     mine.mkdir(mode=0o700)
-    found, origin = houses.find({}, project=str(project / "deep"))
+    found, origin = paths.find_home({}, project=str(project / "deep"))
     assert (found, origin) == (str(project / ".gatepost"), "found upwards from the project")
     (project / ".gatepost").rmdir()
-    assert houses.find({}, project=str(project / "deep")) == (str(mine), "found upwards from the working directory")
-    assert houses.find({}, project="not/absolute") == (str(mine), "found upwards from the working directory")
-    assert houses.find({houses.VARIABLE: "/named"}, project=str(project)) == ("/named", houses.VARIABLE)
+    assert paths.find_home({}, project=str(project / "deep")) == (str(mine), "found upwards from the working directory")
+    assert paths.find_home({}, project="not/absolute") == (str(mine), "found upwards from the working directory")
+    assert paths.find_home({paths.HOME_VARIABLE: "/named"}, project=str(project)) == ("/named", paths.HOME_VARIABLE)
 
 
 def test_a_project_needs_no_working_directory(here: Path, tmp_path: Path) -> None:
     here.rmdir()
     (tmp_path / ".gatepost").mkdir(mode=0o700)
-    assert houses.find({}, project=str(tmp_path))[0] == str(tmp_path / ".gatepost")
+    assert paths.find_home({}, project=str(tmp_path))[0] == str(tmp_path / ".gatepost")
 
 
 class TestTheSocket:
@@ -111,7 +111,7 @@ class TestTheSocket:
             yield found
 
     def check(self, path: Path) -> None:
-        houses.check_socket(str(path), like=str(path.parent))
+        paths.check_socket(str(path), reference=str(path.parent))
 
     def test_of_our_own_is_believed(self, path: Path) -> None:
         self.check(path)
@@ -119,7 +119,7 @@ class TestTheSocket:
     def test_of_somebody_else_is_not(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         foreign(path, monkeypatch)
         with pytest.raises(PermissionError, match="another user"):
-            houses.check_socket(str(path), like="/")
+            paths.check_socket(str(path), reference="/")
 
     @pytest.mark.parametrize("mode", [0o660, 0o606, 0o700 | 0o001])
     def test_that_others_can_reach_is_not(self, path: Path, mode: int) -> None:

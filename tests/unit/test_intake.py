@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
-from gatepost.core.event import Delivery, Item, Priority, Push, Pushed, Ref, Route, State, Trust, Type
-from gatepost.core.instants import HOUR
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Delivery, EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route, Trust
 from gatepost.core.limits import Limits
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import HOUR
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
@@ -21,10 +21,12 @@ from gatepost.testing import Kit
 @pytest.fixture
 def store(kit: Kit) -> Store:
     """Two agents of a team, a person, and the administrator, whom they belong to."""
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-    kit.store.call(directory.register, Newcomer(name="husam", kind=Kind.HUMAN, display="Husam", team="red"))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", team="red"))
     for name in ("ann", "bob"):
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="red", aliases=[f"{name}-1"]))
+        kit.store.call(
+            directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red", aliases=[f"{name}-1"])
+        )
     return kit.store
 
 
@@ -41,16 +43,16 @@ def texts(store: Store, name: str = "ann") -> list[str]:
 
 
 def empty(store: Store) -> bool:
-    return all(account.accepted == account.found == 0 for account in store.query(upkeep.accounts))
+    return all(account.accepted == account.total == 0 for account in store.query(maintenance.list_accounts))
 
 
 class TestAccepting:
     def test_an_event_comes_back_as_it_was_pushed(self, store: Store, kit: Kit) -> None:
         pushed = store.call(
-            intake.push,
+            push.push_event,
             wish(
                 "a\nb\u2028 \U0001f984",
-                type=Type.MAIL,
+                type=EventType.MAIL,
                 sender="husam",
                 subject="s",
                 data={"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]},
@@ -74,62 +76,62 @@ class TestAccepting:
         )
         assert event.data == {"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]}
         assert event.sender is not None
-        assert (event.sender.name, event.sender.display, event.sender.kind) == ("husam", "Husam", Kind.HUMAN)
+        assert (event.sender.name, event.sender.display, event.sender.kind) == ("husam", "Husam", EntityKind.HUMAN)
         assert (event.priority, event.key, event.trust, event.hops) == (1, "k", "external", 3)
         assert (event.created_at, event.expires_at) == (kit.clock.now(), kit.clock.now() + HOUR)
         assert (event.ref, event.route, event.wakes) == (Ref("task", "1"), Route("telegram", "chat-1"), True)
-        assert kit.bell.rings[-1] == Ring("ann", "mail", event, wakes=True)
+        assert kit.signal_sink.signals[-1] == Signal("ann", "mail", event, wakes=True)
 
     def test_a_team_gets_it_but_the_sender_does_not(self, store: Store) -> None:
-        pushed = store.call(intake.push, wish(to="team:red", sender="ann"))
+        pushed = store.call(push.push_event, wish(to="team:red", sender="ann"))
         assert [one.name for one in pushed.deliveries] == ["husam", "bob"]
         assert texts(store) == []
         assert {one.event for one in pushed.deliveries} == {pushed.event}
 
     def test_alone_in_a_team_nobody_hears_it(self, store: Store) -> None:
-        store.call(directory.register, Newcomer(name="solo", kind=Kind.AGENT, team="blue"))
-        assert store.call(intake.push, wish(to="team:blue", sender="solo")).deliveries == ()
+        store.call(directory.register, EntitySpec(name="solo", kind=EntityKind.AGENT, team="blue"))
+        assert store.call(push.push_event, wish(to="team:blue", sender="solo")).deliveries == ()
         assert empty(store)
 
     def test_one_may_write_to_oneself(self, store: Store) -> None:
-        store.call(intake.push, wish("note to self", to="ann", sender="ann"))
+        store.call(push.push_event, wish("note to self", to="ann", sender="ann"))
         assert texts(store) == ["note to self"]
 
     def test_an_alias_is_as_good_as_a_name(self, store: Store) -> None:
-        [one] = store.call(intake.push, wish(to="ann-1", sender="bob-1")).deliveries
+        [one] = store.call(push.push_event, wish(to="ann-1", sender="bob-1")).deliveries
         assert one.name == "ann"
         [item] = waiting(store)
         assert item.event.sender is not None
         assert item.event.sender.name == "bob"
 
     def test_an_fyi_does_not_wake(self, store: Store, kit: Kit) -> None:
-        store.call(intake.push, wish(priority=Priority.FYI))
-        assert not kit.bell.rings[-1].wakes
+        store.call(push.push_event, wish(priority=Priority.FYI))
+        assert not kit.signal_sink.signals[-1].wakes
         assert not waiting(store)[0].event.wakes
 
     def test_order_is_priority_then_arrival(self, store: Store) -> None:
         for number, priority in enumerate([2, 4, 0, 2, 1, 3, 0]):
-            store.call(intake.push, wish(str(number), priority=Priority(priority)))
+            store.call(push.push_event, wish(str(number), priority=Priority(priority)))
         assert texts(store) == ["2", "6", "4", "0", "3", "5", "1"]
 
     def test_a_list_keeps_its_order_also_with_a_broadcast_in_it(self, store: Store) -> None:
-        store.call(intake.push_all, [wish("1"), wish("2", to="*"), wish("3"), wish("4", to="team:red")])
+        store.call(push.push_all, [wish("1"), wish("2", to="*"), wish("3"), wish("4", to="team:red")])
         assert texts(store) == ["1", "2", "3", "4"]
 
 
 class TestRepeats:
     def test_a_repeat_changes_nothing_and_says_so(self, store: Store, kit: Kit) -> None:
-        first = store.call(intake.push, wish("first", key="k"))
-        kit.bell.clear()
-        again = store.call(intake.push, wish("second", key="k", priority=Priority.CRITICAL, hops=99))
-        assert again == Pushed(first.event, (Delivery("ann", first.event, duplicate=True),))
+        first = store.call(push.push_event, wish("first", key="k"))
+        kit.signal_sink.clear()
+        again = store.call(push.push_event, wish("second", key="k", priority=Priority.CRITICAL, hops=99))
+        assert again == PushResult(first.event, (Delivery("ann", first.event, duplicate=True),))
         assert texts(store) == ["first"]
         assert texts(store, "admin") == []
-        assert kit.bell.rings == []
+        assert kit.signal_sink.signals == []
 
     def test_a_key_is_remembered_per_recipient(self, store: Store) -> None:
-        first = store.call(intake.push, wish("first", key="k"))
-        pushed = store.call(intake.push, wish("second", to="team:red", key="k"))
+        first = store.call(push.push_event, wish("first", key="k"))
+        pushed = store.call(push.push_event, wish("second", to="team:red", key="k"))
         assert pushed.deliveries == (
             Delivery("husam", pushed.event, duplicate=False),
             Delivery("ann", first.event, duplicate=True),
@@ -139,26 +141,26 @@ class TestRepeats:
 
     def test_repeats_in_one_list_are_seen(self, store: Store) -> None:
         first, second, other = store.call(
-            intake.push_all, [wish("first", key="k"), wish("second", key="k"), wish("x", to="bob", key="k")]
+            push.push_all, [wish("first", key="k"), wish("second", key="k"), wish("x", to="bob", key="k")]
         )
-        assert isinstance(first, Pushed)
-        assert second == Pushed(first.event, (Delivery("ann", first.event, duplicate=True),))
-        assert isinstance(other, Pushed)
+        assert isinstance(first, PushResult)
+        assert second == PushResult(first.event, (Delivery("ann", first.event, duplicate=True),))
+        assert isinstance(other, PushResult)
         assert other.deliveries[0].duplicate is False
         assert texts(store) == ["first"]
 
     def test_a_key_is_remembered_a_day_after_delivery_and_then_forgotten(self, store: Store, kit: Kit) -> None:
-        store.call(intake.push, wish("first", key="k"))
+        store.call(push.push_event, wish("first", key="k"))
         batch = store.call(inbox.claim, "ann", owner="me")
         assert batch.claim is not None
         kit.clock.advance("30s")
         store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
         kit.clock.advance(Limits().remember - 1)
-        assert store.call(upkeep.reap) == 0
-        assert store.call(intake.push, wish("second", key="k")).deliveries[0].duplicate
+        assert store.call(maintenance.reap) == 0
+        assert store.call(push.push_event, wish("second", key="k")).deliveries[0].duplicate
         kit.clock.advance(1)
-        assert store.call(upkeep.reap) > 0
-        assert not store.call(intake.push, wish("third", key="k")).deliveries[0].duplicate
+        assert store.call(maintenance.reap) > 0
+        assert not store.call(push.push_event, wish("third", key="k")).deliveries[0].duplicate
         assert texts(store) == ["third"]
 
 
@@ -189,10 +191,10 @@ WRONG: list[tuple[dict[str, Any], type[GatepostError]]] = [
     ({"data": float("nan")}, Invalid),
     ({"data": {"x": float("inf")}}, Invalid),
     ({"data": {"x": {1, 2}}}, Invalid),
-    ({"type": Type.PLAN, "data": {"dueAt": "soon"}}, Invalid),
-    ({"type": Type.PLAN, "data": {"dueAt": 2**62}}, Invalid),
-    ({"type": Type.SPACE_MESSAGE, "data": {"spaceId": 7}}, Invalid),
-    ({"type": Type.SPACE_MESSAGE, "data": {"seq": True}}, Invalid),
+    ({"type": EventType.PLAN, "data": {"dueAt": "soon"}}, Invalid),
+    ({"type": EventType.PLAN, "data": {"dueAt": 2**62}}, Invalid),
+    ({"type": EventType.SPACE_MESSAGE, "data": {"spaceId": 7}}, Invalid),
+    ({"type": EventType.SPACE_MESSAGE, "data": {"seq": True}}, Invalid),
 ]
 
 
@@ -205,17 +207,17 @@ class TestRefusing:
         for change, error in WRONG:
             wrong = replace(wish(), **change)
             with pytest.raises(error):
-                store.call(intake.push, wrong)
+                store.call(push.push_event, wrong)
             assert empty(store), change
 
     def test_one_bad_wish_fails_alone(self, store: Store) -> None:
         for number, (change, error) in enumerate(WRONG):
             good, bad, last = store.call(
-                intake.push_all, [wish(f"{number} a"), replace(wish(), **change), wish(f"{number} b", to="bob")]
+                push.push_all, [wish(f"{number} a"), replace(wish(), **change), wish(f"{number} b", to="bob")]
             )
             assert isinstance(bad, error), change
-            assert isinstance(good, Pushed)
-            assert isinstance(last, Pushed)
+            assert isinstance(good, PushResult)
+            assert isinstance(last, PushResult)
         assert texts(store) == [f"{number} a" for number in range(len(WRONG))]
         assert texts(store, "bob") == [f"{number} b" for number in range(len(WRONG))]
 
@@ -225,27 +227,27 @@ class TestRefusing:
             payloads: list[Any] = [text, [text], {"deep": [{"x": text}]}, {text: 1}]
             for change in (*fields, *({"data": data} for data in payloads)):
                 with pytest.raises(Invalid):
-                    store.call(intake.push, replace(wish(), **change))
+                    store.call(push.push_event, replace(wish(), **change))
         assert empty(store)
 
     def test_text_that_only_looks_like_it_is_not(self, store: Store) -> None:
         for text in ("\\u0000", "\\\\u0000", "\u0001", "\x7f", "\U0001f984"):
-            store.call(intake.push, wish(text, data={text: text}, subject=text, key=text))
+            store.call(push.push_event, wish(text, data={text: text}, subject=text, key=text))
             event = waiting(store)[-1].event
             assert (event.content, event.data, event.subject, event.key) == (text, {text: text}, text, text)
 
     def test_limits_are_in_bytes_and_exact(self, kit: Kit, store: Store) -> None:
         small = kit.open(limits=at_most(40))
-        small.call(intake.push, wish("é" * 20, data="é" * 19))
+        small.call(push.push_event, wish("é" * 20, data="é" * 19))
         with pytest.raises(TooLarge, match="42 bytes, over the limit of 40"):
-            small.call(intake.push, wish("é" * 21))
+            small.call(push.push_event, wish("é" * 21))
         with pytest.raises(TooLarge, match="42 bytes as JSON, over the limit of 40"):
-            small.call(intake.push, wish(data="é" * 20))
+            small.call(push.push_event, wish(data="é" * 20))
         assert texts(store) == ["é" * 20]
 
     def test_what_is_as_large_as_can_be_is_read_again(self, store: Store) -> None:
         content, data = "\x01" * Limits().content, "x" * (Limits().data - 2)
-        store.call(intake.push, wish(content, data=data))
+        store.call(push.push_event, wish(content, data=data))
         batch = store.call(inbox.claim, "ann", owner="me", budget=9_000)
         assert (batch.items[0].event.content, batch.items[0].event.data) == (content, data)
         assert len(str(batch).encode()) <= 9_000
@@ -257,7 +259,7 @@ class TestRefusing:
             data = make(data)
             if depth in (50, 200, 400, 800, 900, 950, 990, 1_199):
                 try:
-                    store.call(intake.push, wish(data=data))
+                    store.call(push.push_event, wish(data=data))
                 except Invalid:
                     continue
         assert _deeply(lambda: len(waiting(store)), 300) >= 1
@@ -265,7 +267,7 @@ class TestRefusing:
     def test_the_retired_send_nothing(self, store: Store) -> None:
         store.call(directory.retire, "bob")
         with pytest.raises(Refused, match="'bob' is retired"):
-            store.call(intake.push, wish(sender="bob"))
+            store.call(push.push_event, wish(sender="bob"))
         assert empty(store)
 
 
@@ -276,31 +278,35 @@ def _deeply(action: Callable[[], int], frames: int) -> int:
 
 class TestChains:
     def test_a_chain_that_is_too_long_does_not_wake_and_its_owner_is_told_once(self, store: Store, kit: Kit) -> None:
-        store.call(intake.push, wish("16", hops=16))
+        store.call(push.push_event, wish("16", hops=16))
         assert waiting(store)[0].event.wakes
-        kit.bell.clear()
+        kit.signal_sink.clear()
         for hops in (17, 18):
-            store.call(intake.push, wish(str(hops), hops=hops))
-        assert [ring.wakes for ring in kit.bell.rings if ring.recipient == "ann"] == [False, False]
+            store.call(push.push_event, wish(str(hops), hops=hops))
+        assert [ring.wakes for ring in kit.signal_sink.signals if ring.recipient == "ann"] == [False, False]
         assert texts(store) == ["16", "17", "18"]
         [alert] = waiting(store, "admin")
-        assert (alert.event.type, alert.event.priority, alert.event.trust) == (Type.ALERT, Priority.HIGH, Trust.OWNER)
+        assert (alert.event.type, alert.event.priority, alert.event.trust) == (
+            EventType.ALERT,
+            Priority.HIGH,
+            Trust.OWNER,
+        )
         assert "'ann'" in alert.event.content
         assert waiting(store)[1].event.id in alert.event.content
 
     def test_each_recipient_has_an_owner_to_tell(self, store: Store) -> None:
-        store.call(directory.register, Newcomer(name="cem", kind=Kind.AGENT, team="red", owner="husam"))
-        store.call(intake.push, wish("far", to="team:red", sender="husam", hops=20))
+        store.call(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, team="red", owner="husam"))
+        store.call(push.push_event, wish("far", to="team:red", sender="husam", hops=20))
         assert len(waiting(store, "admin")) == 2
-        assert [item.event.type for item in waiting(store, "husam")] == [Type.ALERT]
+        assert [item.event.type for item in waiting(store, "husam")] == [EventType.ALERT]
 
     def test_for_an_owner_who_is_retired_the_administrator_is_told(self, store: Store) -> None:
-        store.call(directory.register, Newcomer(name="cem", kind=Kind.AGENT, owner="bob"))
+        store.call(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, owner="bob"))
         store.call(directory.retire, "bob")
-        store.call(intake.push, wish("far", to="cem", hops=20))
+        store.call(push.push_event, wish("far", to="cem", hops=20))
         assert texts(store, "cem") == ["far"]
         [alert] = waiting(store, "admin")
         assert "reached 'cem'" in alert.event.content
 
     def test_states_are_only_known_ones(self) -> None:
-        assert set(State) == {"pending", "claimed", "delivered", "expired", "dead", "discarded"}
+        assert set(ItemState) == {"pending", "claimed", "delivered", "expired", "dead", "discarded"}

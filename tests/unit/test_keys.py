@@ -5,11 +5,11 @@ import secrets
 import pytest
 
 from gatepost.actions import directory, keys
-from gatepost.actions.directory import Newcomer
-from gatepost.core import key as rules
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import key as key_rules
+from gatepost.core.entity import EntityKind
 from gatepost.core.key import Key
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
@@ -17,8 +17,8 @@ from gatepost.testing import Kit
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, Newcomer(name="analyst", kind=Kind.AGENT, aliases=["an-1"]))
-    kit.bell.clear()
+    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["an-1"]))
+    kit.signal_sink.clear()
     return kit.store
 
 
@@ -48,7 +48,7 @@ def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
         mine + "x",
         mine.lower(),
         made[0].prefix,
-        rules.digest(mine),
+        key_rules.hash_secret(mine),
         "",
         "\ud800",
         "\x00",
@@ -62,7 +62,7 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     assert key.prefix == mine[:11]
 
     def rows(tx: Reader) -> str:
-        return repr(tx.fetch_all("keys/by_hash", hash=rules.digest(mine)))
+        return repr(tx.fetch_all("keys/by_hash", hash=key_rules.hash_secret(mine)))
 
     assert mine[11:] not in store.query(rows)
     with pytest.raises(Conflict) as twice:
@@ -74,10 +74,10 @@ def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
     mine, other = secret(), secret()
     key = store.call(keys.create, kind="admin", secret=mine)
     kept = store.call(keys.create, kind="agent", secret=other, entity="analyst", name="ci")
-    kit.bell.clear()
+    kit.signal_sink.clear()
     kit.clock.advance("1 minute")
     assert store.call(keys.revoke, key.prefix).revoked_at == kit.clock.now()
-    assert kit.bell.clear() == [Ring(keys.TOPIC, "key")]
+    assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "key")]
     assert store.query(keys.find, mine) is None
     assert store.query(keys.find, other) is not None
     assert [(key.name, key.revoked_at) for key in store.query(keys.page)] == [("", kit.clock.now()), ("ci", None)]
@@ -113,16 +113,16 @@ def test_one_of_two_with_the_same_prefix_is_named_by_its_id(store: Store) -> Non
 def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
     mine = secret()
     store.call(keys.create, kind="agent", secret=mine, entity="analyst")
-    kit.bell.clear()
+    kit.signal_sink.clear()
     store.call(directory.retire, "analyst")
-    assert kit.bell.clear() == [Ring(keys.TOPIC, "retire")]
+    assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "retire")]
     assert store.query(keys.find, mine) is None
     with pytest.raises(Refused):
         store.call(keys.create, kind="agent", secret=secret(), entity="analyst")
 
 
 def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
-    wrong: list[tuple[rules.Kind, dict[str, str], type[GatepostError]]] = [
+    wrong: list[tuple[key_rules.KeyKind, dict[str, str], type[GatepostError]]] = [
         ("agent", {}, Invalid),
         ("agent", {"entity": "nobody"}, UnknownAddress),
         ("agent", {"entity": "analyst", "trigger": "jira"}, Invalid),
@@ -147,9 +147,9 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
         ("admin", "sk_" + "é" * 43),
     ],
 )
-def test_a_secret_has_one_form(kind: rules.Kind, text: str) -> None:
+def test_a_secret_has_one_form(kind: key_rules.KeyKind, text: str) -> None:
     with pytest.raises(Invalid) as refusal:
-        rules.check(kind, text)
+        key_rules.check(kind, text)
     assert text not in f"{refusal.value} {refusal.value.hint}"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gatepost.actions import decisions, gates
-from gatepost.core.decision import Option, Question, Reply
+from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.errors import Invalid
 from tests.unit.conftest import House
 
@@ -31,7 +31,7 @@ DIFFERENT = [
 
 def question(*labels: str) -> Question:
     options = tuple(Option(id=f"option-{number}", label=label) for number, label in enumerate(labels))
-    return Question(question="Which?", options=options, of=("husam",))
+    return Question(question="Which?", options=options, respondents=("husam",))
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
@@ -47,8 +47,10 @@ def test_three_that_are_the_same_are_refused_like_two(house: House) -> None:
 
 
 def test_a_revision_is_no_exception(house: House) -> None:
-    made = house.store.call(decisions.ask, Question(question="Which?", free_text=True, of=("husam",)), by="ann")
-    house.store.call(decisions.answer, made.id, Reply(text="give me a choice", again=True), by="husam")
+    made = house.store.call(
+        decisions.ask, Question(question="Which?", free_text=True, respondents=("husam",)), by="ann"
+    )
+    house.store.call(decisions.answer, made.id, AnswerSpec(text="give me a choice", again=True), by="husam")
     with pytest.raises(Invalid, match="have the same label"):
         house.store.call(decisions.revise, made.id, question("A", "a"), by="ann")
     assert house.store.call(decisions.revise, made.id, question("A", "b"), by="ann").iteration == 2

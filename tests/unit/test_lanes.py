@@ -4,7 +4,7 @@ import asyncio
 
 from gatepost.ports import Transaction
 from gatepost.testing import Kit
-from gatepost.testing.conformance.office import Hold, handed_over
+from gatepost.testing.conformance.fixtures import BlockingVerb, yield_to_loop
 
 
 async def test_lanes_in_order_and_calls_of_a_lane_in_theirs(kit: Kit) -> None:
@@ -15,12 +15,12 @@ async def test_lanes_in_order_and_calls_of_a_lane_in_theirs(kit: Kit) -> None:
     def note(tx: Transaction, text: str) -> None:
         ran.append(text)
 
-    hold = Hold()
+    hold = BlockingVerb()
     holding = asyncio.create_task(store.run(hold, lane="first"))
-    assert await asyncio.to_thread(hold.began.wait, 20.0)
+    assert await asyncio.to_thread(hold.started_event.wait, 20.0)
     calls = [("b", "b1"), ("c", "c1"), ("a", "a1"), ("b", "b2"), ("a", "a2")]
     waiting = [asyncio.create_task(store.run(note, text, lane=lane)) for lane, text in calls]
-    await handed_over()
-    hold.go.set()
+    await yield_to_loop()
+    hold.release_event.set()
     await asyncio.gather(holding, *waiting)
     assert ran == ["a1", "a2", "b1", "b2", "c1"]

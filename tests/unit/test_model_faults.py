@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.models.choose import open_model
+from gatepost.adapters.models.factory import open_model
 from gatepost.core.agent import ModelChoice
-from gatepost.core.mind import Prompt, Reply
+from gatepost.core.mind import ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
 from gatepost.ports import Model
 from tests.models import (
@@ -39,7 +39,7 @@ ASK = ChatRequest(system="You are Ada.", turns=[Prompt(SECRET)], tools=[ToolSpec
 @asynccontextmanager
 async def asking(url: str, *, silence: float = 30.0) -> AsyncIterator[Model]:
     choice = ModelChoice(name="openai:gpt-test", base_url=url)
-    model = open_model(choice, {"OPENAI_API_KEY": KEY}, silence=silence)
+    model = open_model(choice, {"OPENAI_API_KEY": KEY}, read_timeout=silence)
     try:
         yield model
     finally:
@@ -101,7 +101,7 @@ async def test_a_failure_has_its_class_and_gives_nothing_away_and_is_not_repeate
             assert failed.__suppress_context__
             assert len(server.asked) == 1
             heard = [one async for one in model.respond(ASK)]
-            assert isinstance(heard[-1], Reply)
+            assert isinstance(heard[-1], ModelReply)
             assert server.asked[1].key == KEY
 
 

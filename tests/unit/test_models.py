@@ -16,12 +16,12 @@ from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolC
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from gatepost.adapters.models import talk
-from gatepost.adapters.models.choose import open_model
+from gatepost.adapters.models import messages
 from gatepost.adapters.models.demo import DemoModel
+from gatepost.adapters.models.factory import open_model
 from gatepost.adapters.models.provider import PydanticModel
 from gatepost.core.agent import ModelChoice
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, Usage
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import Model
@@ -40,9 +40,9 @@ async def hear(model: Model, *turns: Turn, **options: Any) -> list[ModelOutput]:
     return [one async for one in model.respond(ChatRequest(system="You are Ada.", turns=turns, tools=TOOLS, **options))]
 
 
-def last(heard: list[ModelOutput]) -> Reply:
+def last(heard: list[ModelOutput]) -> ModelReply:
     said = heard[-1]
-    assert isinstance(said, Reply)
+    assert isinstance(said, ModelReply)
     return said
 
 
@@ -89,7 +89,7 @@ async def test_calls_have_ids_of_their_own_whatever_the_server_sends(given: str)
     with ModelServer(in_turn(answer, answer)) as server:
         model = opened(server)
         first = last(await hear(model, Prompt("one")))
-        results = [Result(call.id, call.tool, f'{{"was":{n}}}') for n, call in enumerate(first.calls)]
+        results = [CallResult(call.id, call.tool, f'{{"was":{n}}}') for n, call in enumerate(first.calls)]
         second = last(await hear(model, Prompt("one"), first, *results, Prompt("two")))
         await model.close()
         sent = server.asked[1].messages
@@ -119,7 +119,7 @@ async def test_the_very_message_is_sent_back_thoughts_and_all() -> None:
     with ModelServer(in_turn([Think("Who is Husam?"), Say("Hm. "), Use("skip")], Say("done"))) as server:
         model = opened(server)
         first = last(await hear(model, Prompt("one")))
-        await hear(model, Prompt("one"), first, Result(first.calls[0].id, "skip", "{}"))
+        await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
         await model.close()
         back = server.asked[1].messages[2]
     assert first.raw is not None
@@ -137,7 +137,7 @@ async def test_the_very_message_is_sent_back_thoughts_and_all() -> None:
 )
 def test_what_cannot_be_a_count_is_not_counted(said: Any, counted: int) -> None:
     response = ModelResponse([], usage=RequestUsage(input_tokens=said, output_tokens=said))
-    assert talk.reply(response, model="m", ids=[]).usage == Usage(counted, counted)
+    assert messages.parse_reply(response, model="m", ids=[]).usage == Usage(counted, counted)
 
 
 async def test_a_failed_result_reaches_the_model_as_it_is() -> None:
@@ -146,7 +146,7 @@ async def test_a_failed_result_reaches_the_model_as_it_is() -> None:
         model = opened(server)
         first = last(await hear(model, Prompt("one")))
         failed = '{"success":false,"error":"there is no space \\"x\\""}'
-        await hear(model, Prompt("one"), first, Result(first.calls[0].id, "skip", failed, ok=False))
+        await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", failed, ok=False))
         await model.close()
         [sent] = [one["content"] for one in server.asked[1].messages if one["role"] == "tool"]
     assert sent == failed
@@ -192,7 +192,7 @@ async def test_any_model_of_pydantic_ai_will_do() -> None:
     model = PydanticModel(TestModel(call_tools=["skip"], custom_output_text="a b c"), "test")
     first = last(await hear(model, Prompt("hello")))
     assert [call.tool for call in first.calls] == ["skip"]
-    second = last(await hear(model, Prompt("hello"), first, Result(first.calls[0].id, "skip", "{}")))
+    second = last(await hear(model, Prompt("hello"), first, CallResult(first.calls[0].id, "skip", "{}")))
     assert (second.text, second.model) == ("a b c", "test")
 
 
@@ -206,16 +206,16 @@ async def test_signatures_survive() -> None:
 
     model = PydanticModel(FunctionModel(stream_function=stream), "test")
     first = last(await hear(model, Prompt("one")))
-    await hear(model, Prompt("one"), first, Result(first.calls[0].id, "skip", "{}"))
+    await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
     kept = seen[1][1].parts[0]
     assert (kept.content, kept.signature) == ("deep", "signed")
 
 
 names = st.sampled_from(["skip", "enter_space", "no such tool!", ""])
 ids = st.sampled_from(["a", "b", "c", ""])
-calls = st.builds(Call, ids, names, st.one_of(st.text(max_size=5), st.just('{"x": 1}')))
+calls = st.builds(ToolCall, ids, names, st.one_of(st.text(max_size=5), st.just('{"x": 1}')))
 replies = st.builds(
-    Reply,
+    ModelReply,
     st.text(max_size=5),
     st.lists(calls, max_size=3).map(tuple),
     raw=st.none() | st.sampled_from(["", "[]", "nonsense", '[{"parts":[],"kind":"response"}]']),
@@ -223,13 +223,13 @@ replies = st.builds(
 turns = st.one_of(
     st.builds(Prompt, st.text(max_size=5)),
     replies,
-    st.builds(Result, ids, names, st.text(max_size=5), st.booleans()),
+    st.builds(CallResult, ids, names, st.text(max_size=5), st.booleans()),
 )
 
 
 @given(st.lists(turns, max_size=12), st.text(max_size=3))
 def test_any_turns_make_a_conversation_that_providers_take(some: list[Turn], system: str) -> None:
-    conversation = talk.messages(ChatRequest(system=system, turns=some))
+    conversation = messages.build_messages(ChatRequest(system=system, turns=some))
     assert [isinstance(one, ModelRequest) for one in conversation] == [n % 2 == 0 for n in range(len(conversation))]
     assert isinstance(conversation[-1], ModelRequest)
     for response, request in zip(conversation[1::2], conversation[2::2], strict=True):
@@ -252,7 +252,7 @@ def test_any_turns_make_a_conversation_that_providers_take(some: list[Turn], sys
 def test_the_demo_needs_no_library() -> None:
     program = """
 import sys
-from gatepost.adapters.models.choose import open_model
+from gatepost.adapters.models.factory import open_model
 from gatepost.core.agent import ModelChoice
 open_model(ModelChoice(), {}), open_model(ModelChoice(name="openai:gpt-5"), {})
 assert not {"pydantic_ai", "openai", "anthropic", "pydantic"} & set(sys.modules)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.runtime import notice
-from gatepost.runtime.notice import Notice
+from gatepost.runtime import gateway_file
+from gatepost.runtime.gateway_file import GatewayFile
 
 STORE = "sqlite:///office.db"
 MINE = "http://127.0.0.1:1"
@@ -26,50 +26,50 @@ def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket
         yield found
 
 
-def others(home: Path, listener: socket.socket, pid: int) -> Notice:
+def others(home: Path, listener: socket.socket, pid: int) -> GatewayFile:
     """Another gateway has put up its notice."""
-    found = Notice("http://127.0.0.1:2", pid, STORE, listener.getsockname())
-    (home / notice.NAME).write_text(json.dumps(asdict(found)))
+    found = GatewayFile("http://127.0.0.1:2", pid, STORE, listener.getsockname())
+    (home / gateway_file.FILE_NAME).write_text(json.dumps(asdict(found)))
     return found
 
 
 def test_the_first_keeps_it_and_the_second_has_it_afterwards(tmp_path: Path, listener: socket.socket) -> None:
     first = others(tmp_path, listener, os.getppid())
-    with notice.posted(tmp_path, MINE, STORE, "mine.sock") as look:
-        assert notice.read(tmp_path) == first
+    with gateway_file.publish(tmp_path, MINE, STORE, "mine.sock") as look:
+        assert gateway_file.read_gateway_file(tmp_path) == first
         look()
-        assert notice.read(tmp_path) == first
-        (tmp_path / notice.NAME).unlink()
+        assert gateway_file.read_gateway_file(tmp_path) == first
+        (tmp_path / gateway_file.FILE_NAME).unlink()
         look()
-        assert notice.read(tmp_path) == Notice(MINE, os.getpid(), STORE, "mine.sock")
+        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(MINE, os.getpid(), STORE, "mine.sock")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_second_goes_and_leaves_it(tmp_path: Path, listener: socket.socket) -> None:
     first = others(tmp_path, listener, os.getppid())
-    with notice.posted(tmp_path, MINE, STORE, "mine.sock"):
+    with gateway_file.publish(tmp_path, MINE, STORE, "mine.sock"):
         pass
-    assert notice.read(tmp_path) == first
+    assert gateway_file.read_gateway_file(tmp_path) == first
 
 
 def test_a_process_that_lives_but_does_not_listen_is_another_program(tmp_path: Path, listener: socket.socket) -> None:
     """The gateway was killed, and its number was given away."""
     others(tmp_path, listener, os.getppid())
     listener.close()
-    with notice.posted(tmp_path, MINE, STORE, "mine.sock"):
-        assert notice.read(tmp_path) == Notice(MINE, os.getpid(), STORE, "mine.sock")
+    with gateway_file.publish(tmp_path, MINE, STORE, "mine.sock"):
+        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(MINE, os.getpid(), STORE, "mine.sock")
 
 
 def test_one_at_the_same_place_was_before_us(tmp_path: Path, listener: socket.socket) -> None:
     before = others(tmp_path, listener, os.getppid())
-    with notice.posted(tmp_path, before.url, STORE):
-        assert notice.read(tmp_path) == Notice(before.url, os.getpid(), STORE)
+    with gateway_file.publish(tmp_path, before.url, STORE):
+        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(before.url, os.getpid(), STORE)
 
 
 def test_one_that_could_not_listen_leaves_it_to_whoever_was_first(tmp_path: Path, listener: socket.socket) -> None:
     """Commands would find neither of the two, and the file would change hands for ever."""
     first = others(tmp_path, listener, os.getppid())
     listener.close()
-    with notice.posted(tmp_path, MINE, STORE) as look:
+    with gateway_file.publish(tmp_path, MINE, STORE) as look:
         look()
-        assert notice.read(tmp_path) == first
+        assert gateway_file.read_gateway_file(tmp_path) == first

@@ -14,12 +14,12 @@ import pytest
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.adapters.nudge import UrlNudge
-from gatepost.adapters.tools.guard import Guarded
-from gatepost.core.event import Event, Priority, Type
+from gatepost.adapters.tools.ssrf import GuardedTransport
+from gatepost.core.event import Event, EventType, Priority
 from gatepost.core.guest import Guest
 from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime import rewake
-from gatepost.runtime.nudging import CommandNudge, Nudger, text
+from gatepost.runtime.nudge import CommandNudge, Nudger, render_nudge
 
 GUEST = Guest(session="s/1", agent="ann", is_idle=True)
 TEXT = "Inbox: 1 event waits: [Event: ci] \"$(touch pwned); 'main' is red\""
@@ -30,7 +30,7 @@ NUMBERS = count(1)
 def told(content: str = "main is red", **fields: Any) -> Event:
     whole: dict[str, Any] = {
         "id": f"evt_{next(NUMBERS)}",
-        "type": Type.EVENT,
+        "type": EventType.EVENT,
         "source": "ci",
         "content": content,
         "created_at": 0,
@@ -63,17 +63,17 @@ class Scene:
     async def pay(self, *, idle: bool = True, noted: int = 1) -> int:
         """Look at the session as its hooks noted it; return how many nudges there were."""
         before = len(self.nudges)
-        await self.nudger.pay({"s1": Guest(session="s1", agent="ann", is_idle=idle, revision=noted)})
+        await self.nudger.send_due({"s1": Guest(session="s1", agent="ann", is_idle=idle, revision=noted)})
         return len(self.nudges) - before
 
 
 async def test_a_nudge_stays_owed_until_the_agent_is_idle_or_has_read() -> None:
     scene = Scene()
-    scene.nudger.owe("s1", [told()])
+    scene.nudger.schedule("s1", [told()])
     assert await scene.pay(idle=False) == 0
     assert await scene.pay(idle=True, noted=2) == 1
     assert await scene.pay(idle=True, noted=3) == 0
-    scene.nudger.owe("s1", [told()])
+    scene.nudger.schedule("s1", [told()])
     scene.waits = False
     assert await scene.pay(noted=4) == 0
     scene.waits = True
@@ -82,22 +82,22 @@ async def test_a_nudge_stays_owed_until_the_agent_is_idle_or_has_read() -> None:
 
 async def test_an_agent_that_does_not_react_is_nudged_again_only_after_a_while() -> None:
     scene = Scene()
-    scene.nudger.owe("s1", [told()])
+    scene.nudger.schedule("s1", [told()])
     assert await scene.pay() == 1
-    scene.nudger.owe("s1", [told("more")])
+    scene.nudger.schedule("s1", [told("more")])
     assert await scene.pay() == 0
     scene.now += 59
     assert await scene.pay() == 0
     scene.now += 1
     assert await scene.pay() == 1
-    scene.nudger.owe("s1", [told("and more")])
+    scene.nudger.schedule("s1", [told("and more")])
     assert await scene.pay(noted=2) == 1
 
 
 async def test_one_that_fails_is_tried_again_with_growing_pauses() -> None:
     scene = Scene()
     scene.broken = True
-    scene.nudger.owe("s1", [told()])
+    scene.nudger.schedule("s1", [told()])
     at = []
     for _ in range(300):
         before = scene.tries
@@ -118,24 +118,24 @@ async def test_what_comes_while_it_is_nudged_is_owed_too() -> None:
     async def slow(guest: Guest, text: str) -> None:
         scene.nudges.append(text)
         if len(scene.nudges) == 1:
-            nudger.owe("s1", [told("meanwhile")])
+            nudger.schedule("s1", [told("meanwhile")])
 
     nudger = Nudger(slow, scene._waiting, clock=lambda: scene.now)
-    nudger.owe("s1", [told()])
+    nudger.schedule("s1", [told()])
     for noted in (1, 2, 3):
-        await nudger.pay({"s1": Guest(session="s1", agent="ann", is_idle=True, revision=noted)})
+        await nudger.send_due({"s1": Guest(session="s1", agent="ann", is_idle=True, revision=noted)})
     assert len(scene.nudges) == 2
 
 
 async def test_what_wakes_nobody_is_no_reason_nor_what_it_was_nudged_for() -> None:
     scene = Scene()
-    scene.nudger.owe("s1", [told(wakes=False)])
+    scene.nudger.schedule("s1", [told(wakes=False)])
     assert await scene.pay() == 0
     events = [told("a"), told("b", priority=Priority.CRITICAL), told("c", wakes=False)]
-    scene.nudger.owe("s1", events)
-    scene.nudger.owe("s1", events)
+    scene.nudger.schedule("s1", events)
+    scene.nudger.schedule("s1", events)
     assert await scene.pay() == 1
-    scene.nudger.owe("s1", events)
+    scene.nudger.schedule("s1", events)
     assert await scene.pay(noted=2) == 0
     assert scene.nudges == ['Inbox: 2 events wait, the first: [Event: ci] "b"']
 
@@ -144,18 +144,18 @@ async def test_it_names_only_what_is_still_to_be_read() -> None:
     """The agent, or another of its sessions, may have read it between the line and the nudge."""
     scene = Scene()
     first, second, third = told("first", priority=Priority.HIGH), told("second"), told("third")
-    scene.nudger.owe("s1", [first, second, third])
+    scene.nudger.schedule("s1", [first, second, third])
     assert await scene.pay(idle=False) == 0
     scene.read = {first.id}
     assert await scene.pay(noted=2) == 1
-    scene.nudger.owe("s1", [last := told("last")])
+    scene.nudger.schedule("s1", [last := told("last")])
     scene.read |= {last.id}
     assert await scene.pay(noted=3) == 0
     assert scene.nudges == ['Inbox: 2 events wait, the first: [Event: ci] "second"']
 
 
 def test_it_is_one_short_line_whatever_came() -> None:
-    said = text(told("line\nline\u2028" * 10_000, source="<x>\n"), 1)
+    said = render_nudge(told("line\nline\u2028" * 10_000, source="<x>\n"), 1)
     assert len(said.splitlines()) == 1
     assert len(said) < 250
     assert "<" not in said
@@ -163,7 +163,7 @@ def test_it_is_one_short_line_whatever_came() -> None:
 
 async def test_a_command_has_the_text_as_an_argument_and_on_stdin_and_runs_none_of_it(tmp_path: Path) -> None:
     command = 'printf "%s\\n" "$1" > arguments; printf "%s" "$2" > session; cat > stdin'
-    await CommandNudge(ShellCommands(tmp_path), command, limit=20)(GUEST, TEXT)
+    await CommandNudge(ShellCommands(tmp_path), command, timeout=20)(GUEST, TEXT)
     written = await asyncio.to_thread(lambda: {file.name: file.read_text() for file in tmp_path.iterdir()})
     assert written == {"arguments": f"{TEXT}\n", "stdin": f"{TEXT}\n", "session": "s/1"}
 
@@ -180,7 +180,7 @@ async def test_a_command_has_the_text_as_an_argument_and_on_stdin_and_runs_none_
 async def test_a_command_that_fails_says_how(command: str, session: str, error: str) -> None:
     limit = 0.05 if "sleep" in command else 20
     with pytest.raises(Unavailable, match=error):
-        await CommandNudge(ShellCommands(), command, limit=limit)(Guest(session=session, agent="ann"), TEXT)
+        await CommandNudge(ShellCommands(), command, timeout=limit)(Guest(session=session, agent="ann"), TEXT)
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -209,7 +209,7 @@ def web() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
 
 
 def by_url(url: str, *, private: bool = True) -> UrlNudge:
-    return UrlNudge(url, partial(Guarded, allow_private=private, setting="courier.allow_private"), limit=20)
+    return UrlNudge(url, partial(GuardedTransport, allow_private=private, setting="courier.allow_private"), timeout=20)
 
 
 async def test_a_url_is_sent_json_and_refused_where_it_must_not_go(web: tuple[str, list[tuple[str, Any]]]) -> None:
@@ -240,11 +240,16 @@ def test_who_waits_for_a_file_is_woken_by_it_once(tmp_path: Path) -> None:
         rounds.append(len(rounds))
         asyncio.run(nudge(GUEST, f"number {len(rounds)}"))
 
-    said = rewake.wait(tmp_path, GUEST.session, waits=lambda: next(waits), over=lambda: False, pause=pause)
+    said = rewake.wait_for_nudge(
+        tmp_path, GUEST.session, has_waiting=lambda: next(waits), is_over=lambda: False, sleep=pause
+    )
     assert said == "number 2"  # when the first came, all had been read
     assert rounds == [0, 1]
     over = iter([False, True])
-    assert rewake.wait(tmp_path, "s/1", waits=lambda: True, over=lambda: next(over), pause=lambda: None) is None
+    assert (
+        rewake.wait_for_nudge(tmp_path, "s/1", has_waiting=lambda: True, is_over=lambda: next(over), sleep=lambda: None)
+        is None
+    )
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["rewake.lock", "s%2F1"]
 
 
@@ -252,11 +257,13 @@ def test_only_one_waits_for_a_session(tmp_path: Path) -> None:
     others: list[str | None] = []
 
     def pause() -> None:
-        wait = partial(rewake.wait, tmp_path, waits=lambda: True, over=lambda: bool(others))
-        others.append(wait("s1", pause=lambda: pytest.fail("it waits too")))
+        wait = partial(rewake.wait_for_nudge, tmp_path, has_waiting=lambda: True, is_over=lambda: bool(others))
+        others.append(wait("s1", sleep=lambda: pytest.fail("it waits too")))
         asyncio.run(rewake.FileNudge(tmp_path)(Guest(session="s1", agent="ann"), "wake up"))
 
-    assert rewake.wait(tmp_path, "s1", waits=lambda: True, over=lambda: False, pause=pause) == "wake up"
+    assert (
+        rewake.wait_for_nudge(tmp_path, "s1", has_waiting=lambda: True, is_over=lambda: False, sleep=pause) == "wake up"
+    )
     assert others == [None]
 
 
@@ -265,4 +272,4 @@ async def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be written"):
         await rewake.FileNudge(tmp_path / "sessions")(GUEST, TEXT)
     with pytest.raises(Unavailable, match="cannot be used"):
-        rewake.wait(tmp_path / "sessions", "s1", waits=lambda: True, over=lambda: True)
+        rewake.wait_for_nudge(tmp_path / "sessions", "s1", has_waiting=lambda: True, is_over=lambda: True)

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from gatepost.actions import directory, inbox, intake, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.once import once
-from gatepost.core.entity import Kind
+from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.idempotency import run_once
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Json, Push
 from gatepost.errors import Invalid, Reused, UnknownAddress
 from gatepost.ports import Store, Transaction
@@ -16,14 +16,14 @@ from gatepost.testing import Kit
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
-    kit.bell.clear()
+    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+    kit.signal_sink.clear()
     return kit.store
 
 
 def tell(tx: Transaction, text: str, *, to: str = "ann") -> Json:
     """A verb that would do it twice."""
-    return {"eventId": intake.push(tx, Push(to=to, source="test", content=text)).event, "n": [1, 2.5, None, "é"]}
+    return {"eventId": push.push_event(tx, Push(to=to, source="test", content=text)).event, "n": [1, 2.5, None, "é"]}
 
 
 def told(store: Store) -> list[str]:
@@ -31,31 +31,31 @@ def told(store: Store) -> list[str]:
 
 
 def test_a_repeat_gets_the_same_answer_and_changes_nothing(kit: Kit, store: Store) -> None:
-    first = store.call(once, "husam", "k-1", "digest", tell, "hello")
-    assert len(kit.bell.clear()) == 1
-    assert store.call(once, "husam", "k-1", "digest", tell, "hello") == first
+    first = store.call(run_once, "husam", "k-1", "digest", tell, "hello")
+    assert len(kit.signal_sink.clear()) == 1
+    assert store.call(run_once, "husam", "k-1", "digest", tell, "hello") == first
     assert told(store) == ["hello"]
-    assert kit.bell.clear() == []
+    assert kit.signal_sink.clear() == []
 
 
 def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
-    store.call(once, "husam", "k-1", "digest", tell, "hello")
+    store.call(run_once, "husam", "k-1", "digest", tell, "hello")
     with pytest.raises(Reused) as refusal:
-        store.call(once, "husam", "k-1", "other", tell, "goodbye")
+        store.call(run_once, "husam", "k-1", "other", tell, "goodbye")
     assert (refusal.value.status, refusal.value.type) == (422, "idempotency-key-reused")
     assert told(store) == ["hello"]
 
 
 def test_callers_do_not_share_their_keys(store: Store) -> None:
     for scope in ("husam", "ana"):
-        store.call(once, scope, "k-1", "digest", tell, scope)
+        store.call(run_once, scope, "k-1", "digest", tell, scope)
     assert told(store) == ["husam", "ana"]
 
 
 def test_whoever_was_refused_may_try_again(store: Store) -> None:
     with pytest.raises(UnknownAddress):
-        store.call(once, "husam", "k-1", "digest", tell, "hello", to="nobody")
-    store.call(once, "husam", "k-1", "other", tell, "hello")
+        store.call(run_once, "husam", "k-1", "digest", tell, "hello", to="nobody")
+    store.call(run_once, "husam", "k-1", "other", tell, "hello")
     assert told(store) == ["hello"]
 
 
@@ -63,7 +63,7 @@ async def test_of_many_at_the_same_time_one_is_done(kit: Kit, store: Store) -> N
     stores = [store, kit.open(), kit.open()]
     answers = await asyncio.gather(
         *(
-            place.run(once, "husam", f"k-{number}", "digest", tell, str(number))
+            place.run(run_once, "husam", f"k-{number}", "digest", tell, str(number))
             for place in stores * 5
             for number in range(10)
         )
@@ -74,28 +74,28 @@ async def test_of_many_at_the_same_time_one_is_done(kit: Kit, store: Store) -> N
 
 async def test_a_repeat_in_the_same_group_gets_the_answer_too(kit: Kit, store: Store) -> None:
     answers = await asyncio.gather(
-        *(store.run(once, "husam", "k-1", "digest", tell, "hello", lane="one") for _ in range(20))
+        *(store.run(run_once, "husam", "k-1", "digest", tell, "hello", lane="one") for _ in range(20))
     )
     assert told(store) == ["hello"]
     assert all(answer == answers[0] for answer in answers)
 
 
 def test_an_answer_is_forgotten_when_it_has_been_remembered_long_enough(kit: Kit, store: Store) -> None:
-    store.call(once, "husam", "k-1", "digest", tell, "hello")
+    store.call(run_once, "husam", "k-1", "digest", tell, "hello")
     kit.clock.advance("23 hours")
-    store.call(once, "husam", "k-2", "digest", tell, "again")
-    store.call(upkeep.reap)
-    store.call(once, "husam", "k-1", "digest", tell, "hello")
+    store.call(run_once, "husam", "k-2", "digest", tell, "again")
+    store.call(maintenance.reap)
+    store.call(run_once, "husam", "k-1", "digest", tell, "hello")
     assert told(store) == ["hello", "again"]
     kit.clock.advance("1 hour")
-    assert store.call(upkeep.reap) == 1
-    store.call(once, "husam", "k-1", "digest", tell, "hello")
-    store.call(once, "husam", "k-2", "digest", tell, "again")
+    assert store.call(maintenance.reap) == 1
+    store.call(run_once, "husam", "k-1", "digest", tell, "hello")
+    store.call(run_once, "husam", "k-2", "digest", tell, "again")
     assert told(store) == ["hello", "again", "hello"]
 
 
 def test_a_key_is_something_to_write_down(store: Store) -> None:
     for key in ("", "x" * 256, "a\nb", "é", "\x00"):
         with pytest.raises(Invalid):
-            store.call(once, "husam", key, "digest", tell, "hello")
+            store.call(run_once, "husam", key, "digest", tell, "hello")
     assert told(store) == []

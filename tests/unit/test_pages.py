@@ -3,8 +3,8 @@
 import pytest
 
 from gatepost.actions import directory, inbox
-from gatepost.core.event import Ref, State, Type
-from gatepost.core.instants import HOUR
+from gatepost.core.event import EventType, ItemState, Ref
+from gatepost.core.times import HOUR
 from gatepost.errors import Invalid, NotFound, UnknownAddress
 from tests.unit.conftest import House
 
@@ -12,18 +12,18 @@ from tests.unit.conftest import House
 @pytest.fixture
 def filled(house: House) -> House:
     """Ann has one of everything: delivered, claimed, dead, discarded, expired, pending, and a broadcast to come."""
-    house.tell("delivered", type=Type.MAIL, sender="husam")
-    house.ack(house.take(cap=1))
+    house.tell("delivered", type=EventType.MAIL, sender="husam")
+    house.ack(house.take(limit=1))
     poison = house.tell("dead", ref=Ref("task", "1"))
     for _ in range(5):
         house.release(house.take(), poison)
     house.tell("claimed", sender="bob")
     house.take(hold=9 * HOUR)
     house.store.call(inbox.discard, house.tell("discarded", ref=Ref("task", "2")))
-    house.tell("expired", ttl=HOUR, type=Type.ALERT)
+    house.tell("expired", ttl=HOUR, type=EventType.ALERT)
     house.clock.advance(HOUR)
     house.tell("pending", sender="bob", ref=Ref("task", "1"))
-    house.tell("broadcast", to="*", sender="husam", type=Type.MAIL)
+    house.tell("broadcast", to="*", sender="husam", type=EventType.MAIL)
     house.tell("not ann's", to="bob")
     return house
 
@@ -35,14 +35,14 @@ def test_without_a_filter_everything_is_listed_in_order_of_arrival(filled: House
     assert filled.listed() == ALL
 
 
-@pytest.mark.parametrize("state", State)
-def test_by_state(filled: House, state: State) -> None:
+@pytest.mark.parametrize("state", ItemState)
+def test_by_state(filled: House, state: ItemState) -> None:
     assert filled.listed(state=state) == {"pending": ["pending", "broadcast"]}.get(state, [state.value])
 
 
 def test_by_type_sender_reference_and_age(filled: House) -> None:
     now = filled.clock.now()
-    assert filled.listed(type=Type.MAIL) == ["delivered", "broadcast"]
+    assert filled.listed(type=EventType.MAIL) == ["delivered", "broadcast"]
     assert filled.listed(sender="bob") == ["claimed", "pending"]
     assert filled.listed(sender="husam") == ["delivered", "broadcast"]
     assert filled.listed(ref=Ref("task", "1")) == ["dead", "pending"]
@@ -50,7 +50,9 @@ def test_by_type_sender_reference_and_age(filled: House) -> None:
     assert filled.listed(since=now) == ["pending", "broadcast"]
     assert filled.listed(until=now) == ["delivered", "dead", "claimed", "discarded", "expired"]
     assert filled.listed(since=now - HOUR, until=now - HOUR + 1) == filled.listed(until=now)
-    assert filled.listed(state=State.PENDING, sender="bob", ref=Ref("task", "1"), type=Type.EVENT) == ["pending"]
+    assert filled.listed(state=ItemState.PENDING, sender="bob", ref=Ref("task", "1"), type=EventType.EVENT) == [
+        "pending"
+    ]
 
 
 def test_page_by_page_nothing_is_missed_or_repeated(filled: House) -> None:
@@ -73,15 +75,15 @@ def test_all_inboxes_together(filled: House) -> None:
 def test_a_broadcast_is_listed_once_before_and_after_it_is_taken(filled: House) -> None:
     filled.take(owner="somebody")
     assert filled.listed() == ALL
-    assert filled.listed(state=State.PENDING) == []
+    assert filled.listed(state=ItemState.PENDING) == []
 
 
 def test_an_event_is_shown_with_each_of_its_recipients(house: House) -> None:
     event = house.tell(to="team:red")
     house.ack(house.take("bob"))
     assert [(item.recipient, item.state) for item in house.store.query(inbox.show, event)] == [
-        ("ann", State.PENDING),
-        ("bob", State.DELIVERED),
+        ("ann", ItemState.PENDING),
+        ("bob", ItemState.DELIVERED),
     ]
 
 
@@ -116,7 +118,7 @@ def test_a_page_of_all_inboxes_may_end_between_two_recipients_of_one_event(fille
     for size in (1, 2, 3):
         read: list[tuple[str, str]] = []
         after, beyond = 0, None
-        while page := filled.store.query(inbox.page, after=after, beyond=beyond, limit=size):
+        while page := filled.store.query(inbox.page, after=after, after_recipient=beyond, limit=size):
             read += [(item.recipient, item.event.id) for item in page]
             after, beyond = page[-1].event.arrival, page[-1].recipient
         assert read == whole

@@ -4,29 +4,29 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, plans, upkeep
+from gatepost.actions import directory, inbox, maintenance, plans
 from gatepost.core import plan as rules
 from gatepost.core import wire
-from gatepost.core.cron import Cron, _zone
-from gatepost.core.event import Item, Priority, State, Type, body
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, duration, instant, rfc3339
+from gatepost.core.cron import Cron, _load_zone
+from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
 from gatepost.core.limits import Limits
-from gatepost.core.plan import After, At, CatchUp, OnGate, Plan, PlanWish, Status
-from gatepost.core.ring import Ring
+from gatepost.core.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store
 from tests.unit.conftest import House
 
 #: what FakeClock begins with
-MORNING = instant("2026-02-18T09:00:00Z")
+MORNING = parse_instant("2026-02-18T09:00:00Z")
 
 
-def wish(**fields: str) -> PlanWish:
-    return rules.read({"name": "Daily Report"} | fields if "id" not in fields else fields)
+def wish(**fields: str) -> PlanSpec:
+    return rules.parse_spec({"name": "Daily Report"} | fields if "id" not in fields else fields)
 
 
 def made(house: House, owner: str | None = "ann", **fields: str) -> Plan:
-    return house.store.call(plans.set, owner, wish(**fields))
+    return house.store.call(plans.set_plan, owner, wish(**fields))
 
 
 def fire(store: Store) -> int:
@@ -54,20 +54,20 @@ class TestReading:
     @pytest.mark.parametrize(
         ("fields", "schedule"),
         [
-            ({"runAfter": "5 hours"}, After(5 * HOUR)),
-            ({"runAfter": "90s"}, After(90 * SECOND)),
-            ({"scheduledAt": "2026-02-20T10:00:00Z"}, At(instant("2026-02-20T10:00:00Z"))),
+            ({"runAfter": "5 hours"}, AfterDelay(5 * HOUR)),
+            ({"runAfter": "90s"}, AfterDelay(90 * SECOND)),
+            ({"scheduledAt": "2026-02-20T10:00:00Z"}, AtTime(parse_instant("2026-02-20T10:00:00Z"))),
             ({"onGate": "gate_" + "0" * 32}, OnGate("gate_" + "0" * 32)),
-            ({"scheduledAt": "2026-02-20T12:00:00+02:00"}, At(instant("2026-02-20T10:00:00Z"))),
+            ({"scheduledAt": "2026-02-20T12:00:00+02:00"}, AtTime(parse_instant("2026-02-20T10:00:00Z"))),
             ({"cron": "0 9 * * 1"}, Cron("0 9 * * 1", "UTC")),
             ({"cron": " 0  9 * * 1 ", "timeZone": "Europe/Riga"}, Cron("0 9 * * 1", "Europe/Riga")),
             ({"cron": "@daily"}, Cron("@daily", "UTC")),
-            ({"cron": None, "runAfter": "1 day", "timeZone": None}, After(DAY)),
+            ({"cron": None, "runAfter": "1 day", "timeZone": None}, AfterDelay(DAY)),
             ({}, None),
         ],
     )
     def test_one_of_three_ways(self, fields: dict[str, str], schedule: rules.Schedule | None) -> None:
-        assert rules.read(fields).schedule == schedule
+        assert rules.parse_spec(fields).schedule == schedule
 
     @pytest.mark.parametrize(
         "fields",
@@ -101,11 +101,16 @@ class TestReading:
     )
     def test_anything_else_is_refused(self, fields: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
-            rules.read(fields)
+            rules.parse_spec(fields)
 
     @pytest.mark.parametrize(
         ("word", "read"),
-        [("pending", Status.parse), ("completed", Status.parse), ("once", CatchUp.parse), ("all", CatchUp.parse)],
+        [
+            ("pending", PlanStatus.parse),
+            ("completed", PlanStatus.parse),
+            ("once", CatchUp.parse),
+            ("all", CatchUp.parse),
+        ],
     )
     def test_words(self, word: str, read: Any) -> None:
         assert read(word) == word
@@ -117,8 +122,8 @@ class TestSetting:
     def test_a_plan_that_fires_once(self, house: House) -> None:
         plan = made(house, instruction="post it", runAfter="5 hours")
         assert plan == show(house, plan)
-        assert (plan.owner, plan.status, plan.next_at, plan.fired) == ("ann", Status.PENDING, MORNING + 5 * HOUR, 0)
-        assert wire.plan(plan) == {
+        assert (plan.owner, plan.status, plan.next_at, plan.fired) == ("ann", PlanStatus.PENDING, MORNING + 5 * HOUR, 0)
+        assert wire.write_plan(plan) == {
             "id": plan.id,
             "owner": "ann",
             "name": "Daily Report",
@@ -142,14 +147,14 @@ class TestSetting:
         plan = made(house, cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="skip")
         assert plan == show(house, plan)
         assert (plan.cron, plan.zone, plan.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.SKIP)
-        assert plan.next_at == instant("2026-02-23T09:00:00+02:00")
-        assert (wire.plan(plan)["isRecurring"], wire.plan(plan)["scheduledAt"]) == (True, None)
+        assert plan.next_at == parse_instant("2026-02-23T09:00:00+02:00")
+        assert (wire.write_plan(plan)["isRecurring"], wire.write_plan(plan)["scheduledAt"]) == (True, None)
 
     def test_the_tickers_are_told(self, house: House) -> None:
         plan = made(house, runAfter="5 hours")
-        assert house.bell.clear() == [Ring(f"plan:{plan.id}", "set", wakes=False)]
+        assert house.bell.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
         made(house, id=plan.id, name="another")
-        assert house.bell.clear() == [Ring(f"plan:{plan.id}", "set", wakes=False)]
+        assert house.bell.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
 
     @pytest.mark.parametrize(
         ("owner", "fields", "error"),
@@ -175,11 +180,11 @@ class TestSetting:
         with pytest.raises(error):
             made(house, owner, **fields)
         assert house.store.query(plans.page) == []
-        assert house.bell.rings == []
+        assert house.bell.signals == []
 
     def test_a_plan_needs_a_name_and_a_live_owner(self, house: House) -> None:
         with pytest.raises(Invalid, match="needs a name"):
-            house.store.call(plans.set, "ann", rules.read({"runAfter": "5 hours"}))
+            house.store.call(plans.set_plan, "ann", rules.parse_spec({"runAfter": "5 hours"}))
         house.store.call(directory.retire, "ann")
         with pytest.raises(Refused, match="retired"):
             made(house, runAfter="5 hours")
@@ -221,14 +226,14 @@ class TestChanging:
         house.clock.advance("2 hours")
         assert fire(house.store) == 1
         changed = made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z", name="renamed")
-        assert (changed.status, changed.next_at, changed.name) == (Status.COMPLETED, None, "renamed")
+        assert (changed.status, changed.next_at, changed.name) == (PlanStatus.COMPLETED, None, "renamed")
         assert fire(house.store) == 0
 
     def test_a_completed_plan_can_be_set_again_and_a_slot_that_has_fired_is_a_repeat(self, house: House) -> None:
         plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
         house.clock.advance("2 hours")
         fire(house.store)
-        assert made(house, id=plan.id, runAfter="1 hour").status is Status.PENDING
+        assert made(house, id=plan.id, runAfter="1 hour").status is PlanStatus.PENDING
         made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z")
         assert fire(house.store) == 1
         assert slots(house, plan) == ["2026-02-18T10:00:00Z"]
@@ -280,10 +285,10 @@ class TestOwnership:
         assert first + house.store.query(plans.page, "ann", after=first[-1].number) == mine
         house.clock.advance("2 hours")
         fire(house.store)
-        assert [plan.id for plan in house.store.query(plans.page, status=Status.COMPLETED)] == [
+        assert [plan.id for plan in house.store.query(plans.page, status=PlanStatus.COMPLETED)] == [
             plan.id for plan in mine[:2]
         ]
-        assert house.store.query(plans.page, status=Status.PENDING) == [*mine[2:], theirs]
+        assert house.store.query(plans.page, status=PlanStatus.PENDING) == [*mine[2:], theirs]
 
 
 class TestFiring:
@@ -292,7 +297,7 @@ class TestFiring:
         house.clock.advance(5 * HOUR + 3 * SECOND)
         assert fire(house.store) == 1
         [item] = items(house, "ann")
-        event = wire.event(item.event)
+        event = wire.write_event(item.event)
         assert (event["type"], event["source"], event["priority"], event["sender"]) == ("plan", "plan", 2, None)
         assert event["data"] == {
             "planId": plan.id,
@@ -308,33 +313,33 @@ class TestFiring:
     def test_nothing_fires_before_its_time(self, house: House) -> None:
         plan = made(house, runAfter="5 hours")
         house.clock.advance(5 * HOUR - 1)
-        assert (fire(house.store), house.store.query(plans.next_due)) == (0, plan.next_at)
+        assert (fire(house.store), house.store.query(plans.find_next_due)) == (0, plan.next_at)
         house.clock.advance(1)
-        assert (fire(house.store), house.store.query(plans.next_due)) == (1, None)
+        assert (fire(house.store), house.store.query(plans.find_next_due)) == (1, None)
 
     def test_one_that_fires_once_is_then_completed(self, house: House) -> None:
         plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
         house.clock.advance("1 week")
         assert fire(house.store) == 1
         after = show(house, plan)
-        assert (after.status, after.next_at, after.fired) == (Status.COMPLETED, None, 1)
+        assert (after.status, after.next_at, after.fired) == (PlanStatus.COMPLETED, None, 1)
         assert (after.last_at, after.scheduled_at) == (plan.next_at, plan.next_at)
         assert (after.ended_at, fire(house.store)) == (house.clock.now(), 0)
         assert house.balanced()
 
     def test_a_time_in_the_past_fires_at_once_and_once(self, house: House) -> None:
         plan = made(house, scheduledAt="2025-01-01T00:00:00Z")
-        assert house.store.query(plans.next_due) == instant("2025-01-01T00:00:00Z")
+        assert house.store.query(plans.find_next_due) == parse_instant("2025-01-01T00:00:00Z")
         assert (fire(house.store), fire(house.store)) == (1, 0)
         assert slots(house, plan) == ["2025-01-01T00:00:00Z"]
         [item] = items(house, "ann")
-        assert str(body(item.event)).endswith(f"due_at={instant('2025-01-01T00:00:00Z')})")
+        assert str(parse_body(item.event)).endswith(f"due_at={parse_instant('2025-01-01T00:00:00Z')})")
 
     def test_one_that_recurs_goes_on(self, house: House) -> None:
         plan = made(house, cron="0 12 * * *", timeZone="Europe/Riga")
         for _ in range(3):
             house.clock.advance("1 day")
-            house.clock.advance(-(house.clock.now() - instant("2026-02-18T10:00:00Z")) % DAY)
+            house.clock.advance(-(house.clock.now() - parse_instant("2026-02-18T10:00:00Z")) % DAY)
             assert fire(house.store) == 1
         assert slots(house, plan) == ["2026-02-19T10:00:00Z", "2026-02-20T10:00:00Z", "2026-02-21T10:00:00Z"]
 
@@ -352,8 +357,8 @@ class TestFiring:
         assert fire(house.store) == 1
         assert slots(house, plan) == expected
         after = show(house, plan)
-        assert (after.fired, after.next_at) == (len(expected), instant("2026-02-18T16:00:00Z"))
-        assert after.last_at == (instant(expected[-1]) if expected else None)
+        assert (after.fired, after.next_at) == (len(expected), parse_instant("2026-02-18T16:00:00Z"))
+        assert after.last_at == (parse_instant(expected[-1]) if expected else None)
         house.clock.advance(50 * MINUTE + 20 * SECOND)
         assert fire(house.store) == 1
         assert slots(house, plan) == [*expected, "2026-02-18T16:00:00Z"]
@@ -363,7 +368,7 @@ class TestFiring:
         house.clock.advance("90 days")
         assert fire(house.store) == 1
         now = house.clock.now()
-        assert slots(house, plan) == [rfc3339(now - minutes * MINUTE) for minutes in reversed(range(100))]
+        assert slots(house, plan) == [format_rfc3339(now - minutes * MINUTE) for minutes in reversed(range(100))]
 
     def test_owners_are_told_in_order_of_slots(self, house: House) -> None:
         for minutes in (10, 15, 20):
@@ -394,8 +399,8 @@ class TestFiring:
         assert fire(house.store) == 2
         assert (items(house, "ann"), len(items(house, "bob"))) == ([], 1)
         after = show(house, plan)
-        assert (after.status, after.next_at, after.fired) == (Status.CANCELLED, None, 0)
-        assert show(house, theirs).status is Status.PENDING
+        assert (after.status, after.next_at, after.fired) == (PlanStatus.CANCELLED, None, 0)
+        assert show(house, theirs).status is PlanStatus.PENDING
         [alert] = items(house, "admin")
         assert f"({plan.id}) was due and could not fire: 'ann' is retired" in alert.event.content
         house.clock.advance("1 hour")
@@ -408,13 +413,13 @@ class TestFiring:
         store = house.kit.open(limits=Limits(content=300))
         assert fire(store) == 2
         [alert] = items(house, "ann")
-        assert (alert.event.type, alert.event.priority) == (Type.ALERT, Priority.HIGH)
+        assert (alert.event.type, alert.event.priority) == (EventType.ALERT, Priority.HIGH)
         assert "the plan 'Daily Report'" in alert.event.content
         assert "over the limit of 300" in alert.event.content
-        assert show(house, large).status is Status.CANCELLED
+        assert show(house, large).status is PlanStatus.CANCELLED
         assert len(slots(house, small)) == 2
         assert fire(store) == 0
-        assert made(house, id=large.id, instruction="y", cron="0 * * * *").status is Status.PENDING
+        assert made(house, id=large.id, instruction="y", cron="0 * * * *").status is PlanStatus.PENDING
 
     def test_one_whose_zone_is_not_known_here_ends_with_an_alert(
         self, house: House, monkeypatch: pytest.MonkeyPatch
@@ -422,34 +427,34 @@ class TestFiring:
         plan = made(house, cron="0 * * * *", timeZone="Europe/Riga")
         house.clock.advance("1 hour")
         with monkeypatch.context() as patch:
-            patch.setattr("gatepost.core.cron._zones", lambda: {"utc": "UTC"})
-            _zone.cache_clear()
+            patch.setattr("gatepost.core.cron._load_zone_names", lambda: {"utc": "UTC"})
+            _load_zone.cache_clear()
             assert fire(house.store) == 1
         assert "'Europe/Riga' is not a time zone" in items(house, "ann")[0].event.content
-        assert show(house, plan).status is Status.CANCELLED
+        assert show(house, plan).status is PlanStatus.CANCELLED
 
     def test_what_is_over_is_forgotten_in_time(self, house: House) -> None:
         over = made(house, runAfter="1 hour")
         going_on = made(house, cron="0 * * * *")
         house.clock.advance("1 hour")
         fire(house.store)
-        house.clock.advance(duration("1 day") - 1)
-        house.store.call(upkeep.reap)
-        assert show(house, over).status is Status.COMPLETED
+        house.clock.advance(parse_duration("1 day") - 1)
+        house.store.call(maintenance.reap)
+        assert show(house, over).status is PlanStatus.COMPLETED
         house.clock.advance(1)
-        house.store.call(upkeep.reap)
+        house.store.call(maintenance.reap)
         with pytest.raises(NotFound):
             show(house, over)
-        assert show(house, going_on).status is Status.PENDING
+        assert show(house, going_on).status is PlanStatus.PENDING
 
     @pytest.mark.parametrize("due", [-1, 10**18, 10**30, "today", 1.5])
     def test_a_made_up_event_cannot_say_that_it_was_due_at_no_time(self, house: House, due: Any) -> None:
         with pytest.raises(Invalid, match=r"data\.dueAt"):
-            house.push(type=Type.PLAN, data={"planName": "mine", "dueAt": due})
+            house.push(type=EventType.PLAN, data={"planName": "mine", "dueAt": due})
 
     def test_people_have_plans_too(self, house: House) -> None:
         made(house, "husam", instruction="call home", runAfter="1 hour")
         house.clock.advance("1 hour")
         fire(house.store)
         [item] = items(house, "husam")
-        assert (item.event.content, item.state) == ("call home", State.PENDING)
+        assert (item.event.content, item.state) == ("call home", ItemState.PENDING)

@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.actions import directory, goals, memories, plans, prompt, spaces
-from gatepost.core import prompt as words
-from gatepost.core.agent import Config
-from gatepost.core.entity import Kind
-from gatepost.core.goal import Goal, GoalWish, Status
+from gatepost.core import prompt as prompt_rules
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.goal import Goal, GoalSpec, GoalStatus
 from gatepost.core.memory import Memory
-from gatepost.core.plan import After, CatchUp, Plan, PlanWish
-from gatepost.core.plan import Status as PlanStatus
-from gatepost.core.prompt import Companion, Facts, Place
+from gatepost.core.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.core.prompt import AgentFacts, MemberFacts, SpaceFacts
 from tests.unit.conftest import House
 
 SECTIONS = ["IDENTITY", "YOUR SPACES", "GOALS", "MEMORIES", "PLANS", "INSTRUCTIONS", "CUSTOM INSTRUCTIONS"]
@@ -23,7 +22,7 @@ NOW = 1_771_427_220_000_000
 
 def told(house: House, name: str = "ann", **config: Any) -> str:
     me = house.store.query(directory.find, name)
-    return words.system(house.store.query(prompt.facts, me, Config(**config)), NOW)
+    return prompt_rules.render_system_prompt(house.store.query(prompt.read_facts, me, AgentConfig(**config)), NOW)
 
 
 def sections(text: str) -> list[str]:
@@ -36,12 +35,16 @@ class TestFacts:
         store = house.store
         store.call(spaces.create, name="Tea Room", id="tea", members=["husam", "quinn", "bob"])
         store.call(
-            goals.set, "quinn", [GoalWish(description="win"), GoalWish(description="old", status=Status.COMPLETED)]
+            goals.set_goals,
+            "quinn",
+            [GoalSpec(description="win"), GoalSpec(description="old", status=GoalStatus.COMPLETED)],
         )
-        store.call(goals.set, "quinn", [GoalWish(description="first of all", priority=5)])
-        store.call(memories.set, "quinn", {"favourite tea": "green"})
-        store.call(plans.set, "quinn", PlanWish(name="Pour", instruction="pour it", schedule=After(60_000_000)))
-        store.call(memories.set, "bob", {"password": "secret"})
+        store.call(goals.set_goals, "quinn", [GoalSpec(description="first of all", priority=5)])
+        store.call(memories.set_memories, "quinn", {"favourite tea": "green"})
+        store.call(
+            plans.set_plan, "quinn", PlanSpec(name="Pour", instruction="pour it", schedule=AfterDelay(60_000_000))
+        )
+        store.call(memories.set_memories, "bob", {"password": "secret"})
         text = told(house, "quinn", description="makes tea", instructions="Be kind.\nBe brief.")
         assert sections(text) == SECTIONS
         assert "You are Quinn, an agent. Your name here is quinn." in text
@@ -66,15 +69,17 @@ class TestFacts:
             crowd = [f"agent-{other:02}" for other in range(30)] if number == 0 else []
             store.call(spaces.create, name=f"Space {number}", members=["ann", *crowd])
             store.call(
-                plans.set, "ann", PlanWish(name=f"Plan {number}", instruction="x" * 5_000, schedule=After(10**9))
+                plans.set_plan,
+                "ann",
+                PlanSpec(name=f"Plan {number}", instruction="x" * 5_000, schedule=AfterDelay(10**9)),
             )
-        store.call(memories.set, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
-        store.call(goals.set, "ann", [GoalWish(description="x" * 4_000) for _ in range(150)])
-        facts = store.query(prompt.facts, store.query(directory.find, "ann"), Config())
-        assert (len(facts.places), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
-        assert max(len(place.members) for place in facts.places) == 20
-        assert facts.more == {"places", "memories", "goals", "plans"}
-        text = words.system(facts, NOW)
+        store.call(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
+        store.call(goals.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
+        facts = store.query(prompt.read_facts, store.query(directory.find, "ann"), AgentConfig())
+        assert (len(facts.spaces), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
+        assert max(len(place.members) for place in facts.spaces) == 20
+        assert facts.incomplete_sections == {"places", "memories", "goals", "plans"}
+        text = prompt_rules.render_system_prompt(facts, NOW)
         assert len(text) < 120_000
         assert ", others" in text
         assert "get_memories" in text.partition("\nINSTRUCTIONS")[0]
@@ -93,11 +98,13 @@ ANY = st.text(max_size=40) | st.sampled_from(
 class TestForging:
     @given(text=ANY)
     def test_nobody_can_write_a_section_or_a_line(self, text: str) -> None:
-        facts = Facts(
+        facts = AgentFacts(
             name="ann",
             display=text,
             description=text,
-            places=(Place(id="tea", name=text, members=(Companion(name="x", display=text, kind=Kind.HUMAN),)),),
+            spaces=(
+                SpaceFacts(id="tea", name=text, members=(MemberFacts(name="x", display=text, kind=EntityKind.HUMAN),)),
+            ),
             goals=(Goal(id="goal_1", description=text, created_at=0, updated_at=0),),
             memories=(Memory(key=text, value=text, updated_at=0),),
             plans=(
@@ -117,7 +124,7 @@ class TestForging:
                 ),
             ),
         )
-        harmless = words.system(facts, NOW).splitlines()
+        harmless = prompt_rules.render_system_prompt(facts, NOW).splitlines()
         described = 1 if text.strip() else 0
         before = harmless.index("INSTRUCTIONS")
         assert before == 4 + described + 4 * 3
@@ -127,4 +134,4 @@ class TestForging:
 
 @pytest.mark.parametrize("word", ["skip", "enter_space", "send_message", "peek_inbox", "pending", "Responded to"])
 def test_the_instructions_say_how_things_work(word: str) -> None:
-    assert word in words.system(Facts(name="ann", display="Ann"), NOW)
+    assert word in prompt_rules.render_system_prompt(AgentFacts(name="ann", display="Ann"), NOW)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory, inbox
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.hook_entry import HookCall, HookEntry
 from gatepost.hooks.gates import SessionGate, register
 from gatepost.hooks.session import Session
 from gatepost.hooks.visit import normalize
-from gatepost.porch import Hook, Porch
 from gatepost.testing import Kit
 from tests.visits import Guest
 
@@ -21,7 +21,7 @@ class Program:
     """One session of an agent program that calls our hooks by its own names of the events."""
 
     def __init__(self, home: Path, kit: Kit, host: str) -> None:
-        self._porch = Porch(home, store=kit.store, handlers=())
+        self._porch = HookEntry(home, store=kit.store, handlers=())
         self._home = home
         self._host = host
 
@@ -29,11 +29,11 @@ class Program:
         """Call a hook and return its answer."""
         payload = json.dumps({"session_id": "s-1", "cwd": str(self._home), **fields})
         environ = {"GATEPOST_AGENT": "ann"}
-        hook = Hook(event=event, host=self._host, told=payload, environ=environ, cwd=str(self._home))
+        hook = HookCall(event=event, host=self._host, stdin=payload, environ=environ, cwd=str(self._home))
         with pytest.raises(StopIteration) as end:
             next(self._porch.receive(hook))
-        end.value.value.printed()
-        answer: dict[str, str] = json.loads(end.value.value.answer.stdout or "{}")
+        end.value.value.on_printed()
+        answer: dict[str, str] = json.loads(end.value.value.output.stdout or "{}")
         return answer
 
 
@@ -53,8 +53,8 @@ def count_denials(gemini: Program, rewrite: Callable[[str], str], limit: int = 2
 
 @pytest.fixture
 def gemini(tmp_path: Path, kit: Kit) -> Program:
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     program = Program(tmp_path, kit, "gemini")
     program.call("SessionStart", source="startup")
     return program
@@ -112,7 +112,7 @@ def test_an_inbox_that_gemini_sends_back_does_not_reset_the_continuations(tmp_pa
         assert verdict.continues
         guest.hook("UserPromptSubmit", prompt=verdict.context)
     guest.spooled("one more")
-    assert guest.stop().silent
+    assert guest.stop().is_silent
     assert "one more" in (guest.hook("UserPromptSubmit", prompt="Go on.").context or "")
 
 
@@ -124,10 +124,10 @@ def test_an_echo_keeps_the_mark_of_a_decision_and_a_person_clears_it(tmp_path: P
     turn = guest.session.read().turn
     guest.clock.advance(1)
     guest.hook("UserPromptSubmit", prompt=reason)
-    assert guest.session.marked("decision")
+    assert guest.session.is_marked("decision")
     assert guest.session.read().turn == turn
     guest.hook("UserPromptSubmit", prompt="Go on.")
-    assert not guest.session.marked("decision")
+    assert not guest.session.is_marked("decision")
     assert guest.session.read().turn > turn
 
 
@@ -152,13 +152,13 @@ def test_a_prompt_of_a_helper_resets_nothing(tmp_path: Path) -> None:
         assert guest.stop().block
         guest.session.mark("decision")
         guest.hook("UserPromptSubmit", prompt="Look it up.", subagent="h-1")
-        assert guest.session.marked("decision")
+        assert guest.session.is_marked("decision")
     assert guest.stop().block is None
 
 
 def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) -> None:
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     guest = Guest(tmp_path, kit.store, kit.clock)
     guest.hook("SessionStart", source="startup")
     register(tmp_path, SessionGate(name="summed-up", hook="SubagentStop"))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import gates, inbox, upkeep
-from gatepost.core import entry as entries
-from gatepost.core.entry import Entry
-from gatepost.core.event import Priority, State
-from gatepost.core.gate import GateWish
-from gatepost.core.instants import MINUTE, SECOND
+from gatepost.actions import gates, inbox, maintenance
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.event import ItemState, Priority
+from gatepost.core.gate import GateSpec
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import MINUTE, SECOND
 from gatepost.hooks import wire
 from gatepost.hooks.drain import drain
 from gatepost.ports import Store
@@ -27,7 +27,7 @@ from tests.visits import Guest
 def guest(house: House, tmp_path: Path) -> Guest:
     """Ann, in a session that has begun and has been given a prompt; her gates have nothing to say."""
     guest = Guest(tmp_path, house.store, house.clock)
-    guest.session.warn("work-update")
+    guest.session.record_warning("work-update")
     guest.hook("SessionStart", source="startup")
     guest.hook("UserPromptSubmit")
     return guest
@@ -38,7 +38,7 @@ def show(guest: Guest, event: str, **more: Any) -> str:
     return guest.hook(event, **more).context or ""
 
 
-def state(house: House, event: str) -> State:
+def state(house: House, event: str) -> ItemState:
     return house.show(event).state
 
 
@@ -56,7 +56,7 @@ class TestWhatWakesNobody:
         tea = house.tell("tea", priority=Priority.FYI)
         verdict = guest.stop()
         assert (verdict.context, verdict.continues) == (None, False)
-        assert state(house, tea) is State.PENDING
+        assert state(house, tea) is ItemState.PENDING
         assert "tea" in show(guest, "UserPromptSubmit")
 
     def test_it_goes_along_with_what_does(self, house: House, guest: Guest) -> None:
@@ -74,19 +74,19 @@ class TestMarkedDeliveredUnseen:
     def test_the_api_fails_and_the_person_tries_again(self, house: House, guest: Guest, event: str) -> None:
         tea = house.tell("tea")
         assert "tea" in show(guest, event, source="compact")
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
         if event == "SessionStart":
             assert show(guest, "UserPromptSubmit") == "", "it may be in that request"
         assert "tea" in show(guest, "UserPromptSubmit"), "no reply came"
         guest.stop()
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     @pytest.mark.parametrize("event", PRINTING)
     def test_the_program_is_left_without_a_reply(self, house: House, guest: Guest, event: str) -> None:
         tea = house.tell("tea")
         assert "tea" in show(guest, event, source="compact")
         guest.hook("SessionEnd", reason="other")
-        assert state(house, tea) is State.PENDING
+        assert state(house, tea) is ItemState.PENDING
         assert "tea" in show(guest, "SessionStart", source="resume")
 
     @pytest.mark.parametrize("event", PRINTING)
@@ -94,7 +94,7 @@ class TestMarkedDeliveredUnseen:
         tea = house.tell("tea")
         assert "tea" in show(guest, event, source="compact")
         assert "tea" in show(guest, "SessionStart", source="resume")
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
 
     def test_another_hook_blocks_the_prompt(self, house: House, guest: Guest) -> None:
         """No request is made, so no tool event and no Stop comes before the next prompt."""
@@ -102,7 +102,7 @@ class TestMarkedDeliveredUnseen:
         assert "tea" in show(guest, "UserPromptSubmit")
         assert "tea" in show(guest, "UserPromptSubmit")
         show(guest, "PostToolUse")
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_a_line_that_only_the_spool_has_comes_again(self, guest: Guest) -> None:
         guest.spooled("tea")
@@ -121,7 +121,7 @@ class TestProof:
         tea = house.tell("tea")
         assert "tea" in show(guest, event, source="compact")
         assert show(guest, proof) == ""
-        assert (state(house, tea), unproved(guest)) == (State.DELIVERED, 0)
+        assert (state(house, tea), unproved(guest)) == (ItemState.DELIVERED, 0)
         receipt = house.show(tea).receipt
         assert receipt is not None
         assert (receipt.kind, receipt.owner) == ("session", "s-1")
@@ -133,67 +133,67 @@ class TestProof:
         assert "tea" in show(guest, "PostToolUse")
         for event in ("PostToolUse", "PreToolUse", "PostToolUseFailure"):
             assert show(guest, event) == ""
-            assert state(house, tea) is State.CLAIMED
+            assert state(house, tea) is ItemState.CLAIMED
         guest.stop()
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     @pytest.mark.parametrize("event", ["UserPromptSubmit", "PostToolUse", "SubagentStop", "Notification"])
     def test_events_of_helpers_say_nothing(self, house: House, guest: Guest, event: str) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         assert show(guest, event, subagent="h-1") == ""
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
         guest.stop()
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_the_echo_of_what_was_said_at_a_stop_is_no_prompt(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         said = show(guest, "Stop")
         assert "tea" in said
         assert show(guest, "UserPromptSubmit", prompt=said) == ""
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
         guest.stop()
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_a_blocked_stop_is_a_reply_too(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
-        house.store.call(gates.add, GateWish(name="Sign-off", owner="ann"), by="admin")
+        house.store.call(gates.add, GateSpec(name="Sign-off", owner="ann"), by="admin")
         assert guest.stop().block
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_a_stop_without_a_reply_releases(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         assert "tea" in show(guest, "Stop", is_failed=True)
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
 
     def test_a_stop_that_tells_of_no_new_reply_releases(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         assert "tea" in show(guest, "Stop", replies=5)
         assert "tea" in show(guest, "Stop", replies=5)
         assert show(guest, "Stop", replies=11) == ""
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_what_the_proving_hook_shows_is_proved_by_the_next(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         cake = house.tell("cake")
         assert "cake" in show(guest, "PostToolUse")
-        assert (state(house, tea), state(house, cake)) == (State.DELIVERED, State.CLAIMED)
+        assert (state(house, tea), state(house, cake)) == (ItemState.DELIVERED, ItemState.CLAIMED)
         guest.stop()
-        assert state(house, cake) is State.DELIVERED
+        assert state(house, cake) is ItemState.DELIVERED
 
     def test_two_sessions_prove_each_their_own(self, house: House, guest: Guest) -> None:
         other = replace(guest, id="s-2")
-        other.session.warn("work-update")
+        other.session.record_warning("work-update")
         other.hook("SessionStart", source="startup")
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         cake = house.tell("cake")
         assert "cake" in show(other, "UserPromptSubmit")
         other.stop()
-        assert (state(house, tea), state(house, cake)) == (State.CLAIMED, State.DELIVERED)
+        assert (state(house, tea), state(house, cake)) == (ItemState.CLAIMED, ItemState.DELIVERED)
 
     @pytest.mark.parametrize("host", ["gemini", "cursor"])
     def test_hosts_that_call_stop_without_a_reply(self, host: str) -> None:
@@ -231,16 +231,16 @@ class TestTime:
             assert show(guest, "PostToolUse") == ""
             assert show(other, "SessionStart", source="startup") == ""
         guest.stop()
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_a_late_proof_counts_also_when_the_claim_was_taken_back(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         house.clock.advance(40 * MINUTE)
-        house.store.call(upkeep.lapse)
-        assert state(house, tea) is State.PENDING
+        house.store.call(maintenance.lapse_claims)
+        assert state(house, tea) is ItemState.PENDING
         assert show(guest, "PostToolUse") == "", "it was read here"
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_lines_that_only_the_spool_has_are_released_by_a_drain(self, guest: Guest) -> None:
         guest.spooled("tea")
@@ -248,7 +248,7 @@ class TestTime:
 
         def drained() -> str:
             now = guest.clock.now()
-            return drain(None, guest.spool, session=guest.id, agent=None, now=now, reconcile=False).text
+            return drain(None, guest.spool, session=guest.id, agent=None, now=now, include_pending=False).text
 
         assert drained() == ""
         guest.clock.advance(30 * MINUTE)
@@ -265,7 +265,7 @@ class TestOutages:
         assert show(guest, "Notification") == ""
         assert show(guest, "PostToolUse") == "", "the store is back, and it was shown"
         assert show(guest, "UserPromptSubmit") == ""
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_what_was_printed_without_the_store_is_not_shown_twice_before_its_proof(
         self, house: House, guest: Guest
@@ -278,7 +278,7 @@ class TestOutages:
         assert "more waiting" not in shown
         guest.stop()
         show(guest, "UserPromptSubmit")
-        assert (state(house, tea), state(house, cake)) == (State.DELIVERED, State.DELIVERED)
+        assert (state(house, tea), state(house, cake)) == (ItemState.DELIVERED, ItemState.DELIVERED)
 
     def test_printed_and_released_without_the_store(self, house: House, guest: Guest) -> None:
         tea = self.spooled(house, guest, "tea")
@@ -287,22 +287,22 @@ class TestOutages:
         assert "tea" in show(alone, "UserPromptSubmit")
         assert show(alone, "Stop") == ""
         show(guest, "UserPromptSubmit")
-        assert state(house, tea) is State.DELIVERED
+        assert state(house, tea) is ItemState.DELIVERED
 
     def test_proved_without_the_store(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         replace(guest, store=None).stop()
-        assert (state(house, tea), unproved(guest)) == (State.CLAIMED, 1)
+        assert (state(house, tea), unproved(guest)) == (ItemState.CLAIMED, 1)
         assert show(guest, "Notification") == ""
-        assert (state(house, tea), unproved(guest)) == (State.DELIVERED, 0)
+        assert (state(house, tea), unproved(guest)) == (ItemState.DELIVERED, 0)
 
     def test_released_without_the_store(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
         alone = replace(guest, store=None)
         alone.hook("SessionEnd", reason="other")
-        assert (state(house, tea), unproved(guest)) == (State.CLAIMED, 1)
+        assert (state(house, tea), unproved(guest)) == (ItemState.CLAIMED, 1)
         assert "tea" in show(guest, "SessionStart", source="resume")
 
     @pytest.mark.parametrize("event", ["Stop", "SessionEnd"])
@@ -319,12 +319,12 @@ class TestOutages:
         assert unproved(guest) == 0
         shown = show(guest, "SessionStart", source="resume")
         assert (shown.count("tea"), shown.count("cake")) == ((0, 0) if event == "Stop" else (1, 1))
-        assert state(house, tea) is (State.DELIVERED if event == "Stop" else State.CLAIMED)
+        assert state(house, tea) is (ItemState.DELIVERED if event == "Stop" else ItemState.CLAIMED)
 
     def spooled(self, house: House, guest: Guest, content: str) -> str:
         """Push something, in the store and as a line of the spool."""
         event = house.tell(content)
-        guest.spool.append(guest.id, [entries.of(house.show(event).event)])
+        guest.spool.append(guest.id, [spool_lines.from_event(house.show(event).event)])
         return event
 
 
@@ -332,12 +332,12 @@ class TestNotes:
     def test_a_copy_that_comes_late_is_dropped(self, house: House, guest: Guest) -> None:
         tea = house.tell("tea")
         show(guest, "UserPromptSubmit")
-        guest.spool.append(guest.id, [entries.of(house.show(tea).event)])
+        guest.spool.append(guest.id, [spool_lines.from_event(house.show(tea).event)])
         assert show(guest, "PostToolUse") == ""
         assert guest.spool.is_empty(guest.id)
 
     def test_the_same_line_written_again_without_a_key_is_another_one(self, guest: Guest) -> None:
-        red = Entry(id="ci", content="main is red")
+        red = SpoolLine(id="ci", content="main is red")
         for event in ("UserPromptSubmit", "PostToolUse", "PostToolUse", "Stop"):
             guest.spool.append(guest.id, [red])
             assert "main is red" in show(guest, event)
@@ -356,7 +356,7 @@ class TestNotes:
         show(guest, "UserPromptSubmit")
         (guest.home / "spool" / "s-1.jsonl.unproved").write_bytes(damage + b"\n")
         guest.stop()
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
         house.clock.advance(30 * MINUTE)
         assert "tea" in show(guest, "UserPromptSubmit")
 
@@ -366,7 +366,7 @@ class TestNotes:
         (guest.home / "spool").write_text("not a folder")
         assert "tea" in show(guest, "UserPromptSubmit")
         guest.stop()
-        assert state(house, tea) is State.CLAIMED
+        assert state(house, tea) is ItemState.CLAIMED
         house.clock.advance(30 * MINUTE)
         assert "tea" in show(guest, "UserPromptSubmit")
 

@@ -14,16 +14,28 @@ from typing import Any
 import psycopg
 import pytest
 
-from gatepost.actions import agents, cycle, decisions, directory, endings, gates, inbox, intake, journal, plans, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import (
+    agents,
+    deadlines,
+    decisions,
+    directory,
+    gates,
+    inbox,
+    maintenance,
+    plans,
+    push,
+    run_journal,
+    runs,
+)
+from gatepost.actions.directory import EntitySpec
 from gatepost.core import plan as plan_rules
-from gatepost.core.decision import Decision, DecisionStatus, Question, Reply
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Pushed, State
-from gatepost.core.gate import Ending, Gate, GateWish
-from gatepost.core.instants import HOUR, MINUTE
+from gatepost.core.decision import AnswerSpec, Decision, DecisionStatus, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Push, PushResult
+from gatepost.core.gate import Ending, Gate, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import Reply as Said
+from gatepost.core.mind import ModelReply as Said
+from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.ports import Store, Transaction
 from gatepost.tables import checks
@@ -120,8 +132,8 @@ def wish(content: str = "tea", to: str = "ann", **more: Any) -> Push:
 def test_two_claims_share_nothing(race: Race) -> None:
     for number in range(4):
         race.tell(str(number))
-    with race.halfway(inbox.claim, "ann", owner="one", cap=2) as one:
-        two = race.blocked(inbox.claim, "ann", owner="two", cap=2)
+    with race.halfway(inbox.claim, "ann", owner="one", limit=2) as one:
+        two = race.blocked(inbox.claim, "ann", owner="two", limit=2)
     assert contents(one.result(PATIENCE)) == ["0", "1"]
     assert contents(two.result(PATIENCE)) == ["2", "3"]
     assert two.result().claim.fence > one.result().claim.fence
@@ -132,9 +144,9 @@ def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     event = race.tell(ttl=MINUTE)
     with race.halfway(inbox.claim, "ann", owner="me", before="items/take") as claiming:
         race.clock.advance(MINUTE)
-        assert race.store.call(upkeep.expire) == 1
+        assert race.store.call(maintenance.expire_items) == 1
     assert claiming.result(PATIENCE).claim is None
-    assert race.show(event).state is State.EXPIRED
+    assert race.show(event).state is ItemState.EXPIRED
     assert race.whole()
 
 
@@ -142,10 +154,10 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
     event = race.tell(ttl=MINUTE)
     with race.halfway(inbox.claim, "ann", owner="me") as claiming:
         race.clock.advance(MINUTE)
-        assert race.store.call(upkeep.expire) == 0
+        assert race.store.call(maintenance.expire_items) == 0
     claim = claiming.result(PATIENCE).claim
     assert race.ack(claim) == 1
-    assert race.show(event).state is State.DELIVERED
+    assert race.show(event).state is ItemState.DELIVERED
 
 
 def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
@@ -159,8 +171,8 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
 
 @pytest.mark.parametrize("before", ["items/insert", "events/insert", None])
 def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | None) -> None:
-    with race.halfway(intake.push, wish("one", key="k"), before=before) as one:
-        two = race.blocked(intake.push, wish("two", key="k"))
+    with race.halfway(push.push_event, wish("one", key="k"), before=before) as one:
+        two = race.blocked(push.push_event, wish("two", key="k"))
     first, second = one.result(PATIENCE), two.result(PATIENCE)
     assert sorted(pushed.deliveries[0].duplicate for pushed in (first, second)) == [False, True]
     assert first.event == second.event
@@ -170,10 +182,10 @@ def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | 
 
 def test_keys_pushed_in_two_orders_at_once_are_delivered_once(race: Race) -> None:
     there = [wish("1", key="1"), wish("2", key="2"), wish("3", to="bob", key="1")]
-    with race.halfway(intake.push_all, there) as one:
-        two = race.blocked(intake.push_all, there[::-1])
+    with race.halfway(push.push_all, there) as one:
+        two = race.blocked(push.push_all, there[::-1])
     for outcome in (*one.result(PATIENCE), *two.result(PATIENCE)):
-        assert isinstance(outcome, Pushed)
+        assert isinstance(outcome, PushResult)
     assert (len(race.waiting("ann")), len(race.waiting("bob"))) == (2, 1)
     assert race.whole()
 
@@ -201,8 +213,8 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.tell("old", key="k")
     race.ack(race.take())
     race.clock.advance(Limits().remember)
-    with race.halfway(intake.push, wish("new", key="k"), before="items/keyed") as pushing:
-        assert race.store.call(upkeep.reap) > 0
+    with race.halfway(push.push_event, wish("new", key="k"), before="items/keyed") as pushing:
+        assert race.store.call(maintenance.reap) > 0
     assert pushing.result(PATIENCE).deliveries[0].duplicate is False
     assert race.waiting() == ["new"]
     assert race.whole()
@@ -212,8 +224,8 @@ def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
     race.tell("old", key="k")
     race.ack(race.take())
     race.clock.advance(Limits().remember)
-    with race.halfway(upkeep.reap):
-        pushing = race.blocked(intake.push, wish("new", key="k"))
+    with race.halfway(maintenance.reap):
+        pushing = race.blocked(push.push_event, wish("new", key="k"))
     assert pushing.result(PATIENCE).deliveries[0].duplicate is False
     assert race.waiting() == ["new"]
     assert race.whole()
@@ -224,10 +236,10 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     race.ack(race.take("ann"))
     race.ack(race.take("bob"))
     race.clock.advance(Limits().remember)
-    with race.halfway(upkeep.reap, limit=1):
-        second = race.blocked(upkeep.reap, limit=1)
+    with race.halfway(maintenance.reap, limit=1):
+        second = race.blocked(maintenance.reap, limit=1)
     second.result(PATIENCE)
-    while race.store.call(upkeep.reap):
+    while race.store.call(maintenance.reap):
         pass
     with pytest.raises(NotFound):
         race.show(event)
@@ -236,13 +248,13 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
 
 @pytest.mark.parametrize("before", ["names/insert", None])
 def test_a_registration_and_a_broadcast_take_turns(race: Race, before: str | None) -> None:
-    newcomer = Newcomer(name="cem", kind=Kind.AGENT)
+    newcomer = EntitySpec(name="cem", kind=EntityKind.AGENT)
     with race.halfway(directory.register, newcomer, before=before):
-        casting = race.blocked(intake.push, wish("to all", to="*"))
+        casting = race.blocked(push.push_event, wish("to all", to="*"))
     assert casting.result(PATIENCE).broadcast == 1
     assert contents(race.claim("cem")) == ["to all"]
-    with race.halfway(intake.push, wish("2", to="*"), before=before and "broadcasts/insert"):
-        registering = race.blocked(directory.register, Newcomer(name="dan", kind=Kind.AGENT))
+    with race.halfway(push.push_event, wish("2", to="*"), before=before and "broadcasts/insert"):
+        registering = race.blocked(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
     registering.result(PATIENCE)
     assert race.claim("dan").claim is None
     assert contents(race.claim("cem")) == ["2"]
@@ -250,15 +262,15 @@ def test_a_registration_and_a_broadcast_take_turns(race: Race, before: str | Non
 
 
 def test_a_broadcast_that_is_not_committed_yet_is_taken_later(race: Race) -> None:
-    with race.halfway(intake.push, wish("to all", to="*")):
+    with race.halfway(push.push_event, wish("to all", to="*")):
         assert race.claim("ann").claim is None
     assert contents(race.claim("ann")) == ["to all"]
     assert contents(race.claim("bob")) == ["to all"]
 
 
 def test_broadcasts_with_one_key_at_once_are_one(race: Race) -> None:
-    with race.halfway(intake.push, wish("one", to="*", key="k")) as one:
-        two = race.blocked(intake.push, wish("two", to="*", key="k"))
+    with race.halfway(push.push_event, wish("one", to="*", key="k")) as one:
+        two = race.blocked(push.push_event, wish("two", to="*", key="k"))
     assert two.result(PATIENCE).event == one.result(PATIENCE).event
     assert two.result().duplicate
     assert contents(race.claim("ann")) == ["one"]
@@ -279,7 +291,7 @@ def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
     race.clock.advance(MINUTE)
     with race.halfway(inbox.ack, claim.id, owner="me", fence=claim.fence) as acking:
         assert race.claim(owner="next").claim is None
-        assert race.store.call(upkeep.lapse) == 0
+        assert race.store.call(maintenance.lapse_claims) == 0
     assert acking.result(PATIENCE) == 1
     assert race.claim(owner="next").claim is None
     assert race.whole()
@@ -301,16 +313,16 @@ def test_an_ack_comes_too_late_while_the_claim_is_taken_back(race: Race) -> None
 def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, ending: str) -> None:
     race.tell("1")
     race.tell("2")
-    claim = race.take(cap=1)
+    claim = race.take(limit=1)
     race.clock.advance(MINUTE)
     with race.halfway(inbox.pull, claim.id, owner="me", fence=claim.fence, before="items/take") as pulling:
         if ending == "lapse":
-            ended = race.blocked(upkeep.lapse)
+            ended = race.blocked(maintenance.lapse_claims)
         else:
             ended = race.blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
     pulling.result(PATIENCE)
     ended.result(PATIENCE)
-    race.store.call(upkeep.lapse)
+    race.store.call(maintenance.lapse_claims)
     assert race.whole()
     assert race.waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
 
@@ -318,7 +330,7 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
 def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
     race.tell("1")
     race.tell("2")
-    claim = race.take(cap=1)
+    claim = race.take(limit=1)
     with race.halfway(inbox.ack, claim.id, owner="me", fence=claim.fence):
         pulling = race.blocked(inbox.pull, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="acked already"):
@@ -329,8 +341,8 @@ def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
 
 def test_a_person_is_done_once(race: Race) -> None:
     event = race.tell(to="husam")
-    with race.halfway(inbox.done, "husam", event):
-        again = race.blocked(inbox.done, "husam", event)
+    with race.halfway(inbox.mark_done, "husam", event):
+        again = race.blocked(inbox.mark_done, "husam", event)
     with pytest.raises(Conflict, match="is delivered for 'husam'"):
         again.result(PATIENCE)
     assert race.whole()
@@ -350,22 +362,22 @@ def test_what_is_replayed_twice_at_once_waits_once(race: Race) -> None:
 def test_a_run_and_a_drain_do_not_both_have_the_inbox(race: Race) -> None:
     race.tell("1")
     race.tell("2")
-    with race.halfway(inbox.claim, "ann", owner="run_1", kind="run", cap=1):
-        draining = race.blocked(inbox.claim, "ann", owner="me", cap=1)
+    with race.halfway(inbox.claim, "ann", owner="run_1", kind="run", limit=1):
+        draining = race.blocked(inbox.claim, "ann", owner="me", limit=1)
     with pytest.raises(Conflict, match="is thinking"):
         draining.result(PATIENCE)
 
 
 def test_names_are_given_once(race: Race) -> None:
-    with race.halfway(directory.register, Newcomer(name="cem", kind=Kind.AGENT, aliases=["x"])):
-        second = race.blocked(directory.register, Newcomer(name="x", kind=Kind.AGENT))
+    with race.halfway(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, aliases=["x"])):
+        second = race.blocked(directory.register, EntitySpec(name="x", kind=EntityKind.AGENT))
     with pytest.raises(Conflict, match="an alias of 'cem'"):
         second.result(PATIENCE)
 
 
 def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
     race.tell(ttl=HOUR)
-    with race.halfway(intake.push, wish("more", to="team:red")):
+    with race.halfway(push.push_event, wish("more", to="team:red")):
         assert race.balanced()
     with race.halfway(inbox.claim, "ann", owner="me"):
         assert race.balanced()
@@ -373,11 +385,13 @@ def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
 
 
 def closed(race: Race, **fields: Any) -> Gate:
-    return race.store.call(gates.add, GateWish(name="review", owner="ann", awaits="husam", **fields), by="admin")
+    return race.store.call(gates.add, GateSpec(name="review", owner="ann", awaits="husam", **fields), by="admin")
 
 
 def question(race: Race, *of: str) -> Decision:
-    return race.store.call(decisions.ask, Question(question="Ship?", free_text=True, of=of, within=HOUR), by="ann")
+    return race.store.call(
+        decisions.ask, Question(question="Ship?", free_text=True, respondents=of, within=HOUR), by="ann"
+    )
 
 
 def test_a_gate_is_ended_once(race: Race) -> None:
@@ -395,9 +409,9 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
     gate, other = closed(race, within=HOUR), closed(race, within=HOUR)
     with race.halfway(gates.resolve, gate.id, by="husam"):
         race.clock.advance(HOUR)
-        assert race.store.call(endings.settle) == 1
+        assert race.store.call(deadlines.end_due) == 1
         assert race.store.query(gates.show, other.id).resolution is not None
-    assert race.store.call(endings.settle) == 0
+    assert race.store.call(deadlines.end_due) == 0
     found = race.store.query(gates.show, gate.id).resolution
     assert found is not None
     assert found.ending is Ending.RESOLVED
@@ -406,8 +420,8 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
 
 def test_two_answers_at_once_are_one(race: Race) -> None:
     made = question(race, "husam", "admin")
-    with race.halfway(decisions.answer, made.id, Reply(text="yes"), by="husam", before="answers/insert"):
-        late = race.blocked(decisions.answer, made.id, Reply(text="no"), by="admin")
+    with race.halfway(decisions.answer, made.id, AnswerSpec(text="yes"), by="husam", before="answers/insert"):
+        late = race.blocked(decisions.answer, made.id, AnswerSpec(text="no"), by="admin")
     with pytest.raises(Late, match="answered already by 'husam': 'yes'"):
         late.result(PATIENCE)
     assert race.whole()
@@ -417,27 +431,31 @@ def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
     made = question(race, "husam")
     again = Question(question="Ship now?", free_text=True)
     with race.halfway(decisions.revise, made.id, again, by="ann"):
-        late = race.blocked(decisions.answer, made.id, Reply(text="yes", context_hash=made.context_hash), by="husam")
+        late = race.blocked(
+            decisions.answer, made.id, AnswerSpec(text="yes", context_hash=made.context_hash), by="husam"
+        )
     with pytest.raises(Conflict, match="has changed"):
         late.result(PATIENCE)
     assert race.store.query(decisions.show, made.id).status is DecisionStatus.PENDING
 
 
 def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) -> None:
-    with race.halfway(decisions.ask, Question(question="Ship?", free_text=True, of=("husam",)), by="ann") as asking:
+    with race.halfway(
+        decisions.ask, Question(question="Ship?", free_text=True, respondents=("husam",)), by="ann"
+    ) as asking:
         leaving = race.blocked(directory.retire, "husam")
     leaving.result(PATIENCE)
     assert race.store.query(decisions.show, asking.result().id).status is DecisionStatus.ORPHANED
     with race.halfway(directory.retire, "bob"):
-        asking = race.blocked(decisions.ask, Question(question="Ship?", free_text=True, of=("bob",)), by="ann")
+        asking = race.blocked(decisions.ask, Question(question="Ship?", free_text=True, respondents=("bob",)), by="ann")
     with pytest.raises(Refused, match="retired"):
         asking.result(PATIENCE)
-    assert race.store.query(gates.blocking, "ann") == []
+    assert race.store.query(gates.list_blocking, "ann") == []
     assert race.whole()
 
 
 def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -> None:
-    with race.halfway(gates.add, GateWish(name="review", awaits="husam"), by="ann") as making:
+    with race.halfway(gates.add, GateSpec(name="review", awaits="husam"), by="ann") as making:
         leaving = race.blocked(directory.retire, "husam")
     leaving.result(PATIENCE)
     found = race.store.query(gates.show, making.result().id).resolution
@@ -447,13 +465,13 @@ def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -
 
 def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
     gate = closed(race)
-    wanted = plan_rules.read({"name": "go on", "onGate": gate.id})
+    wanted = plan_rules.parse_spec({"name": "go on", "onGate": gate.id})
     with race.halfway(gates.resolve, gate.id, by="husam"):
-        planning = race.blocked(plans.set, "ann", wanted)
+        planning = race.blocked(plans.set_plan, "ann", wanted)
     assert planning.result(PATIENCE).next_at is not None
     other = closed(race)
-    wanted = plan_rules.read({"name": "go on", "onGate": other.id})
-    with race.halfway(plans.set, "ann", wanted) as planned:
+    wanted = plan_rules.parse_spec({"name": "go on", "onGate": other.id})
+    with race.halfway(plans.set_plan, "ann", wanted) as planned:
         ending = race.blocked(gates.resolve, other.id, by="husam")
     ending.result(PATIENCE)
     assert race.store.query(plans.show, planned.result().id).next_at is not None
@@ -461,29 +479,29 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
 
 def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
     resident(race.store)
-    race.store.call(intake.push, wish(to="thinker"))
-    first = race.store.call(cycle.take, "thinker", "one")
+    race.store.call(push.push_event, wish(to="thinker"))
+    first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
-    race.store.call(intake.push, wish("more", to="thinker"))
-    with race.halfway(cycle.finish, first.held, 2, Said("Done."), summary="Done."):
-        waiting = race.blocked(cycle.take, "thinker", "two")
+    race.store.call(push.push_event, wish("more", to="thinker"))
+    with race.halfway(run_journal.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
+        waiting = race.blocked(run_journal.take_run, "thinker", "two")
     second = waiting.result(PATIENCE)
-    assert (second.held.run.cycle, second.held.resident.cycles) == (2, 1)
-    race.store.call(cycle.finish, second.held, 2, Said("Done again."), summary="Done again.")
+    assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
+    race.store.call(run_journal.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
     now = race.store.query(agents.show, "thinker")
     assert now is not None
-    assert (now.cycles, now.tokens) == (2, race.store.query(journal.mind, "thinker").tokens)
+    assert (now.cycles, now.tokens) == (2, race.store.query(runs.read_mind, "thinker").tokens)
 
 
 def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:
     resident(race.store)
-    race.store.call(intake.push, wish(to="thinker"))
-    first = race.store.call(cycle.take, "thinker", "one")
+    race.store.call(push.push_event, wish(to="thinker"))
+    first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
-    with race.halfway(cycle.release, first.held, "content", "no", MINUTE):
-        waiting = race.blocked(cycle.take, "thinker", "two")
+    with race.halfway(run_journal.release_run, first.run_lease, "content", "no", MINUTE):
+        waiting = race.blocked(run_journal.take_run, "thinker", "two")
     assert waiting.result(PATIENCE) is None
     race.clock.advance("1 minute")
-    second = race.store.call(cycle.take, "thinker", "two")
+    second = race.store.call(run_journal.take_run, "thinker", "two")
     assert second is not None, "the lease was given back"
-    assert second.held.resident.failures == 1
+    assert second.run_lease.resident.failures == 1

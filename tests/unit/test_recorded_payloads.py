@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatepost.hooks import wire
-from gatepost.hooks.occasion import Occasion
+from gatepost.hooks.events import HookEvent
 
 FOLDER = Path(__file__).parents[1] / "fixtures/hooks"
 HOSTS = ("claude", "codex", "gemini")
@@ -20,7 +20,7 @@ def load_payloads(host: str) -> dict[str, dict[str, Any]]:
     return payloads
 
 
-def read(host: str, name: str) -> Occasion:
+def read(host: str, name: str) -> HookEvent:
     payload = load_payloads(host)[name]
     return wire.parse(host, payload["hook_event_name"], payload)
 
@@ -40,7 +40,7 @@ GEMINI_EVENTS = {
 def test_every_payload_names_its_event_session_and_folder(host: str, name: str) -> None:
     payload, occasion = load_payloads(host)[name], read(host, name)
     event = payload["hook_event_name"]
-    assert occasion.event == GEMINI_EVENTS.get(event, event)
+    assert occasion.name == GEMINI_EVENTS.get(event, event)
     assert occasion.session == payload["session_id"]
     assert occasion.cwd == "/home/user/project"
     assert occasion.subagent == payload.get("agent_id")
@@ -57,7 +57,7 @@ def test_where_the_agent_itself_is_shown_its_inbox(host: str) -> None:
 
 def test_a_failed_tool_of_claude_code_is_a_place_to_show_the_inbox() -> None:
     occasion = read("claude", "after a failed tool")
-    assert occasion.event == "PostToolUseFailure"
+    assert occasion.name == "PostToolUseFailure"
     assert occasion.tool == "Bash"
     assert wire.can_show(occasion)
 
@@ -93,7 +93,7 @@ def test_a_stop_after_a_blocked_stop_says_so(host: str) -> None:
 def test_gemini_gives_the_reason_of_a_denied_stop_as_a_prompt() -> None:
     """Byte for byte; and the second stop names the prompt of the person, not the reason."""
     echo = read("gemini", "echoed reason")
-    assert echo.event == "UserPromptSubmit"
+    assert echo.name == "UserPromptSubmit"
     assert echo.session == read("gemini", "stop").session
     assert echo.prompt is not None
     assert echo.prompt.startswith("  INBOX (2 events")

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, gates, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Ref, Type
-from gatepost.core.gate import Fail, GateWish
-from gatepost.core.instants import SECOND
+from gatepost.actions import directory, gates, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Push, Ref
+from gatepost.core.gate import FailMode, GateSpec
+from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
-from gatepost.hooks.repository import unsaved
+from gatepost.hooks.git_status import find_unsaved_work
 from gatepost.hooks.session import Session
 from gatepost.testing import Kit
 from tests.visits import Guest
@@ -28,8 +28,8 @@ from tests.visits import Guest
 @pytest.fixture
 def guest(tmp_path: Path, kit: Kit) -> Guest:
     """Ann, in a session that began just now, with an administrator to own her."""
-    kit.store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
-    kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     guest = Guest(tmp_path, kit.store, kit.clock)
     guest.hook("SessionStart", source="startup")
     return guest
@@ -50,13 +50,13 @@ class TestRegistering:
         session_gates.register(tmp_path, SessionGate(name="tested", hint="run the tests"))
         session_gates.register(tmp_path, SessionGate(name="said", hook="PreToolUse", soft=True))
         session_gates.register(tmp_path, SessionGate(name="tested", closed=True))
-        assert session_gates.registered(tmp_path) == (
+        assert session_gates.list_registered_gates(tmp_path) == (
             SessionGate(name="said", hook="PreToolUse", soft=True),
             SessionGate(name="tested", closed=True),
         )
         assert (tmp_path / "gates.json").stat().st_mode & 0o777 == 0o600
         session_gates.unregister(tmp_path, "said")
-        assert [one.name for one in session_gates.registered(tmp_path)] == ["tested"]
+        assert [one.name for one in session_gates.list_registered_gates(tmp_path)] == ["tested"]
         assert [each.name for each in tmp_path.iterdir()] == ["gates.json"], "nothing is left aside"
 
     def test_what_is_built_in_stays_as_it_is(self, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ class TestRegistering:
     @given(st.text(max_size=80) | st.sampled_from(["..", "../x", "/etc/x", ".x", "a/b", "a\x00", "A", "x" * 64, ""]))
     def test_a_name_is_no_path(self, name: str) -> None:
         try:
-            assert session_gates.named(name) == name
+            assert session_gates.check_name(name) == name
         except Invalid:
             return
         assert Path(name).name == name
@@ -101,8 +101,8 @@ class TestLooking:
         assert block.startswith(reason)
         assert block.endswith(f"gatepost gate mark tested --session {alone.session.id}")
         alone.session.mark("tested")
-        assert alone.stop().silent
-        assert alone.session.clear("tested")
+        assert alone.stop().is_silent
+        assert alone.session.clear_mark("tested")
         assert alone.stop().block is not None
         assert Guest(alone.home, id="another").stop().block is not None
 
@@ -110,16 +110,16 @@ class TestLooking:
         session_gates.register(alone.home, SessionGate(name="said", soft=True))
         assert alone.stop(printed=False).warnings == ("said: it is not marked",)
         assert alone.stop().warnings == ("said: it is not marked",), "nobody has seen the first"
-        assert alone.stop().silent
-        assert not alone.session.marked("said"), "that it warned is no mark"
+        assert alone.stop().is_silent
+        assert not alone.session.is_marked("said"), "that it warned is no mark"
         assert Guest(alone.home, id="another").stop().warnings
-        alone.session.clear("said")
+        alone.session.clear_mark("said")
         assert alone.stop().warnings
 
     def test_elsewhere_than_at_its_event_it_says_nothing(self, alone: Guest) -> None:
         session_gates.register(alone.home, SessionGate(name="careful", hook="PreToolUse"))
-        assert alone.stop().silent
-        assert alone.hook("UserPromptSubmit").silent
+        assert alone.stop().is_silent
+        assert alone.hook("UserPromptSubmit").is_silent
         assert alone.hook("PreToolUse", tool="Bash").block == "careful: it is not marked"
 
     def test_to_look_changes_nothing(self, guest: Guest) -> None:
@@ -129,7 +129,8 @@ class TestLooking:
         before = files(guest.home)
         desk = guest.desk()
         standing = {
-            gate.name: session_gates.look(desk, gate, str(repository)).shut for gate in session_gates.known(guest.home)
+            gate.name: session_gates.check_gate(desk, gate, str(repository)).shut_reason
+            for gate in session_gates.list_gates(guest.home)
         }
         assert standing == {
             "decision": None,
@@ -137,69 +138,69 @@ class TestLooking:
             "work-update": None,
             "tested": "it is not marked",
         }
-        assert session_gates.holding(desk, "ann") == []
+        assert session_gates.list_blocking_gates(desk, "ann") == []
         assert files(guest.home) == before
 
     def test_work_is_noted_by_a_note_or_an_event_about_a_work_item(self, guest: Guest) -> None:
         assert guest.store is not None
-        guest.rules = guest.rules._replace(work_items=True)
+        guest.rules = guest.rules._replace(has_work_items=True)
         guest.clock.advance("1 minute")
 
         def shut() -> str | None:
-            return session_gates.look(guest.desk(), session_gates.BUILT_IN[2], "").shut
+            return session_gates.check_gate(guest.desk(), session_gates.BUILT_IN[2], "").shut_reason
 
         for wish in (
-            Push(to="admin", source="x", content="by nobody", type=Type.NOTE),
-            Push(to="ann", source="x", content="by another", type=Type.NOTE, sender="admin"),
+            Push(to="admin", source="x", content="by nobody", type=EventType.NOTE),
+            Push(to="ann", source="x", content="by another", type=EventType.NOTE, sender="admin"),
             Push(to="admin", source="x", content="no note", sender="ann"),
             Push(to="admin", source="x", content="no work item", sender="ann", ref=Ref("space", "q4")),
         ):
-            guest.store.call(intake.push, wish)
+            guest.store.call(push.push_event, wish)
             assert shut() is not None
         wish = Push(to="admin", source="x", content="done", sender="ann", ref=Ref("task", "7"))
-        guest.store.call(intake.push, wish)
+        guest.store.call(push.push_event, wish)
         assert shut() is None
-        assert not guest.session.marked("work-update")
+        assert not guest.session.is_marked("work-update")
         later = Guest(guest.home, guest.store, guest.clock, guest.rules, id="later")
         guest.clock.advance("1 minute")
         later.hook("SessionStart", source="startup")
-        assert session_gates.look(later.desk(), session_gates.BUILT_IN[2], "").shut is not None
+        assert session_gates.check_gate(later.desk(), session_gates.BUILT_IN[2], "").shut_reason is not None
 
     def test_without_work_items_nobody_is_asked_to_note_anything(self, guest: Guest) -> None:
-        assert guest.stop().silent
-        assert not guest.session.warned("work-update")
+        assert guest.stop().is_silent
+        assert not guest.session.has_warned("work-update")
         guest.session.mark("work-update")
-        assert guest.session.marked("work-update"), "it is there, and can be marked"
+        assert guest.session.is_marked("work-update"), "it is there, and can be marked"
 
 
 class TestRepository:
     def test_what_is_not_saved(self, tmp_path: Path) -> None:
-        assert unsaved(str(tmp_path)) is None, "no repository"
+        assert find_unsaved_work(str(tmp_path)) is None, "no repository"
         here = _repository(tmp_path / "here")
-        assert unsaved(str(here)) is None, "nothing in it"
+        assert find_unsaved_work(str(here)) is None, "nothing in it"
         (here / "a.txt").write_text("a")
         (here / "sub").mkdir()
         (here / "sub" / "b.txt").write_text("b")
-        assert unsaved(str(here / "sub")) == "2 files are not committed"
+        assert find_unsaved_work(str(here / "sub")) == "2 files are not committed"
         _git(here, "add", ".")
         _git(here, "commit", "-m", "one")
-        assert unsaved(str(here)) is None, "there is nowhere to push to"
+        assert find_unsaved_work(str(here)) is None, "there is nowhere to push to"
         _git(tmp_path, "init", "--bare", "there.git")
         _git(here, "remote", "add", "origin", str(tmp_path / "there.git"))
-        assert unsaved(str(here)) == "1 commit is not pushed"
+        assert find_unsaved_work(str(here)) == "1 commit is not pushed"
         _git(here, "push", "-u", "origin", "HEAD")
-        assert unsaved(str(here)) is None
+        assert find_unsaved_work(str(here)) is None
         (here / "a.txt").write_text("more")
-        assert unsaved(str(here)) == "1 file is not committed"
+        assert find_unsaved_work(str(here)) == "1 file is not committed"
         _git(here, "commit", "-am", "two")
-        assert unsaved(str(here)) == "1 commit is not pushed"
-        assert unsaved("/nowhere/at/all") is None
+        assert find_unsaved_work(str(here)) == "1 commit is not pushed"
+        assert find_unsaved_work("/nowhere/at/all") is None
 
     def test_what_a_repository_wants_to_run_is_not_run(self, tmp_path: Path) -> None:
         here = _repository(tmp_path / "here")
         _git(here, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
         (here / "a.txt").touch()
-        assert unsaved(str(here)) == "1 file is not committed"
+        assert find_unsaved_work(str(here)) == "1 file is not committed"
         assert not (tmp_path / "ran").exists()
 
 
@@ -209,14 +210,14 @@ class TestClosed:
     def test_one_of_the_store_while_that_is_out_of_reach(self, guest: Guest) -> None:
         store = guest.store
         assert store is not None
-        gate = store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
-        store.call(gates.add, GateWish(name="Tea", owner="ann"), by="admin")
+        gate = store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
+        store.call(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
         reason = guest.stop().block or ""
         assert "Sign-off" in reason
         assert "Tea" in reason
         guest.store = None
         held = guest.stop()
-        assert held.closed
+        assert held.is_fail_closed
         assert "Sign-off" in (held.block or "")
         assert "Tea" not in (held.block or ""), "that one fails open"
         assert guest.notes == ["the store is out of reach"]
@@ -230,7 +231,7 @@ class TestClosed:
     @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
     def test_one_of_the_store_at_the_first_stop(self, guest: Guest, event: str) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         guest.hook(event, source="startup")
         guest.store = None
         assert "Sign-off" in (guest.stop().block or "")
@@ -239,7 +240,7 @@ class TestClosed:
         path = guest.session.folder / "state.json"
         path.write_bytes(path.read_bytes()[:-9])
         guest.store = None
-        assert guest.stop().silent
+        assert guest.stop().is_silent
         assert any("damaged" in note for note in guest.notes)
 
     @pytest.mark.parametrize("damage", ['"hint": []', '"closed": "yes"', '"name": 7', '"hook": "Never"', '"tea": 1'])
@@ -263,7 +264,7 @@ class TestClosed:
         self, guest: Guest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         for name in ("signed", "marked"):
             session_gates.register(guest.home, SessionGate(name=name, closed=True))
         guest.session.mark("marked")
@@ -272,12 +273,12 @@ class TestClosed:
         def broken(_: Path) -> None:
             raise AttributeError("a fault of ours")
 
-        monkeypatch.setattr(session_gates, "readable", broken)
+        monkeypatch.setattr(session_gates, "read_registered_gates", broken)
         held = guest.stop()
         assert "Sign-off" in (held.block or "")
         assert "signed: it is not marked" in (held.block or "")
         assert "marked: " not in (held.block or "").replace("not marked", "")
-        assert held.closed
+        assert held.is_fail_closed
         assert "the gates cannot be looked at: a fault of ours" in guest.notes
 
     def test_one_of_the_session_while_the_list_cannot_be_read(self, alone: Guest) -> None:
@@ -286,7 +287,7 @@ class TestClosed:
         alone.stop()
         (alone.home / "gates.json").write_text('[{"name": "sig')
         with pytest.raises(Unavailable, match="cannot be read"):
-            session_gates.registered(alone.home)
+            session_gates.list_registered_gates(alone.home)
         assert alone.stop().block == "signed: it is not marked"
         assert any("cannot be read" in note for note in alone.notes)
         alone.session.mark("signed")
@@ -301,7 +302,7 @@ class TestClosed:
 
     def test_the_loop_detector_lets_also_these_go(self, guest: Guest) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateWish(name="Sign-off", owner="ann", fail=Fail.CLOSED), by="admin")
+        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         assert [guest.stop().block is not None for _ in range(5)] == [True, True, True, False, True]
 
 
@@ -405,7 +406,7 @@ def test_what_was_written_by_nobody_we_know_counts_as_nothing(alone: Guest) -> N
     alone.hook("SessionStart", source="startup")
     for garbage in (b"", b"[]", b'{"stops": 7}', b'{"closed": [{"nom": 1}]}', b"\xff", json.dumps([1]).encode()):
         (alone.session.folder / "state.json").write_bytes(garbage)
-        assert alone.stop().silent
+        assert alone.stop().is_silent
 
 
 def _repository(folder: Path) -> Path:

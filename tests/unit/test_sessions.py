@@ -19,7 +19,7 @@ class TestWhose:
     def test_it_is_registered_with_its_agent(self, house: House) -> None:
         begun(house)
         found = house.store.query(sessions.find, "s-1")
-        assert (found.agent, found.host, found.doing) == ("ann", "claude", IDLE)
+        assert (found.agent, found.host, found.state) == ("ann", "claude", IDLE)
 
     def test_a_misspelt_name_makes_no_new_agent(self, house: House) -> None:
         with pytest.raises(UnknownAddress, match="nobody is called 'annn'") as error:
@@ -32,11 +32,11 @@ class TestWhose:
         begun(house)
         started = house.clock.now()
         house.clock.advance("1 hour")
-        house.store.call(sessions.note, "s-1", ENDED)
-        assert house.store.query(sessions.find, "s-1").doing == ENDED
+        house.store.call(sessions.note_activity, "s-1", ENDED)
+        assert house.store.query(sessions.find, "s-1").state == ENDED
         house.store.call(sessions.begin, "s-1", agent="bob", host="codex", doing=WORKING)
         found = house.store.query(sessions.find, "s-1")
-        assert (found.agent, found.doing, found.started_at) == ("bob", WORKING, started)
+        assert (found.agent, found.state, found.started_at) == ("bob", WORKING, started)
         assert found.seen_at == house.clock.now()
 
     @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ class TestHooks:
         guest = Guest(tmp_path, house.store, house.clock)
 
         def doing() -> tuple[str, str]:
-            return house.store.query(sessions.find, "s-1").doing, guest.session.read().state
+            return house.store.query(sessions.find, "s-1").state, guest.session.read().state
 
         for event, source, now in (
             ("SessionStart", "startup", IDLE),
@@ -95,7 +95,7 @@ class TestHooks:
         guest = Guest(tmp_path, house.store, house.clock)
         guest.hook("UserPromptSubmit")
         assert guest.stop().block
-        assert house.store.query(sessions.find, "s-1").doing == WORKING
+        assert house.store.query(sessions.find, "s-1").state == WORKING
 
     def test_an_alias_is_found_out_once(self, house: House, tmp_path: Path) -> None:
         house.register("cleo", aliases=["bead-7"])
@@ -142,15 +142,15 @@ class TestHooks:
         guest.rules = guest.rules._replace(agent="anm")
         assert "'anm'" in guest.hook("PostToolUse").warnings[0], "it is another name"
         house.register("anm")
-        assert guest.hook("UserPromptSubmit").silent
+        assert guest.hook("UserPromptSubmit").is_silent
         assert house.store.query(sessions.find, "s-1").agent == "anm"
 
     def test_without_an_agent_the_person_is_told_once(self, tmp_path: Path) -> None:
         guest = Guest(tmp_path)
         guest.rules = guest.rules._replace(agent=None)
         assert "which agent this is" in guest.hook("SessionStart", source="startup").warnings[0]
-        assert guest.hook("UserPromptSubmit").silent
-        assert guest.stop().silent
+        assert guest.hook("UserPromptSubmit").is_silent
+        assert guest.stop().is_silent
         assert guest.notes == []
 
 

@@ -12,8 +12,8 @@ import structlog
 
 from gatepost import app, settings, telemetry
 from gatepost.cli.init import template
-from gatepost.core.instants import DAY, MINUTE, SECOND
 from gatepost.core.limits import Limits
+from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.settings import Configuration, declared, masked, variable
 
@@ -329,7 +329,7 @@ class TestSecrets:
 
     @pytest.mark.parametrize("form", ["console", "json"])
     def test_nor_is_it_logged(self, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-        telemetry.configure(form)
+        telemetry.configure_logging(form)
         url = "https://ana:open-sesame@id.example/keys?token=open-sesame"
         try:
             raise ValueError(f"no answer of {url}")
@@ -396,12 +396,12 @@ def test_a_missing_driver_names_the_extra_that_brings_it(
     environ = {"GATEPOST_HOME": str(tmp_path), "GATEPOST_STORE": "postgresql://127.0.0.1/x", "GATEPOST_TRANSPORT": url}
     configuration = settings.load(environ)
     with pytest.raises(Unavailable) as error:
-        app.configured_transport(configuration)
+        app.build_transport(configuration)
     assert error.value.hint == f"pip install 'gatepost[{extra}]'"
     if extra != "postgres":
         for configured in (
-            lambda: app.configured_parcels(configuration, "ann"),
-            lambda: app.configured_letterbox(configuration),
+            lambda: app.build_subscription(configuration, "ann"),
+            lambda: app.build_intake_queue(configuration),
         ):
             with pytest.raises(Unavailable) as error:
                 configured()

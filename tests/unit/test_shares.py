@@ -8,27 +8,28 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, intake, plans
-from gatepost.actions.directory import Newcomer
-from gatepost.adapters.stores.desk import Desk
-from gatepost.adapters.stores.group import Call, Outcome
+from gatepost.actions import decisions, directory, gates, plans
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.stores.group import CallOutcome, PendingCall
+from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.core.command import CommandResult
 from gatepost.core.decision import Question
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Pushed
-from gatepost.core.gate import GateKind, GateWish
-from gatepost.core.instants import DAY, HOUR, MINUTE
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push, PushResult
+from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.plan import read
+from gatepost.core.plan import parse_spec
+from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.gateway import hot
 from gatepost.gateway.auth import Acting
 from gatepost.gateway.office import Turns
 from gatepost.ports import Row, Store, Transaction
 from gatepost.runtime import evaluator
-from gatepost.runtime.evaluator import Reach
+from gatepost.runtime.evaluator import CommandOptions
 from gatepost.testing import Kit
-from gatepost.testing.conformance.office import handed_over
+from gatepost.testing.conformance.fixtures import yield_to_loop
 from tests.unit.conftest import House
 
 FEW = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
@@ -42,7 +43,9 @@ def store(house: House) -> Store:
 
 class TestPlans:
     def plan(self, store: Store, owner: str = "ann", **fields: str) -> str:
-        return store.call(plans.set, owner, read({"name": "p", "instruction": "x", "runAfter": "1h", **fields})).id
+        return store.call(
+            plans.set_plan, owner, parse_spec({"name": "p", "instruction": "x", "runAfter": "1h", **fields})
+        ).id
 
     def test_pending_ones_are_limited_for_each_owner(self, store: Store, house: House) -> None:
         first, second = self.plan(store), self.plan(store)
@@ -51,7 +54,7 @@ class TestPlans:
         assert refused.value.message == "'ann' has 2 pending plans already, the limit for one entity"
         assert refused.value.hint == "delete some, or raise limits.plans"
         self.plan(store, "bob")
-        store.call(plans.set, "ann", read({"id": first, "name": "another name", "runAfter": "2h"}))
+        store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "another name", "runAfter": "2h"}))
         store.call(plans.delete, second, owner="ann")
         self.plan(store)
 
@@ -62,18 +65,20 @@ class TestPlans:
         self.plan(store)
         self.plan(store)
         with pytest.raises(LimitReached, match="pending plans"):
-            store.call(plans.set, "ann", read({"id": first, "runAfter": "1h"}))
-        store.call(plans.set, "ann", read({"id": first, "name": "a name"}))
+            store.call(plans.set_plan, "ann", parse_spec({"id": first, "runAfter": "1h"}))
+        store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "a name"}))
 
 
 class TestGates:
     def test_pending_ones_are_limited_and_decisions_count(self, store: Store) -> None:
-        wish = GateWish(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
+        wish = GateSpec(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
         gate = store.call(gates.add, wish, by="ann")
-        store.call(decisions.ask, Question(question="Ship it?", free_text=True, of=("husam",)), by="ann")
+        store.call(decisions.ask, Question(question="Ship it?", free_text=True, respondents=("husam",)), by="ann")
         for refused in (
             lambda: store.call(gates.add, wish, by="admin"),
-            lambda: store.call(decisions.ask, Question(question="Now?", free_text=True, of=("husam",)), by="ann"),
+            lambda: store.call(
+                decisions.ask, Question(question="Now?", free_text=True, respondents=("husam",)), by="ann"
+            ),
         ):
             with pytest.raises(LimitReached) as error:
                 refused()
@@ -85,8 +90,10 @@ class TestGates:
 
 
 class TestBroadcasts:
-    def cast(self, store: Store, sender: str | None = "ann", key: str | None = None) -> intake.Outcome:
-        [outcome] = store.call(intake.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)])
+    def cast(self, store: Store, sender: str | None = "ann", key: str | None = None) -> push_actions.PushOutcome:
+        [outcome] = store.call(
+            push_actions.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)]
+        )
         return outcome
 
     def test_a_day_has_so_many(self, store: Store, house: House) -> None:
@@ -107,7 +114,7 @@ class TestBroadcasts:
 
     def test_a_batch_is_refused_from_the_first_that_is_too_many(self, store: Store, house: House) -> None:
         pushes = [Push(to="*", source="test", sender="ann", content=str(n)) for n in range(4)]
-        outcomes = store.call(intake.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
+        outcomes = store.call(push_actions.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
         assert [isinstance(one, LimitReached) for one in outcomes] == [False, False, True, True, False]
         assert house.waiting("bob") == ["0", "1", ""]
 
@@ -130,14 +137,14 @@ class TestRepositories:
     )
     def test_only_those_on_the_list(self, store: Store, by: str, awaits: str, message: str, hint: str) -> None:
         with pytest.raises(Refused) as refused:
-            store.call(gates.add, GateWish(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
+            store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
         assert (refused.value.message, refused.value.hint) == (message, hint)
-        allowed = GateWish(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
-        assert store.call(gates.add, allowed, by=by).pending
+        allowed = GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
+        assert store.call(gates.add, allowed, by=by).is_pending
 
     def test_none_is_on_it_by_default(self, house: House) -> None:
         with pytest.raises(Refused, match=r"gates\.ci"):
-            house.store.call(gates.add, GateWish(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
+            house.store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
 
 
 class Counting:
@@ -155,12 +162,12 @@ class Counting:
 class TestTurns:
     def hang(self, store: Store, owner: str, *runs: int) -> None:
         for run in runs:
-            wish = GateWish(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
+            wish = GateSpec(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
             store.call(gates.add, wish, by="admin")
 
     def look(self, store: Store, *repositories: str) -> list[str]:
         commands = Counting()
-        asyncio.run(evaluator.look(store, Reach(commands=commands, repositories=repositories)))
+        asyncio.run(evaluator.check_gates(store, CommandOptions(commands=commands, repositories=repositories)))
         return commands.ran
 
     @pytest.fixture
@@ -180,10 +187,10 @@ class TestTurns:
         settings = [f"{name}%3Doff" for name in ("enable_hashagg", "enable_sort", "enable_material", plan)]
         with Kit(f"{swept_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
             store = kit.open(limits=Limits(ci=["acme/shop"]))
-            for name, kind in (("ann", Kind.AGENT), ("admin", Kind.HUMAN)):
-                store.call(directory.register, Newcomer(name=name, kind=kind))
+            for name, kind in (("ann", EntityKind.AGENT), ("admin", EntityKind.HUMAN)):
+                store.call(directory.register, EntitySpec(name=name, kind=kind))
             self.hang(store, "ann", *range(41))
-            assert len(store.call(gates.take, hold=MINUTE, limit=8, after="")) == 8
+            assert len(store.call(gates.take_due_checks, hold=MINUTE, limit=8, after="")) == 8
 
     def test_owners_take_turns_however_many_they_are(self, store: Store, house: House) -> None:
         owners = [f"agent-{number:02}" for number in range(10)]
@@ -199,7 +206,7 @@ class TestTurns:
         assert self.look(store, "acme/site") == []
         [gate] = store.query(gates.page, owner="ann")
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
-        assert (gate.pending, gate.trouble) == (True, reason)
+        assert (gate.is_pending, gate.trouble) == (True, reason)
         assert reason in house.waiting("ann")[0]
 
 
@@ -213,7 +220,7 @@ class WaitingStore:
     async def read(self, *_: object) -> None:
         pass
 
-    async def run(self, _: object, wishes: Sequence[Push]) -> list[intake.Outcome]:
+    async def run(self, _: object, wishes: Sequence[Push]) -> list[push_actions.PushOutcome]:
         self.begun.append(wishes[0].content)
         await self.go.wait()
         return []
@@ -230,7 +237,7 @@ class TestWriters:
             )
             for number, (name, to) in enumerate(batches)
         ]
-        await handed_over()
+        await yield_to_loop()
         assert sorted(store.begun) == ["ann to bob 3", "ann to team:red 0", "bob to team:red 2"]
         store.go.set()
         await asyncio.gather(*tasks)
@@ -242,22 +249,22 @@ class TestWriters:
         began, go = threading.Event(), threading.Event()
 
         class Writer:
-            def write(self, calls: Sequence[Call], *, waited: float) -> list[Outcome]:
+            def write(self, calls: Sequence[PendingCall], *, waited_seconds: float) -> list[CallOutcome]:
                 groups.append(sum(len(call.args[0]) for call in calls))
                 began.set()
                 assert go.wait(10)
-                return [Outcome() for _ in calls]
+                return [CallOutcome() for _ in calls]
 
             def close(self) -> None:
                 pass
 
         writer: Any = Writer()
-        desk = Desk(writer, lambda _: None, "test")
-        desk.put(Call(intake.push_all, ([Push(to="ann", source="t")],)))
+        desk = WriteQueue(writer, lambda _: None, "test")
+        desk.put(PendingCall(push_actions.push_all, ([Push(to="ann", source="t")],)))
         assert began.wait(10)
         for to in ("team:red", "ann"):
             for _ in range(6):
-                desk.put(Call(intake.push_all, ([Push(to=to, source="t")] * 10,)))
+                desk.put(PendingCall(push_actions.push_all, ([Push(to=to, source="t")] * 10,)))
         go.set()
         desk.close()
         assert groups == [1, 20, 20, 20, 60]
@@ -266,7 +273,7 @@ class TestWriters:
         wishes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
         asked: list[str] = []
 
-        def push(tx: Transaction) -> list[intake.Outcome]:
+        def push(tx: Transaction) -> list[push_actions.PushOutcome]:
             all_rows = tx.fetch_all
 
             def count(statement: str, /, **parameters: Any) -> list[Row]:
@@ -274,11 +281,11 @@ class TestWriters:
                 return all_rows(statement, **parameters)
 
             tx.fetch_all = count  # type: ignore[method-assign]
-            return intake.push_all(tx, wishes)
+            return push_actions.push_all(tx, wishes)
 
         first, again = house.store.call(push), house.store.call(push)
         assert asked.count("items/keyed") == len(wishes)
         for one, other in zip(first, again, strict=True):
-            assert isinstance(one, Pushed)
-            assert isinstance(other, Pushed)
+            assert isinstance(one, PushResult)
+            assert isinstance(other, PushResult)
             assert [(each.event, each.duplicate) for each in other.deliveries] == [(one.event, True)] * 2

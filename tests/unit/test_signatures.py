@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
 from gatepost.core import webhook
-from gatepost.core.instants import MINUTE, SECOND, Instant
-from gatepost.core.webhook import Refusal, Scheme, Verified
+from gatepost.core.times import MINUTE, SECOND, Instant
+from gatepost.core.webhook import Scheme, Verification, WebhookRefusal
 from gatepost.errors import Invalid
 from gatepost.testing.kit import MORNING
 from tests.senders import SENDERS, WHSEC, Sender
@@ -29,9 +29,11 @@ signed_schemes = pytest.mark.parametrize(
 )
 
 
-def verify(sender: Sender, headers: dict[str, str], body: bytes = BODY, now: Instant = MORNING) -> Verified | Refusal:
-    kept = webhook.kept(sender.scheme, sender.secret)
-    return webhook.verify(sender.scheme, kept, webhook.headers(headers.items()), body, now)
+def verify(
+    sender: Sender, headers: dict[str, str], body: bytes = BODY, now: Instant = MORNING
+) -> Verification | WebhookRefusal:
+    kept = webhook.prepare_secret(sender.scheme, sender.secret)
+    return webhook.verify(sender.scheme, kept, webhook.merge_headers(headers.items()), body, now)
 
 
 def published() -> list[dict[str, Any]]:
@@ -46,19 +48,19 @@ def test_what_vendors_published_passes() -> None:
     assert {vector["scheme"] for vector in published()} == {"github", "slack", "standard-webhooks"}
     for vector in published():
         scheme, body = Scheme.parse(vector["scheme"]), vector["body"].encode()
-        headers = webhook.headers(vector.get("headers", {}).items())
+        headers = webhook.merge_headers(vector.get("headers", {}).items())
         headers |= {name: str(vector[name]) for name in ("webhook-id", "webhook-timestamp") if name in vector}
         headers[next(iter(SENDERS[scheme].proof)).lower()] = vector["expected"]
         now = next((int(value) for name, value in headers.items() if name.endswith("-timestamp")), 0) * SECOND
-        kept = webhook.kept(scheme, vector["secret"])
+        kept = webhook.prepare_secret(scheme, vector["secret"])
 
-        assert isinstance(webhook.verify(scheme, kept, headers, body, now), Verified), scheme
-        assert isinstance(webhook.verify(scheme, kept, headers, body + b" ", now), Refusal), scheme
+        assert isinstance(webhook.verify(scheme, kept, headers, body, now), Verification), scheme
+        assert isinstance(webhook.verify(scheme, kept, headers, body + b" ", now), WebhookRefusal), scheme
 
 
 @every_scheme
 def test_a_scheme_names_the_header_that_it_goes_by(sender: Sender) -> None:
-    assert all(header in sender.scheme.proof.replace(",", "").split() for header in sender.proof)
+    assert all(header in sender.scheme.instructions.replace(",", "").split() for header in sender.proof)
 
 
 def test_known_answers() -> None:
@@ -81,15 +83,15 @@ def test_known_answers() -> None:
         1614265330 * SECOND,
     )
 
-    assert isinstance(github, Verified)
+    assert isinstance(github, Verification)
     assert github.delivery is None
-    assert isinstance(standard, Verified)
-    assert standard == Verified("msg_p5jXN8AQM9LWM0D4loKWxJek", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+    assert isinstance(standard, Verification)
+    assert standard == Verification("msg_p5jXN8AQM9LWM0D4loKWxJek", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
 
 
 @every_scheme
 def test_its_own_signature_passes(sender: Sender) -> None:
-    assert isinstance(verify(sender, sender.headers(BODY, MORNING)), Verified)
+    assert isinstance(verify(sender, sender.headers(BODY, MORNING)), Verification)
 
 
 @every_scheme
@@ -97,7 +99,7 @@ def test_no_bit_of_the_proof_may_differ(sender: Sender) -> None:
     headers = sender.headers(BODY, MORNING)
     for name, spared in {**sender.proof, **dict.fromkeys(sender.covered, 0)}.items():
         for value in flipped(headers[name], spared):
-            assert isinstance(verify(sender, headers | {name: value}), Refusal), (name, value)
+            assert isinstance(verify(sender, headers | {name: value}), WebhookRefusal), (name, value)
 
 
 @signed_schemes
@@ -107,18 +109,18 @@ def test_no_bit_of_the_body_may_differ(sender: Sender) -> None:
         for bit in range(8):
             body = bytearray(BODY)
             body[at] ^= 1 << bit
-            assert isinstance(verify(sender, headers, bytes(body)), Refusal), bytes(body)
+            assert isinstance(verify(sender, headers, bytes(body)), WebhookRefusal), bytes(body)
     for end in range(len(BODY)):
-        assert isinstance(verify(sender, headers, BODY[:end]), Refusal), end
+        assert isinstance(verify(sender, headers, BODY[:end]), WebhookRefusal), end
 
 
 @every_scheme
 def test_a_proof_must_be_there(sender: Sender) -> None:
     headers = sender.headers(BODY, MORNING)
     for name in (*sender.proof, *sender.covered):
-        assert isinstance(verify(sender, {key: headers[key] for key in headers if key != name}), Refusal)
-        assert isinstance(verify(sender, headers | {name: ""}), Refusal)
-        assert isinstance(verify(sender, headers | {name: headers[name][:-1]}), Refusal)
+        assert isinstance(verify(sender, {key: headers[key] for key in headers if key != name}), WebhookRefusal)
+        assert isinstance(verify(sender, headers | {name: ""}), WebhookRefusal)
+        assert isinstance(verify(sender, headers | {name: headers[name][:-1]}), WebhookRefusal)
 
 
 @every_scheme
@@ -126,7 +128,7 @@ def test_a_proof_made_with_another_secret_is_none(sender: Sender) -> None:
     other = "whsec_" + base64.b64encode(b"another one entirely, 32 bytes!!").decode()
     headers = sender.sign(other, BODY, MORNING // SECOND)
 
-    assert isinstance(verify(sender, headers), Refusal)
+    assert isinstance(verify(sender, headers), WebhookRefusal)
 
 
 @pytest.mark.parametrize("scheme", [Scheme.STANDARD, Scheme.SLACK, Scheme.STRIPE])
@@ -135,9 +137,9 @@ def test_it_must_be_of_these_five_minutes(scheme: Scheme) -> None:
     headers = sender.headers(BODY, MORNING)
 
     for now in (MORNING - 5 * MINUTE, MORNING, MORNING + 5 * MINUTE):
-        assert isinstance(verify(sender, headers, now=now), Verified)
+        assert isinstance(verify(sender, headers, now=now), Verification)
     for now in (0, MORNING - 5 * MINUTE - 1, MORNING + 5 * MINUTE + 1, 2 * MORNING):
-        assert verify(sender, headers, now=now) == Refusal("the timestamp is over 5 minutes from now")
+        assert verify(sender, headers, now=now) == WebhookRefusal("the timestamp is over 5 minutes from now")
 
 
 def test_one_good_signature_of_several_is_enough() -> None:
@@ -145,31 +147,33 @@ def test_one_good_signature_of_several_is_enough() -> None:
     good = standard.headers(BODY, MORNING)
     signature = good["webhook-signature"]
     for entries in (f"v1,AAAA {signature}", f"v1a,x,y nonsense  ,, {signature} v2,z", f"{signature} {signature}"):
-        assert isinstance(verify(standard, good | {"webhook-signature": entries}), Verified), entries
+        assert isinstance(verify(standard, good | {"webhook-signature": entries}), Verification), entries
 
     good = stripe.headers(BODY, MORNING)
     stamp, _, signature = good["Stripe-Signature"].partition(",")
     for entries in (f"{stamp},v1=00,{signature}", f"{signature},{stamp}", f"{stamp},v0=1,,=,v1,{signature},x"):
-        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Verified), entries
+        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Verification), entries
     for entries in (f"{stamp},{stamp},{signature}", f"t=1,{stamp},{signature}", signature, stamp):
-        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Refusal), entries
+        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), WebhookRefusal), entries
 
 
 def test_a_header_that_comes_twice_is_neither_of_the_two() -> None:
     sender = SENDERS[Scheme.HEADER]
-    kept = webhook.kept(sender.scheme, sender.secret)
+    kept = webhook.prepare_secret(sender.scheme, sender.secret)
     pairs = [("X-Secret-Key", sender.secret), ("x-secret-key", "another")]
 
     for both in (pairs, pairs[::-1]):
-        assert isinstance(webhook.verify(sender.scheme, kept, webhook.headers(both), BODY, MORNING), Refusal)
+        assert isinstance(
+            webhook.verify(sender.scheme, kept, webhook.merge_headers(both), BODY, MORNING), WebhookRefusal
+        )
 
 
 def test_a_secret_that_is_sent_along_is_kept_as_its_hash() -> None:
     secret = "sixteen-chars-ok"
 
-    assert webhook.kept(Scheme.HEADER, secret) == hashlib.sha256(secret.encode()).hexdigest()
-    assert webhook.kept(Scheme.BEARER, secret) == hashlib.sha256(secret.encode()).hexdigest()
-    assert webhook.kept(Scheme.GITHUB, secret) == secret
+    assert webhook.prepare_secret(Scheme.HEADER, secret) == hashlib.sha256(secret.encode()).hexdigest()
+    assert webhook.prepare_secret(Scheme.BEARER, secret) == hashlib.sha256(secret.encode()).hexdigest()
+    assert webhook.prepare_secret(Scheme.GITHUB, secret) == secret
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,7 @@ def test_a_secret_that_is_sent_along_is_kept_as_its_hash() -> None:
 )
 def test_a_secret_that_is_not_good_enough_is_refused_and_not_told(scheme: Scheme, secret: str) -> None:
     with pytest.raises(Invalid) as refused:
-        webhook.kept(scheme, secret)
+        webhook.prepare_secret(scheme, secret)
     assert not secret or secret not in f"{refused.value} {refused.value.hint}"
 
 
@@ -196,7 +200,7 @@ def test_a_secret_that_is_not_good_enough_is_refused_and_not_told(scheme: Scheme
 def test_standard_secrets_may_lack_their_padding(length: int) -> None:
     padded = "whsec_" + base64.b64encode(bytes(length)).decode()
 
-    assert webhook.kept(Scheme.STANDARD, padded.rstrip("=")) == padded
+    assert webhook.prepare_secret(Scheme.STANDARD, padded.rstrip("=")) == padded
 
 
 @pytest.mark.parametrize(
@@ -212,7 +216,7 @@ def test_standard_secrets_may_lack_their_padding(length: int) -> None:
     ],
 )
 def test_an_idempotency_key_is_quoted_or_not(text: str | None, key: str | None) -> None:
-    assert webhook.idempotency(text) == key
+    assert webhook.parse_idempotency_key(text) == key
 
 
 names = [name.lower() for sender in SENDERS.values() for name in (*sender.proof, *sender.covered)]
@@ -222,13 +226,13 @@ headers_from_anywhere = st.dictionaries(st.sampled_from([*names, "idempotency-ke
 
 @given(st.sampled_from(list(SENDERS.values())), headers_from_anywhere, st.binary(), st.integers(0, 2**60))
 def test_nothing_in_a_request_makes_it_raise(sender: Sender, headers: dict[str, str], body: bytes, now: int) -> None:
-    assert isinstance(verify(sender, headers, body, now), Refusal)
+    assert isinstance(verify(sender, headers, body, now), WebhookRefusal)
 
 
 @signed_schemes
 @given(body=st.binary(), at=st.integers(0, 10**11))
 def test_any_body_that_is_signed_well_passes(sender: Sender, body: bytes, at: int) -> None:
-    assert isinstance(verify(sender, sender.headers(body, at * SECOND), body, at * SECOND), Verified)
+    assert isinstance(verify(sender, sender.headers(body, at * SECOND), body, at * SECOND), Verification)
 
 
 @given(
@@ -244,7 +248,7 @@ def test_what_the_standard_library_signs_passes(body: str, delivery: str, at: in
     }
 
     signature = headers["webhook-signature"]
-    assert verify(SENDERS[Scheme.STANDARD], headers, body.encode(), at * SECOND) == Verified(delivery, signature)
+    assert verify(SENDERS[Scheme.STANDARD], headers, body.encode(), at * SECOND) == Verification(delivery, signature)
 
 
 def flipped(text: str, spared: int) -> Iterator[str]:

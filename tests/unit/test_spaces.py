@@ -2,14 +2,14 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, spaces, upkeep
-from gatepost.actions.directory import Newcomer
+from gatepost.actions import directory, inbox, maintenance, spaces
+from gatepost.actions.directory import EntitySpec
 from gatepost.cli.space import _line
 from gatepost.core import space as rules
 from gatepost.core import wire
-from gatepost.core.entity import Kind
-from gatepost.core.event import Json, Trust, Type
-from gatepost.core.ring import Ring
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Json, Trust
+from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
@@ -22,11 +22,11 @@ AGENTS = ("designer", "developer", "analyst")
 def store(kit: Kit) -> Store:
     """An office of people and agents, and a space in which all but the administrator are."""
     for name in PEOPLE:
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN, display=name.title()))
+        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()))
     for name in AGENTS:
-        kit.store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT))
+        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     kit.store.call(spaces.create, name="Project Alpha", id="alpha", members=[*PEOPLE[1:], *AGENTS])
-    kit.bell.clear()
+    kit.signal_sink.clear()
     return kit.store
 
 
@@ -43,7 +43,7 @@ class TestMaking:
         alpha = store.query(spaces.show, "alpha")
         assert store.call(spaces.ensure, "alpha", members=["admin"]) == alpha
         assert store.call(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
-        assert "admin" in {member.name for member in store.query(spaces.members, "alpha")}
+        assert "admin" in {member.name for member in store.query(spaces.list_members, "alpha")}
         titles = ("Project Beta", "Project Beta!", "プロジェクト", "ALL", "project-gamma")
         made = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
         assert [space.name for space in made] == list(titles)
@@ -86,15 +86,15 @@ class TestMaking:
             store.query(spaces.show, "beta")
 
     def test_a_long_name_is_cut_to_an_id(self) -> None:
-        assert rules.slug("a" * 62 + " b") == "a" * 62
-        assert rules.slug("...") is None
+        assert rules.make_slug("a" * 62 + " b") == "a" * 62
+        assert rules.make_slug("...") is None
 
 
 class TestMembers:
     def test_are_listed_in_the_order_in_which_they_joined(self, kit: Kit, store: Store) -> None:
         kit.clock.advance("1 minute")
         store.call(spaces.join, "alpha", "admin")
-        names = [member.name for member in store.query(spaces.members, "alpha", as_="ana")]
+        names = [member.name for member in store.query(spaces.list_members, "alpha", viewer="ana")]
         assert names == ["husam", "ana", *AGENTS, "admin"]
 
     def test_joining_twice_changes_nothing(self, kit: Kit, store: Store) -> None:
@@ -106,17 +106,17 @@ class TestMembers:
     def test_a_newcomer_reads_all_and_has_nothing_unread(self, store: Store) -> None:
         say(store)
         store.call(spaces.join, "alpha", "admin")
-        assert len(store.query(spaces.read, "alpha", as_="admin")) == 1
-        assert store.query(spaces.unread, "admin") == {"alpha": 0}
+        assert len(store.query(spaces.read, "alpha", viewer="admin")) == 1
+        assert store.query(spaces.count_unread, "admin") == {"alpha": 0}
 
     def test_only_they_may_look(self, store: Store) -> None:
-        for query in (spaces.show, spaces.members, spaces.read):
+        for query in (spaces.show, spaces.list_members, spaces.read):
             with pytest.raises(Refused):
-                store.query(query, "alpha", as_="admin")
+                store.query(query, "alpha", viewer="admin")
         with pytest.raises(Refused):
             store.call(spaces.mark_read, "alpha", "admin", 0)
-        assert store.query(spaces.page, as_="admin") == []
-        assert [space.id for space in store.query(spaces.page, as_="ana")] == ["alpha"]
+        assert store.query(spaces.page, viewer="admin") == []
+        assert [space.id for space in store.query(spaces.page, viewer="ana")] == ["alpha"]
         assert [space.id for space in store.query(spaces.page)] == ["alpha"]
 
     def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
@@ -126,7 +126,7 @@ class TestMembers:
         assert heard(store, "analyst") == ["one"]
         assert heard(store, "designer") == ["one", "two"]
         with pytest.raises(Refused):
-            store.query(spaces.read, "alpha", as_="analyst", after_seq=1)
+            store.query(spaces.read, "alpha", viewer="analyst", after_seq=1)
         with pytest.raises(Refused):
             say(store, by="analyst")
         with pytest.raises(NotFound):
@@ -137,18 +137,18 @@ class TestMembers:
         say(store)
         assert len(heard(store, "designer")) == 1
         assert store.query(inbox.page, "analyst") == []
-        assert "analyst" not in [member.name for member in store.query(spaces.members, "alpha")]
+        assert "analyst" not in [member.name for member in store.query(spaces.list_members, "alpha")]
         with pytest.raises(Refused):
             say(store, by="analyst")
         with pytest.raises(Refused):
-            store.query(spaces.read, "alpha", as_="analyst")
+            store.query(spaces.read, "alpha", viewer="analyst")
         store.call(spaces.leave, "alpha", "analyst")
 
     def test_pages_go_on_after_a_number(self, store: Store) -> None:
         for name in ("beta", "gamma", "delta"):
             store.call(spaces.create, name=name, members=["ana"])
-        first = store.query(spaces.page, as_="ana", limit=2)
-        rest = store.query(spaces.page, as_="ana", after=first[-1].number)
+        first = store.query(spaces.page, viewer="ana", limit=2)
+        rest = store.query(spaces.page, viewer="ana", after=first[-1].number)
         assert [space.id for space in (*first, *rest)] == ["alpha", "beta", "gamma", "delta"]
 
 
@@ -164,8 +164,8 @@ class TestPosting:
             "developer": 2,
             "analyst": 1,
         }
-        assert all(account.balanced for account in store.query(upkeep.accounts))
-        rings = [(ring.recipient, ring.cause) for ring in kit.bell.clear()]
+        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        rings = [(ring.recipient, ring.cause) for ring in kit.signal_sink.clear()]
         assert sorted(rings[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
@@ -174,9 +174,9 @@ class TestPosting:
         )
         [item] = store.query(inbox.peek, "analyst")
         event = item.event
-        assert (event.type, event.source, event.key) == (Type.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
+        assert (event.type, event.source, event.key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
         assert (event.hops, event.trust) == (2, Trust.OWNER)
-        document = wire.event(event)
+        document = wire.write_event(event)
         assert document["data"] == {
             "spaceId": "alpha",
             "spaceName": "Project Alpha",
@@ -199,7 +199,7 @@ class TestPosting:
 
     def test_a_chain_that_is_too_long_does_not_wake(self, kit: Kit, store: Store) -> None:
         store.call(spaces.post, "alpha", sender="designer", content="again", hops=17)
-        assert {ring.recipient: ring.wakes for ring in kit.bell.clear()} == {
+        assert {ring.recipient: ring.wakes for ring in kit.signal_sink.clear()} == {
             "developer": False,
             "analyst": False,
             "admin": True,
@@ -213,7 +213,7 @@ class TestPosting:
         with pytest.raises(Refused, match="not a member of the space 'beta'"):  # as of one that is there
             store.call(spaces.post, "beta", sender="husam", content="?")
         assert store.query(spaces.show, "alpha").last_seq == 0
-        assert kit.bell.clear() == []
+        assert kit.signal_sink.clear() == []
 
     def test_what_cannot_be_stored_takes_no_number(self, store: Store) -> None:
         wrong: list[tuple[str, Json, type[Exception]]] = [
@@ -238,7 +238,7 @@ class TestPosting:
 
         with pytest.raises(RuntimeError):
             store.call(post_and_fail)
-        assert kit.bell.clear() == []
+        assert kit.signal_sink.clear() == []
         assert say(store) == 1
         assert heard(store, "analyst") == ["Let's finalize the Q4 report"]
 
@@ -255,7 +255,7 @@ class TestReading:
             say(store, str(number))
 
         def seqs(**wish: int) -> list[int]:
-            return [message.seq for message in store.query(spaces.read, "alpha", as_="ana", **wish)]
+            return [message.seq for message in store.query(spaces.read, "alpha", viewer="ana", **wish)]
 
         assert seqs() == list(range(1, 11))
         assert seqs(limit=3) == [8, 9, 10]
@@ -271,26 +271,26 @@ class TestReading:
     def test_read_marks_never_go_back(self, store: Store) -> None:
         for _ in range(3):
             say(store)
-        assert store.query(spaces.unread, "ana") == {"alpha": 3}
+        assert store.query(spaces.count_unread, "ana") == {"alpha": 3}
         assert store.call(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
-        assert store.query(spaces.unread, "ana") == {"alpha": 1}
+        assert store.query(spaces.count_unread, "ana") == {"alpha": 1}
         for wrong in (-1, 4, 2**70):
             with pytest.raises(Invalid):
                 store.call(spaces.mark_read, "alpha", "ana", wrong)
 
     def test_what_one_says_oneself_is_read_by_whoever_had_read_the_rest(self, store: Store) -> None:
         say(store, by="ana")
-        assert store.query(spaces.unread, "ana") == {"alpha": 0}
-        assert store.query(spaces.unread, "husam") == {"alpha": 1}
+        assert store.query(spaces.count_unread, "ana") == {"alpha": 0}
+        assert store.query(spaces.count_unread, "husam") == {"alpha": 1}
         say(store, by="husam")
-        assert store.query(spaces.unread, "husam") == {"alpha": 2}
+        assert store.query(spaces.count_unread, "husam") == {"alpha": 2}
 
     def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
         say(store, by="designer")
         for name in ("husam", "ana"):
             assert store.query(inbox.page, name) == []
-            assert store.query(spaces.unread, name) == {"alpha": 1}
+            assert store.query(spaces.count_unread, name) == {"alpha": 1}
 
 
 class TestChanging:
@@ -305,7 +305,7 @@ class TestChanging:
         kit.clock.advance("1 minute")
         archived = store.call(spaces.archive, "alpha")
         assert archived.archived_at == kit.clock.now()
-        assert store.query(spaces.show, "alpha", as_="ana") == archived
+        assert store.query(spaces.show, "alpha", viewer="ana") == archived
         for refused in (
             lambda: say(store),
             lambda: store.call(spaces.join, "alpha", "admin"),
@@ -314,7 +314,7 @@ class TestChanging:
         ):
             with pytest.raises(Conflict):
                 refused()
-        assert len(store.query(spaces.read, "alpha", as_="ana")) == 1
+        assert len(store.query(spaces.read, "alpha", viewer="ana")) == 1
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
         store.call(spaces.leave, "alpha", "ana")
 
@@ -323,9 +323,9 @@ class TestChanging:
         for refused in (
             lambda: say(store, by="admin"),
             lambda: store.call(spaces.mark_read, "alpha", "admin", 0),
-            lambda: store.query(spaces.read, "alpha", as_="admin"),
-            lambda: store.query(spaces.members, "alpha", as_="admin"),
-            lambda: store.query(spaces.show, "alpha", as_="admin"),
+            lambda: store.query(spaces.read, "alpha", viewer="admin"),
+            lambda: store.query(spaces.list_members, "alpha", viewer="admin"),
+            lambda: store.query(spaces.show, "alpha", viewer="admin"),
         ):
             with pytest.raises(Refused, match="not a member"):
                 refused()
@@ -335,7 +335,9 @@ class TestChanging:
         store.call(spaces.leave, "alpha", "admin")
         store.call(spaces.rename, "alpha", "Beta")
         store.call(spaces.archive, "alpha")
-        assert kit.bell.clear() == [Ring("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")]
+        assert kit.signal_sink.clear() == [
+            Signal("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")
+        ]
 
 
 def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import decisions
-from gatepost.core.decision import Decision, Option, Question, Reply
-from gatepost.core.instants import SECOND
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.times import SECOND
 from gatepost.hooks.chain import Wait
-from gatepost.hooks.desk import Rules
+from gatepost.hooks.context import HookOptions
 from tests.unit.conftest import House
 from tests.visits import Guest
 
-RULES = Rules(agent="ann", stop_decision=True)
+RULES = HookOptions(agent="ann", stop_decision=True)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def guest(house: House, tmp_path: Path) -> Guest:
 def ask(house: House, session: str | None = "s-1") -> Decision:
     house.clock.advance(SECOND)
     options = (Option(id="continue", label="Go on"), Option(id="stop", label="Stop here"))
-    question = Question(question="What next?", options=options, of=("husam",), session=session, free_text=True)
+    question = Question(question="What next?", options=options, respondents=("husam",), session=session, free_text=True)
     return house.store.call(decisions.ask, question, by="ann")
 
 
@@ -37,7 +37,7 @@ def answering(house: House, decision: Decision, **reply: object) -> Callable[[Wa
     def waits(wait: Wait) -> None:
         assert wait.agent == "ann"
         house.clock.advance(10 * SECOND)
-        house.store.call(decisions.answer, decision.id, Reply(**reply), by="husam")  # type: ignore[arg-type]
+        house.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")  # type: ignore[arg-type]
 
     return waits
 
@@ -48,14 +48,14 @@ def test_it_is_told_to_ask(house: House, guest: Guest) -> None:
     assert reason.count("\n") == 0, "the gate of that name does not say it again"
     assert "--as ann --session s-1" in reason
     guest.session.mark("decision")
-    assert guest.stop().silent
+    assert guest.stop().is_silent
     guest.hook("UserPromptSubmit")
     assert guest.stop().block, "its mark is cleared on each prompt"
 
 
 def test_only_where_that_is_set(house: House, guest: Guest) -> None:
-    guest.rules = Rules(agent="ann")
-    assert guest.stop().silent
+    guest.rules = HookOptions(agent="ann")
+    assert guest.stop().is_silent
 
 
 @pytest.mark.parametrize("session", ["s-1", None])
@@ -63,15 +63,15 @@ def test_stop_lets_it_go_and_nothing_is_read(house: House, guest: Guest, session
     decision = ask(house, session)
     guest.spooled("more to do")
     verdict = guest.stop(waits=answering(house, decision, option="stop"))
-    assert verdict.silent
+    assert verdict.is_silent
     assert [entry.content for entry in guest.spool.peek("s-1")] == ["more to do"]
 
 
 def test_the_answer_stop_does_not_greet_the_next_session(house: House, guest: Guest) -> None:
     decision = ask(house)
-    assert guest.stop(printed=False, waits=answering(house, decision, option="stop")).silent
+    assert guest.stop(printed=False, waits=answering(house, decision, option="stop")).is_silent
     assert len(house.waiting("ann")) == 1, "nobody was let go"
-    assert guest.stop().silent
+    assert guest.stop().is_silent
     assert house.waiting("ann") == []
     house.push("tea")
     later = Guest(guest.home, house.store, house.clock, RULES, id="s-2")
@@ -106,7 +106,7 @@ def test_no_answer_lets_it_go(house: House, guest: Guest) -> None:
         waited.append(wait)
         house.clock.advance(100 * SECOND)
 
-    assert guest.stop(waits=waits).silent, "the gate of the decision does not hold it either"
+    assert guest.stop(waits=waits).is_silent, "the gate of the decision does not hold it either"
     assert len(waited) == 6, "540 seconds"
     assert {wait.until for wait in waited} == {guest.clock.now() - 60 * SECOND}
 
@@ -121,7 +121,7 @@ def test_a_decision_without_an_answer_lets_it_go(house: House, guest: Guest, how
     verdict = guest.stop()
     assert verdict.block is None
     assert verdict.continues is (how == "rejected"), "it is told who rejected it"
-    assert guest.stop().silent
+    assert guest.stop().is_silent
 
 
 def test_one_that_is_sent_back_is_revised_and_waited_for_again(house: House, guest: Guest) -> None:
@@ -130,9 +130,9 @@ def test_one_that_is_sent_back_is_revised_and_waited_for_again(house: House, gue
     assert verdict.continues
     assert "which one?" in (verdict.context or "")
     house.clock.advance(SECOND)
-    anew = Question(question="A or B?", options=(Option(id="stop", label="Neither"),), of=("husam",))
+    anew = Question(question="A or B?", options=(Option(id="stop", label="Neither"),), respondents=("husam",))
     revised = house.store.call(decisions.revise, decision.id, anew, by="ann")
-    assert guest.stop(waits=answering(house, revised, option="stop")).silent
+    assert guest.stop(waits=answering(house, revised, option="stop")).is_silent
 
 
 @pytest.mark.parametrize("whose", ["another session", "before the prompt"])
@@ -146,5 +146,5 @@ def test_what_was_asked_elsewhere_or_before_does_not_count(house: House, guest: 
 
 def test_a_store_that_is_out_of_reach_asks_for_nothing(house: House, guest: Guest) -> None:
     guest.store = None
-    assert guest.stop().silent
+    assert guest.stop().is_silent
     assert guest.notes == ["the store is out of reach"]

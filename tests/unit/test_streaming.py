@@ -8,7 +8,7 @@ import pytest
 
 from gatepost.core.frame import Frame
 from gatepost.core.model import CallDelta
-from gatepost.core.run import Run, Status
+from gatepost.core.run import Run, RunStatus
 from gatepost.runtime import streaming
 from gatepost.runtime.streaming import Streams
 
@@ -16,7 +16,7 @@ RUN = Run(
     number=1,
     id="run_1",
     agent="ann",
-    status=Status.RUNNING,
+    status=RunStatus.RUNNING,
     cycle=1,
     cause="mail",
     claim="clm_1",
@@ -36,13 +36,13 @@ class Readers:
         self.spaces = set(spaces)
         self.frames: list[Frame] = []
         self.asked: list[str] = []
-        self.streams = Streams(RUN, 2, active, may_speak=self._may_speak, send=self._send)
+        self.streams = Streams(RUN, 2, active, can_speak=self._may_speak, send=self._send)
 
     async def hear(self, *deltas: tuple[str, str, str]) -> None:
         """Let a model write, and readers look up after every word."""
         for call, tool, arguments in deltas:
-            self.streams.heard(CallDelta(call, tool, arguments))
-            await self.streams.settled()
+            self.streams.add_delta(CallDelta(call, tool, arguments))
+            await self.streams.wait_for_permissions()
 
     def seen(self) -> list[tuple[str, str, str]]:
         return [
@@ -70,7 +70,7 @@ def say(arguments: str, call: str = "s") -> tuple[str, str, str]:
 async def test_a_message_follows_the_agent_into_the_space_it_enters() -> None:
     readers = Readers("tea", "old", active="old")
     await readers.hear(enter('{"spaceId": "tea", "limit": 5}'), say('{"text": "word'), say('{"text": "word by"}'))
-    await readers.streams.ended(1, message="msg_1")
+    await readers.streams.finish(1, message="msg_1")
     assert readers.seen() == [
         ("tea", "start", ""),
         ("tea", "delta", "word"),
@@ -97,7 +97,7 @@ async def test_what_comes_in_one_piece_is_shown_only_if_there_is_more_to_come() 
     assert (readers.seen(), readers.asked) == ([], [])
     await readers.hear(say('{"text": "and', "t"))
     assert readers.seen()[:2] == [("tea", "start", ""), ("tea", "delta", "at once")]
-    await readers.streams.ended(0, message="msg_1")
+    await readers.streams.finish(0, message="msg_1")
     assert readers.seen()[-1] == ("tea", "done", "")
 
 
@@ -116,7 +116,7 @@ async def test_a_space_that_is_entered_after_it_does_not_count() -> None:
 
 
 async def test_who_loses_the_space_is_no_longer_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "_AGAIN", 0.0)
+    monkeypatch.setattr(streaming, "_RECHECK_SECONDS", 0.0)
     readers = Readers("tea", active="tea")
     await readers.hear(say('{"text": "one'), say('{"text": "one two'))
     readers.spaces.clear()
@@ -124,7 +124,7 @@ async def test_who_loses_the_space_is_no_longer_heard(monkeypatch: pytest.Monkey
     assert readers.seen()[-2:] == [("tea", "delta", " three"), ("tea", "failed", "")]
     asked = len(readers.asked)
     await readers.hear(say('{"text": "one two three four five"}'))
-    await readers.streams.ended(0, message=None, reason="it was not sent")
+    await readers.streams.finish(0, message=None, reason="it was not sent")
     assert (readers.seen()[-1], len(readers.asked)) == (("tea", "failed", ""), asked)
 
 
@@ -138,11 +138,11 @@ async def test_it_is_not_asked_at_every_word() -> None:
 async def test_what_will_not_go_on_is_void_at_once(known: bool) -> None:
     """A run that is cancelled, or skips, or begins anew: nothing is left open, and nothing begins afterwards."""
     readers = Readers("tea", active="tea")
-    readers.streams.heard(CallDelta(*say('{"text": "ghost')))
+    readers.streams.add_delta(CallDelta(*say('{"text": "ghost')))
     if known:
-        await readers.streams.settled()
-    readers.streams.failed("the cycle ended")
+        await readers.streams.wait_for_permissions()
+    readers.streams.cancel("the cycle ended")
     expected: list[Any] = [("tea", "start", ""), ("tea", "delta", "ghost"), ("tea", "failed", "")] if known else []
-    await readers.streams.settled()  # whoever still waits for it is not stopped
+    await readers.streams.wait_for_permissions()  # whoever still waits for it is not stopped
     await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
     assert readers.seen() == expected

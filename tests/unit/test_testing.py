@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory
-from gatepost.actions.directory import Newcomer
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
 from gatepost.core.ids import mint
-from gatepost.core.instants import MINUTE
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import MINUTE
 from gatepost.errors import Unavailable
-from gatepost.testing import FakeClock, Kit, RecordingBell
+from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 
 
 def test_a_fake_clock_stands_still_until_it_is_moved() -> None:
@@ -33,18 +33,18 @@ def test_its_identity_is_the_same_in_every_run_and_never_the_same_twice() -> Non
 
 
 def test_a_recording_bell_can_be_waited_for() -> None:
-    bell = RecordingBell()
-    ringing = threading.Thread(target=bell, args=([Ring("ann", "test"), Ring("bob", "test")],))
+    bell = RecordingSignalSink()
+    ringing = threading.Thread(target=bell, args=([Signal("ann", "test"), Signal("bob", "test")],))
     ringing.start()
     assert [ring.recipient for ring in bell.wait(lambda rings: len(rings) == 2)] == ["ann", "bob"]
     ringing.join()
     assert len(bell.clear()) == 2
-    assert bell.rings == []
+    assert bell.signals == []
 
 
 def test_a_kit_is_gone_afterwards() -> None:
     with Kit() as kit:
-        kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+        kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         file = Path(kit.url.removeprefix("sqlite:///"))
         assert file.exists()
         other = kit.open()

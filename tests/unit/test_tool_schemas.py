@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions.tools import BUILT_IN
+from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.core import conform
 from gatepost.core.model import Caller
 from gatepost.errors import Invalid, Malformed, TooLarge
-from gatepost.runtime import schema
+from gatepost.runtime import tool_schema
 
 
 def documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
@@ -53,7 +53,7 @@ def search(
 
 class TestSpec:
     def test_a_signature_is_a_schema(self) -> None:
-        spec = schema.spec("find", search)
+        spec = tool_schema.build_spec("find", search)
         assert (spec.name, spec.description) == ("find", "Look something up.")
         assert spec.schema == {
             "type": "object",
@@ -70,21 +70,25 @@ class TestSpec:
     def test_no_arguments_are_an_object_too(self) -> None:
         def now() -> None: ...
 
-        assert schema.spec("now", now).schema == {"type": "object", "properties": {}, "additionalProperties": False}
-        assert schema.arguments(now, "") == schema.arguments(now, " {} ") == {}
+        assert tool_schema.build_spec("now", now).schema == {
+            "type": "object",
+            "properties": {},
+            "additionalProperties": False,
+        }
+        assert tool_schema.parse_arguments(now, "") == tool_schema.parse_arguments(now, " {} ") == {}
 
     def test_what_refers_to_itself_is_kept(self) -> None:
         def grow(leaf: Leaf) -> None: ...
 
-        shown = schema.spec("grow", grow).schema
+        shown = tool_schema.build_spec("grow", grow).schema
         assert shown["properties"]["leaf"]["properties"]["title"] == {"type": "string"}
         jsonschema_rs.validator_for(shown).validate({"leaf": {"title": "a", "inner": [{"title": "b", "inner": []}]}})
-        read = schema.arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
+        read = tool_schema.parse_arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
         assert read == {"leaf": Leaf("a", [Leaf("b")])}
 
-    @pytest.mark.parametrize("name", BUILT_IN)
+    @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
     def test_ours_need_no_reference_and_explain_every_argument(self, name: str) -> None:
-        spec = schema.spec(name, BUILT_IN[name].function)
+        spec = tool_schema.build_spec(name, BUILT_IN_TOOLS[name].function)
         assert spec.description
         assert "$ref" not in json.dumps(spec.schema)
         jsonschema_rs.validator_for(spec.schema)
@@ -100,12 +104,12 @@ class TestSpec:
         def loose(*words: str) -> None: ...
 
         with pytest.raises(Invalid):
-            schema.spec("loose", loose)
+            tool_schema.build_spec("loose", loose)
 
 
 class TestArguments:
     def test_values_are_read_as_they_are_meant(self) -> None:
-        assert schema.arguments(search, '{"query": 5, "most": "7"}') == {
+        assert tool_schema.parse_arguments(search, '{"query": 5, "most": "7"}') == {
             "query": "5",
             "most": 7,
             "kind": None,
@@ -134,7 +138,7 @@ class TestArguments:
     )
     def test_what_is_wrong_is_one_sentence(self, text: str, said: str) -> None:
         with pytest.raises(Invalid) as refusal:
-            schema.arguments(search, text)
+            tool_schema.parse_arguments(search, text)
         assert said in refusal.value.message
         assert "\n" not in refusal.value.message
         assert len(refusal.value.message) < 500
@@ -147,30 +151,39 @@ class TestArguments:
         def grow(rings: dict[str, list[int]]) -> None: ...
 
         for function, text, where in (
-            (BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}', "count"),
-            (BUILT_IN["set_goals"].function, f'{{"goals": [{{}}, {{"priority": {number}}}]}}', "goals[1].priority"),
+            (BUILT_IN_TOOLS["peek_inbox"].function, f'{{"count": {number}}}', "count"),
+            (
+                BUILT_IN_TOOLS["set_goals"].function,
+                f'{{"goals": [{{}}, {{"priority": {number}}}]}}',
+                "goals[1].priority",
+            ),
             (grow, f'{{"rings": {{"oak": [1, {number}]}}}}', "rings.oak[1]"),
         ):
             with pytest.raises(Invalid, match=r"\A[^\n]{,200}: it has more than 64 bits\Z") as refusal:
-                schema.arguments(function, text)
+                tool_schema.parse_arguments(function, text)
             assert refusal.value.message.startswith(f"the argument {where!r} is ")
 
     def test_where_a_text_is_wanted_it_is_one(self) -> None:
-        assert schema.arguments(BUILT_IN["enter_space"].function, f'{{"spaceId": {2**70}}}')["space_id"] == str(2**70)
+        assert tool_schema.parse_arguments(BUILT_IN_TOOLS["enter_space"].function, f'{{"spaceId": {2**70}}}')[
+            "space_id"
+        ] == str(2**70)
 
     def test_the_largest_and_the_smallest_are_read(self) -> None:
         for number in (2**63 - 1, -(2**63)):
-            assert schema.arguments(BUILT_IN["peek_inbox"].function, f'{{"count": {number}}}')["count"] == number
+            assert (
+                tool_schema.parse_arguments(BUILT_IN_TOOLS["peek_inbox"].function, f'{{"count": {number}}}')["count"]
+                == number
+            )
 
     def test_too_much_is_refused_before_it_is_read(self) -> None:
         with pytest.raises(TooLarge):
-            schema.arguments(search, '{"query": "' + "é" * (schema.LARGEST // 2) + '"}')
+            tool_schema.parse_arguments(search, '{"query": "' + "é" * (tool_schema.MAX_ARGUMENT_BYTES // 2) + '"}')
 
     @given(text=JSON.map(json.dumps) | st.text() | st.text(alphabet='{}[]":,0a', max_size=30))
     def test_anything_is_read_or_refused(self, text: str) -> None:
-        for function in (search, *(tool.function for tool in BUILT_IN.values())):
+        for function in (search, *(tool.function for tool in BUILT_IN_TOOLS.values())):
             with suppress(Invalid):
-                schema.arguments(function, text)
+                tool_schema.parse_arguments(function, text)
 
     @given(
         names=st.lists(
@@ -180,9 +193,9 @@ class TestArguments:
     )
     def test_what_fits_the_schema_is_taken(self, names: list[str], values: list[Any]) -> None:
         document = dict(zip(names, values, strict=False))
-        for name, tool in BUILT_IN.items():
-            if jsonschema_rs.is_valid(schema.spec(name, tool.function).schema, document):
-                schema.arguments(tool.function, json.dumps(document))
+        for name, tool in BUILT_IN_TOOLS.items():
+            if jsonschema_rs.is_valid(tool_schema.build_spec(name, tool.function).schema, document):
+                tool_schema.parse_arguments(tool.function, json.dumps(document))
 
 
 SCHEMAS = st.recursive(
@@ -243,7 +256,7 @@ class TestConfiguredSchemas:
             conform.check(asked, value)
 
     def test_the_document_is_an_object_whatever_the_schema(self) -> None:
-        assert schema.document('{"a": [1]}') == {"a": [1]}
+        assert tool_schema.parse_document('{"a": [1]}') == {"a": [1]}
         for text in ("[]", "1", "{", "\ud800"):
             with pytest.raises((Invalid, Malformed)):
-                schema.document(text)
+                tool_schema.parse_document(text)

@@ -11,19 +11,19 @@ from typing import Any
 import psutil
 import pytest
 
-from gatepost.actions.tools import BUILT_IN
-from gatepost.adapters.tools.servers import McpServers
-from gatepost.adapters.tools.web import HttpTools
+from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.adapters.tools.http import HttpTools
+from gatepost.adapters.tools.mcp import McpServers
 from gatepost.core import strict
-from gatepost.core.agent import Config, Execution, LoopRules, Phase, Request, Resident, ToolServer
-from gatepost.core.agent import Tool as Configured
+from gatepost.core.agent import AgentConfig, Execution, LoopRules, Phase, Resident, ToolRequest, ToolServer
+from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
-from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Result
+from gatepost.core.mind import CallResult, ToolCall
 from gatepost.core.model import Caller, ToolResult, ToolSpec
+from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
-from gatepost.runtime import schema
-from gatepost.runtime.toolkit import BuiltInTool, Outside, Toolbox, Toolkit, Waiting
+from gatepost.runtime import tool_schema
+from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
 from tests import toolserver
 
 SCRIPT = str(Path(toolserver.__file__))
@@ -33,7 +33,7 @@ class FakeWeb:
     def __init__(self) -> None:
         self.called: list[tuple[str, str, Mapping[str, Json]]] = []
 
-    async def call(self, tool: Configured, id: str, arguments: Mapping[str, Json]) -> ToolResult:
+    async def call(self, tool: ConfiguredTool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         if tool.name in ("unset", "odd"):
             raise Unavailable("no variable") if tool.name == "unset" else ValueError("odd")
         self.called.append((tool.name, id, arguments))
@@ -50,8 +50,8 @@ def toolbox(web: FakeWeb) -> Toolbox:
     return Toolbox(web, McpServers(environ={"TOKEN": "s3cret-token"}, allow_private=True))
 
 
-def resident(*tools: Configured, **config: Any) -> Resident:
-    return Resident(number=1, name="ann", display="Ann", config=Config(tools=tools, **config), version=1)
+def resident(*tools: ConfiguredTool, **config: Any) -> Resident:
+    return Resident(number=1, name="ann", display="Ann", config=AgentConfig(tools=tools, **config), version=1)
 
 
 def names(toolkit: Toolkit, step: int = 1) -> set[str]:
@@ -63,19 +63,19 @@ async def run(toolkit: Toolkit, name: str, /, **arguments: Any) -> Any:
     return json.loads(result.content)
 
 
-async def use(toolkit: Toolkit, name: str, arguments: str) -> Result:
+async def use(toolkit: Toolkit, name: str, arguments: str) -> CallResult:
     tool = toolkit.find(name)
-    assert isinstance(tool, Outside)
-    return await tool.run("run_1/2.0", Call("c1", name, arguments), tool.arguments(arguments))
+    assert isinstance(tool, OutsideTool)
+    return await tool.run("run_1/2.0", ToolCall("c1", name, arguments), tool.parse_arguments(arguments))
 
 
 class TestKinds:
     async def test_every_resident_has_ours(self, toolbox: Toolbox) -> None:
         async with toolbox.open(resident()) as toolkit:
-            assert names(toolkit) == set(BUILT_IN)
+            assert names(toolkit) == set(BUILT_IN_TOOLS)
             found = toolkit.find("enter_space")
             assert isinstance(found, BuiltInTool)
-            assert found.arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
+            assert found.parse_arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
             with pytest.raises(NotFound) as unknown:
                 toolkit.find("enter_spaces")
             assert unknown.value.hint == "did you mean 'enter_space'?"
@@ -83,15 +83,15 @@ class TestKinds:
     async def test_configured_tools_are_called_or_waited_for(self, toolbox: Toolbox, web: FakeWeb) -> None:
         asked = {"type": "object", "properties": {"env": {"enum": ["test", "live"]}}, "required": ["env"]}
         tools = [
-            Configured(
+            ConfiguredTool(
                 name="deploy",
                 description="Ship it.",
                 schema=asked,
                 execution=Execution.GATEWAY,
-                request=Request(url="http://x"),
+                request=ToolRequest(url="http://x"),
             ),
-            Configured(name="external", execution=Execution.EXTERNAL, schema=asked, visible=False),
-            Configured(name="space", execution=Execution.SPACE, schema=asked, visible=False),
+            ConfiguredTool(name="external", execution=Execution.EXTERNAL, schema=asked, visible=False),
+            ConfiguredTool(name="space", execution=Execution.SPACE, schema=asked, visible=False),
         ]
         async with toolbox.open(resident(*tools)) as toolkit:
             [spec] = [spec for spec in toolkit.specs(1) if spec.name == "deploy"]
@@ -100,12 +100,12 @@ class TestKinds:
             assert web.called == [("deploy", "run_1/2.0", {"env": "live"})]
             for name in ("external", "space"):
                 waiting = toolkit.find(name)
-                assert isinstance(waiting, Waiting)
+                assert isinstance(waiting, DeferredTool)
                 assert not waiting.visible
-                assert waiting.arguments('{"env": "test"}') == {"env": "test"}
+                assert waiting.parse_arguments('{"env": "test"}') == {"env": "test"}
             for wrong in ("{}", '{"env": "moon"}', "[]", "{"):
                 with pytest.raises(Invalid):
-                    toolkit.find("deploy").arguments(wrong)
+                    toolkit.find("deploy").parse_arguments(wrong)
             assert len(web.called) == 1
 
     async def test_ours_cannot_be_replaced(self, toolbox: Toolbox) -> None:
@@ -113,13 +113,13 @@ class TestKinds:
 
         with pytest.raises(Conflict):
             toolbox.add(skip)
-        async with toolbox.open(resident(Configured(name="send_message"))) as toolkit:
+        async with toolbox.open(resident(ConfiguredTool(name="send_message"))) as toolkit:
             assert isinstance(toolkit.find("send_message"), BuiltInTool)
 
     async def test_phases_narrow_what_is_offered(self, toolbox: Toolbox) -> None:
         phases = (Phase(step=3, tools=("send_message", "skip")), Phase(step=2, tools=("enter_space",)))
         async with toolbox.open(resident(loop=LoopRules(phases=phases))) as toolkit:
-            assert names(toolkit, 1) == set(BUILT_IN)
+            assert names(toolkit, 1) == set(BUILT_IN_TOOLS)
             assert names(toolkit, 2) == {"enter_space"}
             assert names(toolkit, 3) == names(toolkit, 20) == {"send_message", "skip"}
             with pytest.raises(Refused, match="'skip' cannot be used in step 2"):
@@ -133,13 +133,13 @@ class TestResults:
             del id, arguments
             return ToolResult(json.loads('{"size": 1e999, "sizes": [-1e999, 1.5], "words": "NaN"}'))
 
-        tool = Outside("measure", ToolSpec("measure", "", {}), json.loads, measure)
-        result = await tool.run("run_1/2.0", Call("c1", "measure", "{}"), {})
-        assert strict.read(result.content.encode()) == {"size": None, "sizes": [None, 1.5], "words": "NaN"}
+        tool = OutsideTool("measure", ToolSpec("measure", "", {}), json.loads, measure)
+        result = await tool.run("run_1/2.0", ToolCall("c1", "measure", "{}"), {})
+        assert strict.parse_json(result.content.encode()) == {"size": None, "sizes": [None, 1.5], "words": "NaN"}
 
     def test_a_number_that_is_too_large_is_no_argument(self) -> None:
         with pytest.raises(Malformed, match="too large: -1e999"):
-            schema.document('{"size": -1e999}')
+            tool_schema.parse_document('{"size": -1e999}')
 
 
 class TestFunctions:
@@ -162,10 +162,10 @@ class TestFunctions:
             }
             assert await run(toolkit, "cry", word="tea") == "TEA"
             with pytest.raises(Invalid):
-                toolkit.find("look_up").arguments('{"word": "tea", "who": {"agent": "bob"}}')
-        other = Resident(number=2, name="bob", display="Bob", config=Config(), version=1)
+                toolkit.find("look_up").parse_arguments('{"word": "tea", "who": {"agent": "bob"}}')
+        other = Resident(number=2, name="bob", display="Bob", config=AgentConfig(), version=1)
         async with toolbox.open(other) as toolkit:
-            assert names(toolkit) == {*BUILT_IN, "look_up"}
+            assert names(toolkit) == {*BUILT_IN_TOOLS, "look_up"}
 
     async def test_whatever_goes_wrong_is_a_result(self, toolbox: Toolbox) -> None:
         def broken() -> None:
@@ -183,10 +183,10 @@ class TestFunctions:
         for function in (broken, refused, slow, large):
             toolbox.add(function)
         configured = [
-            Configured(name="slow", execution=Execution.INTERNAL, timeout=SECOND // 20),
-            Configured(name="missing", execution=Execution.INTERNAL),
-            Configured(name="unset", execution=Execution.GATEWAY),
-            Configured(name="odd", execution=Execution.GATEWAY),
+            ConfiguredTool(name="slow", execution=Execution.INTERNAL, timeout=SECOND // 20),
+            ConfiguredTool(name="missing", execution=Execution.INTERNAL),
+            ConfiguredTool(name="unset", execution=Execution.GATEWAY),
+            ConfiguredTool(name="odd", execution=Execution.GATEWAY),
         ]
         async with toolbox.open(resident(*configured)) as toolkit:
             for name, said in (
@@ -303,5 +303,5 @@ class TestServers:
     async def test_a_private_url_is_out_of_reach_unless_allowed(self, url: str) -> None:
         toolbox = Toolbox(HttpTools(environ={}), McpServers(environ={}))
         async with toolbox.open(resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
-            assert names(toolkit) == set(BUILT_IN)
+            assert names(toolkit) == set(BUILT_IN_TOOLS)
             assert len(toolkit.troubles) == 1

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from gatepost.actions import goals, inbox, memories, plans, spaces
-from gatepost.actions.tools import BUILT_IN, Desk, use
-from gatepost.actions.tools.desk import ROOM, size
-from gatepost.core import config, memory
+from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
+from gatepost.core import agent_config, memory
 from gatepost.core import plan as plan_rules
-from gatepost.core.chain import LONGEST_CHAIN
-from gatepost.core.event import Priority, Type
-from gatepost.core.goal import GoalWish
-from gatepost.core.plan import After, PlanWish
-from gatepost.core.run import Run, Status
+from gatepost.core.chain import MAX_HOPS
+from gatepost.core.event import EventType, Priority
+from gatepost.core.goal import GoalSpec
+from gatepost.core.plan import AfterDelay, PlanSpec
+from gatepost.core.run import Run, RunStatus
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Transaction
-from gatepost.runtime import schema
+from gatepost.runtime import tool_schema
 from tests.unit.conftest import House
 
 
@@ -33,13 +33,13 @@ class Hands:
         self._calls = 0
         run = house.kit.store.call(lambda tx: tx.new_id("run"))
         house.tell("wake", to=name)
-        claim = house.claim(name, owner=run, kind="run", cap=1).claim
+        claim = house.claim(name, owner=run, kind="run", limit=1).claim
         assert claim is not None
         self.run = Run(
             number=1,
             id=run,
             agent=name,
-            status=Status.RUNNING,
+            status=RunStatus.RUNNING,
             cycle=1,
             cause="event",
             claim=claim.id,
@@ -50,7 +50,7 @@ class Hands:
         )
 
     def use(self, tool: str, /, call: str | None = None, **arguments: Any) -> Any:
-        read = schema.arguments(BUILT_IN[tool].function, json.dumps(arguments))
+        read = tool_schema.parse_arguments(BUILT_IN_TOOLS[tool].function, json.dumps(arguments))
         self._calls += 1
         return self.house.store.call(self._use, tool, read, call or f"{self.run.id}/{self._calls}")
 
@@ -58,11 +58,11 @@ class Hands:
         from gatepost.actions import directory
 
         me = directory.find_live(tx, self.name)
-        desk = Desk(tx=tx, me=me, run=self.run, call=call, active=self.active)
-        result = use(desk, tool, arguments)
+        desk = ToolContext(tx=tx, agent=me, run=self.run, call=call, active_space=self.active)
+        result = call_tool(desk, tool, arguments)
         json.dumps(result)
-        self.active = desk.active
-        self.taken += [item.event.content for item in desk.taken]
+        self.active = desk.active_space
+        self.taken += [item.event.content for item in desk.taken_items]
         return result
 
 
@@ -76,7 +76,7 @@ def ann(house: House) -> Hands:
 
 
 def test_the_configuration_keeps_the_names_of_all_of_them() -> None:
-    assert set(BUILT_IN) <= config.BUILT_IN
+    assert set(BUILT_IN_TOOLS) <= agent_config.BUILT_IN_TOOLS
 
 
 class TestSpaces:
@@ -94,19 +94,19 @@ class TestSpaces:
         assert set(entered["history"][0]) == {"id", "senderName", "senderType", "content", "timestamp"}
         assert (entered["history"][0]["senderName"], entered["history"][0]["senderType"]) == ("Husam", "human")
         assert ann.active == "tea"
-        assert house.store.query(spaces.unread, "ann")["tea"] == 0
+        assert house.store.query(spaces.count_unread, "ann")["tea"] == 0
 
     def test_one_speaks_in_the_space_one_has_entered(self, ann: Hands, house: House) -> None:
         with pytest.raises(Conflict, match="enter_space first"):
             ann.use("send_message", text="hello")
         ann.use("enter_space", spaceId="tea")
         sent = ann.use("send_message", call="run_1/2.0", text="hello")
-        [message] = house.store.query(spaces.read, "tea", as_="husam")
+        [message] = house.store.query(spaces.read, "tea", viewer="husam")
         assert sent == {"success": True, "messageId": message.id, "status": "delivered"}
         assert (message.sender, message.content) == ("ann", "hello")
         assert message.data == {"streamId": "run_1/2.0", "runId": ann.run.id}
         [heard] = house.store.query(inbox.peek, "bob")
-        assert (heard.event.type, heard.event.hops) == (Type.SPACE_MESSAGE, ann.run.hops + 1)
+        assert (heard.event.type, heard.event.hops) == (EventType.SPACE_MESSAGE, ann.run.hops + 1)
         assert house.waiting("ann") == []
         with pytest.raises(Invalid):
             ann.use("send_message", text=" \n ")
@@ -162,7 +162,7 @@ class TestSpaces:
         assert [said["content"][0] for said in history] == ["3", "4", "5"]
         house.store.call(spaces.post, "tea", sender="husam", content="x" * 200_000)
         [said] = ann.use("read_messages", limit=1)["messages"]
-        assert len(said["content"]) < ROOM
+        assert len(said["content"]) < MAX_RESULT_SIZE
         assert "200000 characters" in said["content"]
 
 
@@ -173,10 +173,10 @@ def test_whatever_the_words_a_result_has_its_room(ann: Hands, house: House, text
     for _ in range(3):
         house.store.call(spaces.post, "tea", sender="husam", content=long)
         house.push(long)
-    house.store.call(memories.set, "ann", {f"key {number}": long[:4_000] for number in range(20)})
+    house.store.call(memories.set_memories, "ann", {f"key {number}": long[:4_000] for number in range(20)})
     for number in range(3):
         wish = {"name": f"plan {number}", "instruction": long, "runAfter": "1 hour"}
-        house.store.call(plans.set, "ann", plan_rules.read(wish))
+        house.store.call(plans.set_plan, "ann", plan_rules.parse_spec(wish))
     ann.use("enter_space", spaceId="tea")
     for tool, arguments in (
         ("enter_space", {"spaceId": "tea"}),
@@ -186,7 +186,7 @@ def test_whatever_the_words_a_result_has_its_room(ann: Hands, house: House, text
         ("get_plans", {}),
     ):
         result = ann.use(tool, **arguments)
-        assert ROOM / 10 < size(result) < ROOM + 1_000, tool
+        assert MAX_RESULT_SIZE / 10 < measure_json(result) < MAX_RESULT_SIZE + 1_000, tool
 
 
 class TestInbox:
@@ -205,7 +205,7 @@ class TestInbox:
     def test_only_of_one_type_and_ten_at_most(self, ann: Hands, house: House) -> None:
         for number in range(12):
             house.push(f"{number}")
-        house.push("a letter", type=Type.MAIL)
+        house.push("a letter", type=EventType.MAIL)
         assert [event["content"] for event in ann.use("peek_inbox", filter="mail")["events"]] == ["a letter"]
         peeked = ann.use("peek_inbox", count=1_000)
         assert (len(peeked["events"]), peeked["remaining"]) == (10, 2)
@@ -224,18 +224,18 @@ class TestInbox:
         assert ann.use("peek_inbox") == {"events": [], "remaining": 0}
         house.push("x" * 200_000)
         [event] = ann.use("peek_inbox")["events"]
-        assert len(json.dumps(event)) < ROOM + 200
+        assert len(json.dumps(event)) < MAX_RESULT_SIZE + 200
         assert "cut" in event["line"]
 
     def test_what_is_cut_says_where_the_rest_is_however_it_is_written(self, ann: Hands, house: House) -> None:
         house.push('"\\' * 100_000)
         [event] = ann.use("peek_inbox")["events"]
         assert "the rest: " in event["line"]
-        assert size(event) < ROOM + 200
+        assert measure_json(event) < MAX_RESULT_SIZE + 200
 
     def test_skipping_does_nothing_by_itself(self, ann: Hands, house: House) -> None:
         assert ann.use("skip", reason="not for me")["success"] is True
-        assert not BUILT_IN["skip"].effect
+        assert not BUILT_IN_TOOLS["skip"].has_effect
 
 
 class TestMemories:
@@ -250,7 +250,7 @@ class TestMemories:
         assert ann.use("get_memories") == {"memories": [pairs[1]]}
 
     def test_they_are_ones_own(self, ann: Hands, house: House) -> None:
-        house.store.call(memories.set, "bob", {"tea": "secret"})
+        house.store.call(memories.set_memories, "bob", {"tea": "secret"})
         assert ann.use("get_memories") == ann.use("get_memories", keys=["tea", "bob/tea"]) == {"memories": []}
         assert ann.use("delete_memories", keys=["tea"])["deleted"] == 0
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
@@ -268,7 +268,9 @@ class TestMemories:
         assert ann.use("get_memories") == {"memories": []}
 
     def test_there_is_room_for_so_many(self, ann: Hands, house: House) -> None:
-        house.store.call(memories.set, "ann", {f"{number}": "x" * 100 for number in range(memory.MOST - 1)})
+        house.store.call(
+            memories.set_memories, "ann", {f"{number}": "x" * 100 for number in range(memory.MAX_MEMORIES - 1)}
+        )
         two = [{"key": "a", "value": "x"}, {"key": "b", "value": "x"}]
         with pytest.raises(Invalid, match="1000 memories"):
             ann.use("set_memories", memories=two)
@@ -277,7 +279,7 @@ class TestMemories:
         with pytest.raises(Invalid, match="at once"):
             ann.use("delete_memories", keys=[f"{number}" for number in range(101)])
         read = ann.use("get_memories")
-        assert len(json.dumps(read)) < 1.2 * ROOM
+        assert len(json.dumps(read)) < 1.2 * MAX_RESULT_SIZE
         assert len(read["more"]) == 100
 
 
@@ -298,7 +300,7 @@ class TestGoals:
         assert [each.id for each in house.store.query(goals.page, "ann")] == [more]
 
     def test_another_agents_goals_are_not_there(self, ann: Hands, house: House) -> None:
-        [theirs] = house.store.call(goals.set, "bob", [GoalWish(description="win")])
+        [theirs] = house.store.call(goals.set_goals, "bob", [GoalSpec(description="win")])
         for tool, arguments in (
             ("set_goals", {"goals": [{"description": "new"}, {"id": theirs.id, "description": "lose"}]}),
             ("delete_goals", {"goalIds": [theirs.id]}),
@@ -353,7 +355,7 @@ class TestPlans:
         assert ann.use("get_plans") == {"plans": []}
 
     def test_another_agents_plans_are_not_there(self, ann: Hands, house: House) -> None:
-        theirs = house.store.call(plans.set, "bob", PlanWish(name="Secret", schedule=After(1_000_000)))
+        theirs = house.store.call(plans.set_plan, "bob", PlanSpec(name="Secret", schedule=AfterDelay(1_000_000)))
         [mine] = ann.use("set_plans", plans=[{"name": "Mine", "runAfter": "1 day"}])["ids"]
         for tool, arguments in (
             ("set_plans", {"plans": [{"id": theirs.id, "name": "stolen"}]}),
@@ -395,7 +397,12 @@ class TestWriting:
         sent = ann.use("send_mail", to="husam", text="Blocked", subject="Schema", priority="high", ref="task:0.0.1")
         assert [(each["name"], each["duplicate"]) for each in sent["recipients"]] == [("husam", False)]
         [letter] = [item.event for item in house.store.query(inbox.peek, "husam")]
-        assert (letter.type, letter.content, letter.subject, letter.priority) == (Type.MAIL, "Blocked", "Schema", 1)
+        assert (letter.type, letter.content, letter.subject, letter.priority) == (
+            EventType.MAIL,
+            "Blocked",
+            "Schema",
+            1,
+        )
         assert (str(letter.ref), letter.hops, letter.sender and letter.sender.name) == ("task:0.0.1", 4, "ann")
         sent = ann.use("send_mail", to="team:red", text="All of you")
         assert sorted(each["name"] for each in sent["recipients"]) == ["bob", "eve"]
@@ -429,7 +436,7 @@ class TestWriting:
         noted = ann.use("post_note", ref="task:0.0.1", note="done", notify=["bob", "team:red", "husam", "ann"])
         assert sorted(each["name"] for each in noted["recipients"]) == ["bob", "husam"]
         [item] = house.store.query(inbox.peek, "bob")
-        assert (item.event.type, item.event.content, str(item.event.ref)) == (Type.NOTE, "done", "task:0.0.1")
+        assert (item.event.type, item.event.content, str(item.event.ref)) == (EventType.NOTE, "done", "task:0.0.1")
         assert item.event.hops == ann.run.hops + 1
         wrong: dict[str, Any]
         for wrong in (
@@ -457,14 +464,10 @@ def test_arguments_that_are_too_large_are_refused(ann: Hands) -> None:
 
 
 def test_however_long_a_chain_is_one_can_speak(ann: Hands, house: House) -> None:
-    ann.run = replace(ann.run, hops=LONGEST_CHAIN)
+    ann.run = replace(ann.run, hops=MAX_HOPS)
     ann.use("send_mail", to="husam", text="Help")
     [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 minute"}])["ids"]
-    assert (
-        house.store.query(plans.show, plan).hops
-        == house.store.query(inbox.peek, "husam")[0].event.hops
-        == LONGEST_CHAIN
-    )
+    assert house.store.query(plans.show, plan).hops == house.store.query(inbox.peek, "husam")[0].event.hops == MAX_HOPS
 
 
 def test_there_are_no_other_tools(ann: Hands, house: House) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import directory, inbox, services, triggers
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.services import Call
-from gatepost.actions.triggers import NewTrigger
-from gatepost.core import line
-from gatepost.core.entity import Kind
-from gatepost.core.event import Pushed, Trust, Type
+from gatepost.actions import directory, inbox, triggers, webhooks
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.actions.webhooks import ServiceCall
+from gatepost.core import render
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, PushResult, Trust
 from gatepost.core.trigger import Provider
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
@@ -24,14 +24,14 @@ SECRET = "sixteen-chars-ok"
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     url = request.getfixturevalue("swept_url") if request.param == "postgres" else None
     with Kit(url) as kit:
-        for name, kind in (("admin", Kind.HUMAN), ("ana", Kind.AGENT), ("ben", Kind.AGENT)):
-            kit.store.call(directory.register, Newcomer(name=name, kind=kind, team=f"{name}s"))
+        for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
+            kit.store.call(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
         yield kit.store
 
 
-def wish(name: str = "issues", **fields: str) -> NewTrigger:
+def wish(name: str = "issues", **fields: str) -> TriggerSpec:
     given = {"secret": SECRET, "target": "ana"} | fields
-    return NewTrigger(name=name, scheme=Scheme.GITHUB, **given)
+    return TriggerSpec(name=name, scheme=Scheme.GITHUB, **given)
 
 
 def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
@@ -51,9 +51,9 @@ def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
 
 def test_its_secret_is_never_told_again(store: Store) -> None:
     added = store.call(triggers.add, wish())
-    opened = store.query(triggers.opened, "issues")
+    opened = store.query(triggers.find_open, "issues")
 
-    assert opened.kept == SECRET
+    assert opened.stored_secret == SECRET
     for shown in (wish(), added, store.query(triggers.page), opened):
         assert SECRET not in repr(shown)
 
@@ -119,33 +119,33 @@ def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
 
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:
-    call = Call(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
-    first, again = store.call(services.call, call), store.call(services.call, call)
+    call = ServiceCall(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
+    first, again = store.call(webhooks.push_call, call), store.call(webhooks.push_call, call)
 
     [item] = store.query(inbox.page, "ana")
     event = item.event
-    assert (event.type, event.source, event.trust) == (Type.SERVICE, "jira-webhook", Trust.EXTERNAL)
+    assert (event.type, event.source, event.trust) == (EventType.SERVICE, "jira-webhook", Trust.EXTERNAL)
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
     assert event.key == "svc:jira-webhook:k1"
-    assert line.line(event).startswith('[Service: jira-webhook] {"issue":"PROJ-123","action":"created"} (')
-    assert (services.repeated(first), services.repeated(again)) == (False, True)
+    assert render.render_event(event).startswith('[Service: jira-webhook] {"issue":"PROJ-123","action":"created"} (')
+    assert (webhooks.is_repeat(first), webhooks.is_repeat(again)) == (False, True)
     assert first.event == again.event == event.id
 
 
 def test_many_calls_are_answered_one_by_one(store: Store) -> None:
     calls = [
-        Call(to="ana", service="ci", payload=None),
-        Call(to="nobody", service="ci", payload=1),
-        Call(to="ana", service="", payload=1),
-        Call(to="ana", service="ci", payload="\x00"),
-        Call(to="ana", service="ci", payload=float("nan")),
-        Call(to="ana", service="ci", payload="x" * 2**20),
-        Call(to="ana", service="ci", payload=2),
+        ServiceCall(to="ana", service="ci", payload=None),
+        ServiceCall(to="nobody", service="ci", payload=1),
+        ServiceCall(to="ana", service="", payload=1),
+        ServiceCall(to="ana", service="ci", payload="\x00"),
+        ServiceCall(to="ana", service="ci", payload=float("nan")),
+        ServiceCall(to="ana", service="ci", payload="x" * 2**20),
+        ServiceCall(to="ana", service="ci", payload=2),
     ]
 
-    outcomes = store.call(services.call_all, calls)
+    outcomes = store.call(webhooks.push_calls, calls)
 
-    kinds = [Pushed, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, Pushed]
+    kinds = [PushResult, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, PushResult]
     assert [type(outcome) for outcome in outcomes] == kinds
     assert len(store.query(inbox.page, "ana")) == 2
 
@@ -161,7 +161,7 @@ def test_no_two_names_make_one_key() -> None:
         ("a", "€"),
     ]
 
-    keys = {services.key(service, name) for service, name in pairs}
+    keys = {webhooks.build_dedup_key(service, name) for service, name in pairs}
 
     assert len(keys) == len(pairs)
     assert all(len(key) <= 512 for key in keys)
@@ -173,5 +173,5 @@ def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> Non
         payload = [payload]
 
     with pytest.raises(Invalid, match="deep"):
-        store.call(services.call, Call(to="ana", service="ci", payload=payload))
+        store.call(webhooks.push_call, ServiceCall(to="ana", service="ci", payload=payload))
     assert store.query(inbox.page, "ana") == []

@@ -8,22 +8,35 @@ import pytest
 from gatepost.core import unwire, wire
 from gatepost.core.account import Account
 from gatepost.core.claim import Claim
-from gatepost.core.decision import Answer, Decision, Option, Outcome
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Delivery, Event, Item, Priority, Pushed, Receipt, Ref, Route, Sender, State, Trust, Type
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
-from gatepost.core.instants import instant
+from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import (
+    Delivery,
+    Event,
+    EventType,
+    Item,
+    ItemState,
+    Priority,
+    PushResult,
+    Receipt,
+    Ref,
+    Route,
+    Sender,
+    Trust,
+)
+from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.core.key import Key
-from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.core.space import Member, Message, Space
+from gatepost.core.times import parse_instant
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
 
-NOW = instant("2026-02-18T15:06:55.000001Z")
-EVENT = Event(id="evt_" + "0" * 32, type=Type.EVENT, source="test", created_at=NOW)
+NOW = parse_instant("2026-02-18T15:06:55.000001Z")
+EVENT = Event(id="evt_" + "0" * 32, type=EventType.EVENT, source="test", created_at=NOW)
 FULL = replace(
     EVENT,
-    sender=Sender("husam", "Husam", Kind.HUMAN),
+    sender=Sender("husam", "Husam", EntityKind.HUMAN),
     subject="About it",
     content="said\u2028so",
     priority=Priority.FYI,
@@ -49,32 +62,37 @@ DATA: list[Any] = [
 
 
 @pytest.mark.parametrize("event", [EVENT, FULL], ids=["bare", "full"])
-@pytest.mark.parametrize("type", Type)
+@pytest.mark.parametrize("type", EventType)
 @pytest.mark.parametrize("data", DATA, ids=str)
-def test_events(event: Event, type: Type, data: Any) -> None:
-    written = wire.event(replace(event, type=type, data=data))
-    read = unwire.event(written)
-    assert wire.event(read) == written
-    if type not in (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE):
+def test_events(event: Event, type: EventType, data: Any) -> None:
+    written = wire.write_event(replace(event, type=type, data=data))
+    read = unwire.read_event(written)
+    assert wire.write_event(read) == written
+    if type not in (EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE):
         assert read == replace(event, type=type, data=data)
 
 
 def test_items() -> None:
     done = Item(
-        event=FULL, recipient="ana", state=State.DELIVERED, seen_at=1, ended_at=NOW, receipt=Receipt("drain", "s", NOW)
+        event=FULL,
+        recipient="ana",
+        state=ItemState.DELIVERED,
+        seen_at=1,
+        ended_at=NOW,
+        receipt=Receipt("drain", "s", NOW),
     )
     for item in (Item(event=EVENT, recipient="ana", attempts=2), done):
-        assert unwire.item(wire.item(item)) == item
-    both = [done, replace(done, recipient="bob", state=State.DEAD, receipt=None)]
-    assert unwire.items(wire.items(both)) == both
+        assert unwire.read_item(wire.write_item(item)) == item
+    both = [done, replace(done, recipient="bob", state=ItemState.DEAD, receipt=None)]
+    assert unwire.read_items(wire.write_items(both)) == both
 
 
 def gate(gate: Gate) -> Any:
-    return wire.gate(gate, NOW)
+    return wire.write_gate(gate, NOW)
 
 
 def decision(decision: Decision) -> Any:
-    return wire.decision(decision, NOW)
+    return wire.write_decision(decision, NOW)
 
 
 GATE = Gate(
@@ -88,7 +106,7 @@ GATE = Gate(
     waiters=(),
     deadline=None,
     at_deadline=AtDeadline.OPEN,
-    fail=Fail.OPEN,
+    fail=FailMode.OPEN,
     trouble=None,
     escalated_at=None,
     created_at=NOW,
@@ -98,7 +116,7 @@ DECISION = Decision(
     id="dec_1",
     gate="gate_1",
     asker="ana",
-    asked=("husam",),
+    respondents=("husam",),
     question="Ship it?",
     options=(),
     free_text=True,
@@ -116,31 +134,31 @@ DECISION = Decision(
 )
 NOUNS: list[tuple[Any, Any, list[Any]]] = [
     (
-        wire.pushed,
-        unwire.pushed,
+        wire.write_push_result,
+        unwire.read_push_result,
         [
-            Pushed("evt_1", (Delivery("ana", "evt_1", False), Delivery("bob", "evt_0", True))),
-            Pushed("evt_1", broadcast=7, duplicate=True),
-            Pushed(""),
+            PushResult("evt_1", (Delivery("ana", "evt_1", False), Delivery("bob", "evt_0", True))),
+            PushResult("evt_1", broadcast=7, duplicate=True),
+            PushResult(""),
         ],
     ),
     (
-        wire.claim,
-        unwire.claim,
+        wire.write_claim,
+        unwire.read_claim,
         [
             Claim(id="clm_1", recipient="ana", kind="drain", owner="s", fence=2, taken_at=NOW, deadline=deadline)
             for deadline in (None, NOW + 1)
         ],
     ),
     (
-        wire.entity,
-        unwire.entity,
+        wire.write_entity,
+        unwire.read_entity,
         [
-            Entity(number=0, name="ana", kind=Kind.AGENT, display="Ana", created_at=NOW),
+            Entity(number=0, name="ana", kind=EntityKind.AGENT, display="Ana", created_at=NOW),
             Entity(
                 number=0,
                 name="ana",
-                kind=Kind.SERVICE,
+                kind=EntityKind.SERVICE,
                 display="Ana",
                 team="web",
                 role="lead",
@@ -152,23 +170,23 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
         ],
     ),
     (
-        wire.account,
-        unwire.account,
+        wire.write_account,
+        unwire.read_account,
         [Account(name="ana", accepted=21, pending=1, claimed=2, delivered=3, expired=4, dead=5, discarded=6)],
     ),
     (
-        wire.space,
-        unwire.space,
+        wire.write_space,
+        unwire.read_space,
         [Space(id="q4", name="Q4", last_seq=3, created_at=NOW, archived_at=at) for at in (None, NOW)],
     ),
     (
-        wire.member,
-        unwire.member,
-        [Member(name="ana", display="Ana", kind=Kind.HUMAN, joined_at=NOW, read_seq=3)],
+        wire.write_member,
+        unwire.read_member,
+        [Member(name="ana", display="Ana", kind=EntityKind.HUMAN, joined_at=NOW, read_seq=3)],
     ),
     (
-        wire.message,
-        unwire.message,
+        wire.write_message,
+        unwire.read_message,
         [
             Message(
                 id="msg_1",
@@ -176,7 +194,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 seq=3,
                 sender="ana",
                 sender_display="Ana",
-                sender_kind=Kind.AGENT,
+                sender_kind=EntityKind.AGENT,
                 content="hello",
                 data=data,
                 created_at=NOW,
@@ -185,8 +203,8 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
         ],
     ),
     (
-        wire.plan,
-        unwire.plan,
+        wire.write_plan,
+        unwire.read_plan,
         [
             Plan(
                 id="plan_1",
@@ -197,19 +215,22 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 zone=zone,
                 catch_up=CatchUp.ALL,
                 status=status,
-                next_at=None if status is Status.COMPLETED else NOW,
+                next_at=None if status is PlanStatus.COMPLETED else NOW,
                 last_at=NOW,
                 fired=3,
                 created_at=NOW,
-                ended_at=NOW if status is Status.COMPLETED else None,
+                ended_at=NOW if status is PlanStatus.COMPLETED else None,
                 hops=2,
             )
-            for cron, zone, status in (("0 9 * * *", "Europe/Berlin", Status.PENDING), (None, None, Status.COMPLETED))
+            for cron, zone, status in (
+                ("0 9 * * *", "Europe/Berlin", PlanStatus.PENDING),
+                (None, None, PlanStatus.COMPLETED),
+            )
         ],
     ),
     (
         gate,
-        unwire.gate,
+        unwire.read_gate,
         [
             GATE,
             replace(
@@ -219,7 +240,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 waiters=("bob", "cat"),
                 deadline=NOW + 1,
                 at_deadline=AtDeadline.ESCALATE,
-                fail=Fail.CLOSED,
+                fail=FailMode.CLOSED,
                 trouble="gh is not there",
                 escalated_at=NOW,
                 resolution=Resolution(ending=Ending.ORPHANED, reason="gone", by=None, at=NOW),
@@ -228,12 +249,12 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
     ),
     (
         decision,
-        unwire.decision,
+        unwire.read_decision,
         [
             DECISION,
             replace(
                 DECISION,
-                asked=("husam", "bob"),
+                respondents=("husam", "bob"),
                 options=(Option(id="ship", label="Ship it", description="now"), Option(id="wait", label="Wait")),
                 default="wait",
                 deadline=NOW + 1,
@@ -243,15 +264,15 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
                 iteration=2,
                 guidance="when?",
                 answers=(
-                    Answer(outcome=Outcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),
-                    Answer(outcome=Outcome.DEFAULTED, option="wait", text=None, by=None, at=NOW, iteration=2),
+                    Answer(outcome=DecisionOutcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),
+                    Answer(outcome=DecisionOutcome.DEFAULTED, option="wait", text=None, by=None, at=NOW, iteration=2),
                 ),
             ),
         ],
     ),
     (
-        wire.trigger,
-        unwire.trigger,
+        wire.write_trigger,
+        unwire.read_trigger,
         [
             Trigger(
                 number=0,
@@ -269,8 +290,8 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
         ],
     ),
     (
-        wire.key,
-        unwire.key,
+        wire.write_key,
+        unwire.read_key,
         [
             Key(id="key_1", prefix="sk_abc", kind="admin", created_at=NOW),
             Key(id="key_1", prefix="sk_abc", kind="agent", entity="ana", name="laptop", created_at=NOW, revoked_at=NOW),

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.sqlite import open_file
 from gatepost.app import open_store
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
 from gatepost.runtime import janitor
-from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.signal_bus import SignalBus
 
 MIB = 1024 * 1024
 
@@ -23,14 +23,14 @@ MIB = 1024 * 1024
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """A store that is open, so that its WAL is not removed with the last connection."""
-    with closing(open_store(f"sqlite:///{tmp_path}/office.db", busy=0.1)) as store:
+    with closing(open_store(f"sqlite:///{tmp_path}/office.db", busy_timeout=0.1)) as store:
         store.migrate()
         register(store, "admin")
         yield store
 
 
 def register(store: Store, name: str) -> None:
-    store.call(directory.register, Newcomer(name=name, kind=Kind.HUMAN))
+    store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
 
 
 def size(folder: Path) -> int:
@@ -88,7 +88,7 @@ def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) 
 async def test_the_janitor_sees_to_it(store: Store, tmp_path: Path) -> None:
     fill(tmp_path)
     for _ in range(3):
-        await janitor.tidy(store, Exchange())
+        await janitor.tidy(store, SignalBus())
     assert size(tmp_path) <= MIB
 
 

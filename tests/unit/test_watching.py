@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, endings, gates, intake
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.endings import ANEW, Looked
-from gatepost.core.entity import Kind
-from gatepost.core.event import Push, Type
-from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.actions import deadlines, directory, gates
+from gatepost.actions import push as push_actions
+from gatepost.actions.deadlines import RESCAN_AFTER, EventScan
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Push
+from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.position import Position
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import keeper
-from gatepost.runtime.keeper import Keeper
-from gatepost.tables import gates as stored
+from gatepost.runtime import gate_deadlines
+from gatepost.runtime.gate_deadlines import GateDeadlines
+from gatepost.tables import gates as gate_rows
 from gatepost.testing import Kit
 from tests.acceptance.moving import lines_of, take_all
 
@@ -28,9 +29,9 @@ PATIENCE = 20.0
 
 
 def furnish(store: Store) -> None:
-    store.call(directory.register, Newcomer(name="admin", kind=Kind.HUMAN))
+    store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("ann", "bob"):
-        store.call(directory.register, Newcomer(name=name, kind=Kind.AGENT, team="red"))
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red"))
 
 
 @pytest.fixture
@@ -46,8 +47,8 @@ def postgres_store(postgres_url: str) -> Iterator[Store]:
         yield kit.store
 
 
-def wait_for(source: str, owner: str = "ann") -> GateWish:
-    return GateWish(name=source, kind=GateKind.EVENT, awaits=f"service:{source}", owner=owner)
+def wait_for(source: str, owner: str = "ann") -> GateSpec:
+    return GateSpec(name=source, kind=GateKind.EVENT, awaits=f"service:{source}", owner=owner)
 
 
 def hung(store: Store, source: str = "jira", owner: str = "ann") -> Gate:
@@ -55,15 +56,15 @@ def hung(store: Store, source: str = "jira", owner: str = "ann") -> Gate:
 
 
 def service(source: str = "jira", to: str = "ann") -> Push:
-    return Push(to=to, type=Type.SERVICE, source=source, content="x", data={"payload": source})
+    return Push(to=to, type=EventType.SERVICE, source=source, content="x", data={"payload": source})
 
 
 def push(store: Store, source: str = "jira", to: str = "ann") -> str:
-    return store.call(intake.push, service(source, to)).event
+    return store.call(push_actions.push_event, service(source, to)).event
 
 
-def met(looked: Looked) -> list[str]:
-    return [id for id, *_ in looked.met]
+def met(looked: EventScan) -> list[str]:
+    return [id for id, *_ in looked.matches]
 
 
 class TestGoingOn:
@@ -72,50 +73,50 @@ class TestGoingOn:
     ) -> None:
         gate, other = hung(store), hung(store, "ci")
         push(store, "other")
-        first = store.query(endings.came)
-        monkeypatch.setattr(stored, "matched", lambda _, which: pytest.fail(f"{which} once more") if which else {})
-        assert met(first) == met(store.query(endings.came, first)) == []
+        first = store.query(deadlines.scan_events)
+        monkeypatch.setattr(gate_rows, "matched", lambda _, which: pytest.fail(f"{which} once more") if which else {})
+        assert met(first) == met(store.query(deadlines.scan_events, first)) == []
         came = [push(store), push(store)]
-        looked = store.query(endings.came, first)
-        assert looked.met == ((gate.id, came[0], 0),), "the first that is it"
+        looked = store.query(deadlines.scan_events, first)
+        assert looked.matches == ((gate.id, came[0], 0),), "the first that is it"
         push(store, "ci", to="*")
-        assert met(store.query(endings.came, first)) == [gate.id, other.id]
+        assert met(store.query(deadlines.scan_events, first)) == [gate.id, other.id]
 
     def test_one_that_is_met_is_found_until_it_has_ended(self, store: Store) -> None:
         gate = hung(store)
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         push(store)
         for _ in range(3):
-            looked = store.query(endings.came, looked)
+            looked = store.query(deadlines.scan_events, looked)
             push(store, "other")
             assert met(looked) == [gate.id]
-        assert store.call(endings.settle, last=looked) == 1
-        assert met(store.query(endings.came, looked)) == []
+        assert store.call(deadlines.end_due, last_scan=looked) == 1
+        assert met(store.query(deadlines.scan_events, looked)) == []
 
     def test_a_gate_that_was_made_since_is_looked_at_from_its_beginning(self, store: Store) -> None:
         hung(store)
         push(store, "ci")
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         gate = hung(store, "ci")
         event = push(store, "ci")
-        assert store.query(endings.came, looked).met == ((gate.id, event, 0),)
+        assert store.query(deadlines.scan_events, looked).matches == ((gate.id, event, 0),)
 
     def test_more_than_are_ended_at_once_are_not_lost(self, store: Store) -> None:
         made = [hung(store) for _ in range(5)]
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         push(store)
         for count in (2, 2, 1, 0):
-            looked = store.query(endings.came, looked)
-            assert store.call(endings.settle, limit=2, last=looked) == count
-        assert not any(store.query(gates.show, gate.id).pending for gate in made)
+            looked = store.query(deadlines.scan_events, looked)
+            assert store.call(deadlines.end_due, limit=2, last_scan=looked) == count
+        assert not any(store.query(gates.show, gate.id).is_pending for gate in made)
 
     def test_in_a_store_that_is_not_so_far_it_begins_anew(self, store: Store) -> None:
         """A copy from before was put in its place, under a process that lives on."""
         gate = hung(store)
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         push(store)
-        far = replace(looked, place=Position(2**62, 2**62))
-        assert met(store.query(endings.came, far)) == [gate.id]
+        far = replace(looked, position=Position(2**62, 2**62))
+        assert met(store.query(deadlines.scan_events, far)) == [gate.id]
 
     def test_what_an_import_adds_to_an_event_that_was_here_is_found_after_a_while(self, kit: Kit, store: Store) -> None:
         gate = hung(store, owner="bob")
@@ -126,10 +127,10 @@ class TestGoingOn:
         part = [line for line in whole if json.loads(line).get("recipient") != "bob"]
         part[-1] = json.dumps({"record": "end", "lines": len(part) - 1}).encode()
         take_all(store, part)
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         take_all(store, whole)
-        kit.clock.advance(ANEW)
-        assert met(store.query(endings.came, looked)) == [gate.id]
+        kit.clock.advance(RESCAN_AFTER)
+        assert met(store.query(deadlines.scan_events, looked)) == [gate.id]
 
 
 class Slow:
@@ -165,39 +166,39 @@ class TestOutOfOrder:
     def test_an_event(self, postgres_store: Store, late: bool, to: str) -> None:
         store = postgres_store
         gate = hung(store)
-        looked = store.query(endings.came)
-        with Slow(store, lambda tx: intake.push(tx, service(to=to)), late=late):
+        looked = store.query(deadlines.scan_events)
+        with Slow(store, lambda tx: push_actions.push_event(tx, service(to=to)), late=late):
             for _ in range(3):
                 push(store, "other")
-                looked = store.query(endings.came, looked)
+                looked = store.query(deadlines.scan_events, looked)
                 assert met(looked) == []
-        assert met(store.query(endings.came, looked)) == [gate.id]
+        assert met(store.query(deadlines.scan_events, looked)) == [gate.id]
 
     def test_an_event_of_a_later_transaction_that_has_the_lower_number(self, postgres_store: Store) -> None:
         store = postgres_store
         gate = hung(store)
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         with ExitStack() as early, ExitStack() as late:
-            early.enter_context(Slow(store, lambda tx: intake.push(tx, service("other")), late=True))
-            late.enter_context(Slow(store, lambda tx: intake.push(tx, service())))
+            early.enter_context(Slow(store, lambda tx: push_actions.push_event(tx, service("other")), late=True))
+            late.enter_context(Slow(store, lambda tx: push_actions.push_event(tx, service())))
             early.close()
-            looked = store.query(endings.came, looked)
+            looked = store.query(deadlines.scan_events, looked)
             assert met(looked) == []
-        assert met(store.query(endings.came, looked)) == [gate.id]
+        assert met(store.query(deadlines.scan_events, looked)) == [gate.id]
 
     def test_a_gate(self, postgres_store: Store) -> None:
         """What it waits for comes, and is passed over, before anybody can see it."""
         store = postgres_store
         hung(store, "other")
-        looked = store.query(endings.came)
+        looked = store.query(deadlines.scan_events)
         with ExitStack() as early, ExitStack() as late:
-            early.enter_context(Slow(store, lambda tx: intake.push(tx, service()), late=True))
+            early.enter_context(Slow(store, lambda tx: push_actions.push_event(tx, service()), late=True))
             late.enter_context(Slow(store, lambda tx: gates.add(tx, wait_for("jira"), by="admin")))
             early.close()
             for _ in range(3):
-                looked = store.query(endings.came, looked)
+                looked = store.query(deadlines.scan_events, looked)
                 assert met(looked) == []
-        assert len(met(store.query(endings.came, looked))) == 1
+        assert len(met(store.query(deadlines.scan_events, looked))) == 1
 
     def test_many_at_once(self, postgres_store: Store) -> None:
         """Eight push, each to a gate of its own, while one looks without pause; nobody is left waiting."""
@@ -209,11 +210,11 @@ class TestOutOfOrder:
                 push(store, f"s{number}")
 
         def looks() -> None:
-            looked: Looked | None = None
+            looked: EventScan | None = None
             last = False
             while not last:
                 last = done.is_set()
-                looked = store.query(endings.came, looked)
+                looked = store.query(deadlines.scan_events, looked)
                 found.update(met(looked))
 
         found: set[str] = set()
@@ -230,8 +231,8 @@ class TestOutOfOrder:
 
 
 async def test_a_keeper_comes_back_to_one_that_it_could_not_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, house, ends = hung(store), Keeper(store), gates.end
-    await house.look()
+    gate, house, ends = hung(store), GateDeadlines(store), gates.end
+    await house.check()
     push(store)
 
     def end(*args: Any, **more: Any) -> Gate:
@@ -239,8 +240,8 @@ async def test_a_keeper_comes_back_to_one_that_it_could_not_end(store: Store, mo
 
     monkeypatch.setattr(gates, "end", end)
     for _ in range(2):
-        assert await house.look() == keeper.LONGEST
+        assert await house.check() == gate_deadlines.MAX_WAIT
         push(store, "other")
     monkeypatch.setattr(gates, "end", ends)
-    assert await house.look() == keeper.LONGEST
-    assert not store.query(gates.show, gate.id).pending
+    assert await house.check() == gate_deadlines.MAX_WAIT
+    assert not store.query(gates.show, gate.id).is_pending

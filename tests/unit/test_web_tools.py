@@ -19,12 +19,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gatepost.adapters.tools import guard
-from gatepost.adapters.tools.web import LARGEST, HttpTools
-from gatepost.core.agent import Execution, Request, Tool
-from gatepost.core.instants import SECOND
+from gatepost.adapters.tools import ssrf
+from gatepost.adapters.tools.http import MAX_RESPONSE_BYTES, HttpTools
+from gatepost.core.agent import Execution, Tool, ToolRequest
+from gatepost.core.ip_policy import AddressScope, classify_address
 from gatepost.core.model import ToolResult
-from gatepost.core.reach import Verdict, judge
+from gatepost.core.times import SECOND
 from gatepost.errors import Invalid, Unavailable
 
 ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}
@@ -76,7 +76,7 @@ class Server:
             case ["status", code]:
                 status, body = int(code), f"no: {to.headers.get('Authorization')}"
             case ["large"]:
-                body = "x" * (LARGEST + 1)
+                body = "x" * (MAX_RESPONSE_BYTES + 1)
             case ["to", *rest]:
                 status, headers["Location"] = 307, "/".join(["", *rest])
             case ["away" | "round" as where]:
@@ -116,7 +116,7 @@ async def call(
     url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any
 ) -> ToolResult:
     timeout = request.pop("timeout", 10 * SECOND)
-    tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=Request(url=url, **request))
+    tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=ToolRequest(url=url, **request))
     return await HttpTools(environ=ENVIRON, allow_private=private).call(tool, "run_1/2.0", arguments or {})
 
 
@@ -229,14 +229,14 @@ class TestReach:
     @pytest.mark.parametrize(
         ("verdict", "addresses"),
         [
-            (Verdict.PUBLIC, "8.8.8.8 172.32.0.1 2606:4700::1111 64:ff9b::8.8.8.8 ::ffff:8.8.8.8 2002:808:808::1"),
+            (AddressScope.PUBLIC, "8.8.8.8 172.32.0.1 2606:4700::1111 64:ff9b::8.8.8.8 ::ffff:8.8.8.8 2002:808:808::1"),
             (
-                Verdict.PRIVATE,
+                AddressScope.PRIVATE,
                 "127.0.0.1 127.8.8.8 10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 198.18.0.1 ::1 fd12::1 fec0::1"
                 " ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::127.0.0.1 64:ff9b::10.0.0.1 2002:a00:1::1 192.0.2.1 2001:db8::1",
             ),
             (
-                Verdict.NEVER,
+                AddressScope.NEVER,
                 "169.254.169.254 169.254.0.1 0.0.0.0 :: 255.255.255.255 224.0.0.1 240.0.0.1 fe80::1 fe80::1%eth0"
                 " ff02::1 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 100.100.100.200 192.0.0.192 168.63.129.16"
                 " ::ffff:169.254.169.254 ::169.254.169.254 2002:a9fe:a9fe::1 64:ff9b::169.254.169.254"
@@ -244,8 +244,10 @@ class TestReach:
             ),
         ],
     )
-    def test_addresses_are_judged_by_what_they_are(self, verdict: Verdict, addresses: str) -> None:
-        assert {address: judge(address) for address in addresses.split()} == dict.fromkeys(addresses.split(), verdict)
+    def test_addresses_are_judged_by_what_they_are(self, verdict: AddressScope, addresses: str) -> None:
+        assert {address: classify_address(address) for address in addresses.split()} == dict.fromkeys(
+            addresses.split(), verdict
+        )
 
     @pytest.mark.parametrize(
         "host",
@@ -293,7 +295,7 @@ class TestReach:
         file = certificate(tmp_path, "tool.test")
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(file)
-        monkeypatch.setattr(guard, "_trusted", lambda: ssl.create_default_context(cafile=str(file)))
+        monkeypatch.setattr(ssrf, "_create_ssl_context", lambda: ssl.create_default_context(cafile=str(file)))
         names(monkeypatch, {"tool.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
         with serving(tls) as server:
             assert (await call(f"https://tool.test:{server.port}/text")).value == "plain words"

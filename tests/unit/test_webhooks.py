@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, triggers, upkeep
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.triggers import NewTrigger
-from gatepost.core import line
-from gatepost.core.entity import Kind
-from gatepost.core.event import Item, Trust, Type
-from gatepost.core.instants import MINUTE
+from gatepost.actions import directory, inbox, maintenance, triggers
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.core import render
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Item, Trust
 from gatepost.core.limits import Limits
+from gatepost.core.times import MINUTE
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, Refused, TooLarge, Unauthorized, UnknownAddress
 from gatepost.gateway import hooks
@@ -35,13 +35,13 @@ class House:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.store = kit.store
-        for name, kind in (("admin", Kind.HUMAN), ("ana", Kind.AGENT)):
-            self.store.call(directory.register, Newcomer(name=name, kind=kind, team="desk"))
+        for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT)):
+            self.store.call(directory.register, EntitySpec(name=name, kind=kind, team="desk"))
         for sender in SENDERS.values():
             self.add(sender.scheme)
 
     def add(self, scheme: Scheme, name: str | None = None, target: str = "ana", prompt: str | None = None) -> None:
-        wish = NewTrigger(
+        wish = TriggerSpec(
             name=name or scheme.value, scheme=scheme, secret=SENDERS[scheme].secret, target=target, prompt=prompt
         )
         self.store.call(triggers.add, wish)
@@ -62,8 +62,8 @@ class House:
 
     def assert_nothing_stored(self) -> None:
         assert self.inbox() == []
-        assert self.kit.bell.rings == []
-        [account] = self.store.query(upkeep.accounts, "ana")
+        assert self.kit.signal_sink.signals == []
+        [account] = self.store.query(maintenance.list_accounts, "ana")
         assert account.accepted == 0
 
 
@@ -98,11 +98,13 @@ async def test_what_is_genuine_is_in_the_inbox_when_it_is_answered(house: House)
         assert answer["eventId"] == event.id
         assert answer["duplicate"] is False
         assert answer["events"] == [{"eventId": event.id, "duplicate": False}]
-        assert (event.type, event.source, event.trust) == (Type.SERVICE, sender.scheme, Trust.EXTERNAL)
+        assert (event.type, event.source, event.trust) == (EventType.SERVICE, sender.scheme, Trust.EXTERNAL)
         assert event.data == {"serviceName": sender.scheme, "payload": json.loads(BODY)}
         assert event.key == f"svc:{sender.scheme}:{DELIVERY.get(sender.scheme, 'again')}"
         assert event.subject == ("issues" if sender.scheme is Scheme.GITHUB else None)
-    assert [(ring.recipient, ring.cause) for ring in house.kit.bell.rings] == [("ana", "service")] * len(SENDERS)
+    assert [(ring.recipient, ring.cause) for ring in house.kit.signal_sink.signals] == [("ana", "service")] * len(
+        SENDERS
+    )
 
 
 async def test_a_delivery_that_comes_again_is_recognised(house: House) -> None:
@@ -163,7 +165,7 @@ async def test_a_captured_request_is_a_repeat_whatever_its_unsigned_headers_say(
 async def test_a_copy_reaches_whoever_has_joined_and_nobody_else(quick: House) -> None:
     quick.add(Scheme.GITHUB, "team", target="team:desk")
     await quick.send(SENDERS[Scheme.GITHUB], to="team")
-    quick.store.call(directory.register, Newcomer(name="cleo", kind=Kind.AGENT, team="desk"))
+    quick.store.call(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
     for _ in range(2):
         await quick.send(SENDERS[Scheme.GITHUB], to="team", X_GitHub_Delivery="another")
     assert [len(quick.inbox(name)) for name in ("ana", "cleo")] == [1, 1]
@@ -189,16 +191,16 @@ async def test_a_prompt_goes_along_as_context(quick: House) -> None:
     await quick.send(SENDERS[Scheme.GITHUB], b'{"n":1}', to="issues")
 
     [item] = quick.inbox()
-    shown = line.line(item.event)
+    shown = render.render_event(item.event)
     assert shown.startswith('[Service: issues] {"n":1} (context "Look at who asks.") (')
     assert shown.endswith("external)")
 
 
 async def test_a_team_gets_it_and_nobody_twice(house: House) -> None:
-    house.store.call(directory.register, Newcomer(name="ben", kind=Kind.AGENT, team="desk"))
+    house.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="desk"))
     house.add(Scheme.GITHUB, "team", target="team:desk")
     await house.send(SENDERS[Scheme.GITHUB], to="team")
-    house.store.call(directory.register, Newcomer(name="cleo", kind=Kind.AGENT, team="desk"))
+    house.store.call(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
     _, again = await house.send(SENDERS[Scheme.GITHUB], to="team")
     _, third = await house.send(SENDERS[Scheme.GITHUB], to="team")
 
@@ -217,11 +219,11 @@ async def test_every_agent_can_be_the_target(house: House) -> None:
 
 
 async def test_a_target_that_has_retired_is_not_a_202(house: House) -> None:
-    house.store.call(directory.register, Newcomer(name="ben", kind=Kind.AGENT, team="solo"))
+    house.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="solo"))
     house.add(Scheme.GITHUB, "one", target="ben")
     house.add(Scheme.GITHUB, "few", target="team:solo")
     house.store.call(directory.retire, "ben")
-    house.kit.bell.clear()
+    house.kit.signal_sink.clear()
 
     with pytest.raises(Refused, match="retired"):
         await house.send(SENDERS[Scheme.GITHUB], to="one")
@@ -366,15 +368,15 @@ def test_whatever_comes_is_stored_whole_or_refused_in_our_words(quick: House) ->
             known = {name.lower() for name in proof}  # which do not come twice here: that alone would be refused
             others = {name: value for name, value in more.items() if name.lower() not in known}
             headers = [*(others | proof | {"Content-Type": type}).items()]
-            before = len(quick.kit.bell.rings)
+            before = len(quick.kit.signal_sink.signals)
             try:
                 status, _ = runner.run(quick.knock(sender.scheme, headers, body))
             except GatepostError as error:
                 status = error.status
             assert status in ((200, 202, 400, 413, 422) if good else (401,))
-            assert status == 202 or len(quick.kit.bell.rings) == before
+            assert status == 202 or len(quick.kit.signal_sink.signals) == before
 
         knock()
-    [account] = quick.store.query(upkeep.accounts, "ana")
-    assert account.balanced
-    assert account.accepted == len(quick.kit.bell.rings)
+    [account] = quick.store.query(maintenance.list_accounts, "ana")
+    assert account.is_balanced
+    assert account.accepted == len(quick.kit.signal_sink.signals)

@@ -6,14 +6,26 @@ from dataclasses import replace
 import pytest
 
 from gatepost.core import record, wire
-from gatepost.core.decision import Answer, Decision, Option, Outcome
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Delivery, Event, Item, Priority, Push, Pushed, Receipt, Ref, Route, Sender, State, Type
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, Resolution
-from gatepost.core.instants import instant
+from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import (
+    Delivery,
+    Event,
+    EventType,
+    Item,
+    ItemState,
+    Priority,
+    Push,
+    PushResult,
+    Receipt,
+    Ref,
+    Route,
+    Sender,
+)
+from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
-from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.core.record import (
     AccountRecord,
     End,
@@ -27,12 +39,13 @@ from gatepost.core.record import (
     TriggerRecord,
 )
 from gatepost.core.space import Space
+from gatepost.core.times import parse_instant
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
 
-NOW = instant("2026-02-18T15:06:55Z")
-HUSAM = Sender("husam", "Husam", Kind.HUMAN)
-EVENT = Event(id="evt_" + "0" * 32, type=Type.EVENT, source="test", created_at=NOW)
+NOW = parse_instant("2026-02-18T15:06:55Z")
+HUSAM = Sender("husam", "Husam", EntityKind.HUMAN)
+EVENT = Event(id="evt_" + "0" * 32, type=EventType.EVENT, source="test", created_at=NOW)
 GATE = Gate(
     id="gate_" + "0" * 32,
     name="CI",
@@ -44,7 +57,7 @@ GATE = Gate(
     waiters=(),
     deadline=None,
     at_deadline=AtDeadline.OPEN,
-    fail=Fail.CLOSED,
+    fail=FailMode.CLOSED,
     trouble="gh is not there",
     escalated_at=None,
     created_at=NOW,
@@ -54,7 +67,7 @@ DECISION = Decision(
     id="dec_" + "0" * 32,
     gate=GATE.id,
     asker="ana",
-    asked=("husam", "bob"),
+    respondents=("husam", "bob"),
     question='"\n\u2028',
     options=(Option(id="ship", label="Ship it", description="now"),),
     free_text=True,
@@ -68,19 +81,19 @@ DECISION = Decision(
     iteration=2,
     guidance="when?",
     created_at=NOW,
-    answers=(Answer(outcome=Outcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),),
+    answers=(Answer(outcome=DecisionOutcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),),
 )
 
 
 def test_the_entries_of_the_source_document() -> None:
     said = replace(
         EVENT,
-        type=Type.SPACE_MESSAGE,
+        type=EventType.SPACE_MESSAGE,
         sender=HUSAM,
         content="Pull the Q4 revenue numbers",
         data={"spaceId": "space-xyz", "spaceName": "Project Alpha", "messageId": "msg-g7h8", "seq": 3, "context": "x"},
     )
-    document = wire.event(said)
+    document = wire.write_event(said)
     assert document["timestamp"] == "2026-02-18T15:06:55Z"
     assert document["type"] == "space_message"
     assert document["data"] == {
@@ -93,19 +106,21 @@ def test_the_entries_of_the_source_document() -> None:
         "content": "Pull the Q4 revenue numbers",
     }
     assert document["extra"] == {"seq": 3, "context": "x"}
-    due = replace(EVENT, type=Type.PLAN, subject="Daily Report", content="Post it", data={"planId": "p", "dueAt": 1})
-    assert wire.event(due)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
-    called = replace(EVENT, type=Type.SERVICE, source="jira", data=[1, 2])
-    assert wire.event(called)["data"] == {"serviceName": "jira", "payload": [1, 2]}
-    assert "extra" not in wire.event(called)
+    due = replace(
+        EVENT, type=EventType.PLAN, subject="Daily Report", content="Post it", data={"planId": "p", "dueAt": 1}
+    )
+    assert wire.write_event(due)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
+    called = replace(EVENT, type=EventType.SERVICE, source="jira", data=[1, 2])
+    assert wire.write_event(called)["data"] == {"serviceName": "jira", "payload": [1, 2]}
+    assert "extra" not in wire.write_event(called)
 
 
-@pytest.mark.parametrize("type", list(Type))
-def test_every_type_can_be_written(type: Type) -> None:
+@pytest.mark.parametrize("type", list(EventType))
+def test_every_type_can_be_written(type: EventType) -> None:
     for data in (None, {}, {"payload": None}, [1], "text", 7):
-        document = wire.event(replace(EVENT, type=type, data=data))
+        document = wire.write_event(replace(EVENT, type=type, data=data))
         assert json.loads(json.dumps(document)) == document
-        if type not in (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE):
+        if type not in (EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE):
             assert document["data"] == data
 
 
@@ -113,30 +128,30 @@ def test_an_item_says_where_it_stands() -> None:
     item = Item(
         event=replace(EVENT, priority=Priority.FYI, ref=Ref("task", "1"), route=Route("telegram", "chat-1")),
         recipient="ana",
-        state=State.DELIVERED,
+        state=ItemState.DELIVERED,
         ended_at=NOW,
         receipt=Receipt("drain", "s-1", NOW),
     )
-    document = wire.item(item)
+    document = wire.write_item(item)
     assert (document["priority"], document["state"], document["recipient"]) == (4, "delivered", "ana")
     assert document["route"] == {"channel": "telegram", "sessionId": "chat-1"}
     assert document["receipt"] == {"kind": "drain", "owner": "s-1", "at": "2026-02-18T15:06:55Z"}
-    both = wire.items([item, replace(item, recipient="ben", state=State.PENDING)])
+    both = wire.write_items([item, replace(item, recipient="ben", state=ItemState.PENDING)])
     assert (both["state"], [each["name"] for each in both["recipients"]]) == ("mixed", ["ana", "ben"])
 
 
 def test_what_a_push_came_to() -> None:
-    assert wire.pushed(Pushed("evt_1", (Delivery("ana", "evt_1", duplicate=False),))) == {
+    assert wire.write_push_result(PushResult("evt_1", (Delivery("ana", "evt_1", duplicate=False),))) == {
         "eventId": "evt_1",
         "recipients": [{"name": "ana", "eventId": "evt_1", "duplicate": False}],
     }
-    assert wire.pushed(Pushed("evt_1", broadcast=3)) == {
+    assert wire.write_push_result(PushResult("evt_1", broadcast=3)) == {
         "eventId": "evt_1",
         "recipients": [],
         "broadcast": 3,
         "duplicate": False,
     }
-    assert wire.pushed(Pushed("evt_1"))["eventId"] is None
+    assert wire.write_push_result(PushResult("evt_1"))["eventId"] is None
 
 
 @pytest.mark.parametrize(
@@ -144,7 +159,13 @@ def test_what_a_push_came_to() -> None:
     [
         Head(NOW),
         Entity(
-            number=0, name="ana", kind=Kind.AGENT, display="Ana", aliases=("a", "b"), created_at=NOW, retired_at=NOW
+            number=0,
+            name="ana",
+            kind=EntityKind.AGENT,
+            display="Ana",
+            aliases=("a", "b"),
+            created_at=NOW,
+            retired_at=NOW,
         ),
         EventRecord(
             EVENT.id, NOW, Push(to="", source="test", content='"\n\u2028', data={"n": [None]}, ref=Ref("t", "1"))
@@ -153,7 +174,7 @@ def test_what_a_push_came_to() -> None:
         ItemRecord(
             event=EVENT.id,
             recipient="ana",
-            state=State.DEAD,
+            state=ItemState.DEAD,
             key="k",
             expires_at=NOW,
             wakes=False,
@@ -188,7 +209,7 @@ def test_what_a_push_came_to() -> None:
             cron="0 9 * * *",
             zone="Europe/Berlin",
             catch_up=CatchUp.ALL,
-            status=Status.PENDING,
+            status=PlanStatus.PENDING,
             next_at=NOW,
             last_at=NOW,
             fired=3,

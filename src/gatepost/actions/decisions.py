@@ -17,55 +17,60 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, errands, gates, inbox, intake
+from gatepost.actions import directory, gates, inbox, jobs, push
 from gatepost.core import address, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
-from gatepost.core.address import Everyone, Named
-from gatepost.core.decision import MOST_ROUNDS, Answer, Decision, DecisionStatus, Outcome, Question, Reply
+from gatepost.core.address import AllAgentsAddress, EntityAddress
+from gatepost.core.decision import MAX_ROUNDS, Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
 from gatepost.core.entity import Entity
-from gatepost.core.event import Json, Priority, Push, Type
-from gatepost.core.gate import GateKind, GateWish
-from gatepost.core.instants import Instant, rfc3339
-from gatepost.core.ring import Ring
-from gatepost.core.text import shows
+from gatepost.core.event import EventType, Json, Priority, Push
+from gatepost.core.gate import GateKind, GateSpec
+from gatepost.core.signals import Signal
+from gatepost.core.text import has_visible_text
+from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions, entities
-from gatepost.tables import gates as stored_gates
+from gatepost.tables import gates as gate_rows
 
 #: the kind of errand that runs the command of `decision.on_answer`
-ERRAND: Final = "on_answer"
+ANSWER_JOB: Final = "on_answer"
 #: characters of a question that are said again with its answer
-_QUOTED: Final = 200
+_MAX_QUOTE_LENGTH: Final = 200
 #: who can be asked at once
-_MOST_ASKED: Final = 100
-_ANSWERS: Final = (Outcome.ANSWERED, Outcome.DEFAULTED, Outcome.REJECTED, Outcome.AGAIN)
+_MAX_RESPONDENTS: Final = 100
+_ANSWER_OUTCOMES: Final = (
+    DecisionOutcome.ANSWERED,
+    DecisionOutcome.DEFAULTED,
+    DecisionOutcome.REJECTED,
+    DecisionOutcome.AGAIN,
+)
 
 
 def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask for a decision, and tell those who may answer. Whoever asks is kept from stopping until it has ended."""
-    question = rules.checked(question)
+    question = rules.check_question(question)
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="say who with --as")
     asker = directory.find_live(tx, by)
-    asked = _asked(tx, question.of or (directory.responsible(tx, asker),), asker)
-    gates.stay(tx, [asker, *asked])
+    respondents = _find_respondents(tx, question.respondents or (directory.find_responsible(tx, asker),), asker)
+    gates.lock_live(tx, [asker, *respondents])
     id = tx.new_id("dec")
-    wish = GateWish(
+    gate_spec = GateSpec(
         name="decision",
         kind=GateKind.DECISION,
         awaits=id,
-        instruction=_instruction(id, question.question),
+        instruction=_build_instruction(id, question.question),
         deadline=question.deadline,
         within=question.within,
     )
-    gate = gates.opened(tx, wish, asker, asker, hops=hops)
+    gate = gates.open_gate(tx, gate_spec, asker, asker, hops=hops)
     decision = Decision(
         id=id,
         gate=gate.id,
         asker=asker.name,
-        asked=tuple(one.name for one in asked),
+        respondents=tuple(respondent.name for respondent in respondents),
         question=question.question,
         options=question.options,
         free_text=question.free_text,
@@ -73,7 +78,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         default=question.default,
         deadline=gate.deadline,
         context=question.context,
-        context_hash=_hash(question),
+        context_hash=_hash_question(question),
         ref=question.ref,
         session=question.session,
         iteration=1,
@@ -82,25 +87,25 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         answers=(),
     )
     decision = replace(decision, number=decisions.insert(tx, decision, gate=gate.number, asker=asker.number))
-    for one in asked:
-        decisions.ask(tx, decision.number, one.number)
-    _put(tx, decision, asker, asked, hops)
+    for respondent in respondents:
+        decisions.ask(tx, decision.number, respondent.number)
+    _push_question(tx, decision, asker, respondents, hops)
     return _read(tx, id)
 
 
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask anew, in another round; those who were asked are told again. Without a new deadline the old one stays."""
-    decision, who = _taken(tx, id, by)
-    question = rules.checked(question, until=decision.deadline)
-    if not gates.may(who, decision.asker):
+    decision, actor = _lock_decision(tx, id, by)
+    question = rules.check_question(question, current_deadline=decision.deadline)
+    if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, tx.now)
-    if decision.iteration >= MOST_ROUNDS:
-        raise Conflict(f"the decision {id!r} was asked {MOST_ROUNDS} times already", hint="withdraw it, or wait")
-    asked = _live(tx, decision)
-    _put_away(tx, decision, asked, who)
-    deadline = gate_rules.until(tx.now, question.deadline, question.within) or decision.deadline
-    revised = replace(
+    if decision.iteration >= MAX_ROUNDS:
+        raise Conflict(f"the decision {id!r} was asked {MAX_ROUNDS} times already", hint="withdraw it, or wait")
+    respondents = _find_live_respondents(tx, decision)
+    _close_question(tx, decision, respondents, actor)
+    deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
+    revision = replace(
         decision,
         question=question.question,
         options=question.options,
@@ -109,51 +114,53 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
         default=question.default,
         deadline=deadline,
         context=question.context,
-        context_hash=_hash(question),
+        context_hash=_hash_question(question),
         ref=question.ref,
         iteration=decision.iteration + 1,
-        guidance=decision.last.text if decision.last is not None else decision.guidance,
+        guidance=decision.last_answer.text if decision.last_answer is not None else decision.guidance,
     )
-    decisions.revise(tx, revised)
-    gate = stored_gates.read(tx, decision.gate)
+    decisions.revise(tx, revision)
+    gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
     if deadline != decision.deadline:
-        stored_gates.postpone(tx, gate.number, deadline)
-        tx.after_commit(Ring(f"gate:{gate.id}", "postponed", wakes=False))
-    stored_gates.chain(tx, gate.number, max(hops, intake.next_hops(tx, who)))
-    _put(tx, revised, directory.find_live(tx, decision.asker), asked, hops)
+        gate_rows.postpone(tx, gate.number, deadline)
+        tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
+    gate_rows.chain(tx, gate.number, max(hops, push.count_next_hops(tx, actor)))
+    _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
     return _read(tx, id)
 
 
-def answer(tx: Transaction, id: str, reply: Reply, *, by: str | None, hops: int = 0) -> Decision:
+def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops: int = 0) -> Decision:
     """Answer a decision; whoever comes after the first is told who answered what."""
-    decision, who = _taken(tx, id, by)
-    if not gates.may(who, *decision.asked):
-        raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.asked))} can answer")
+    decision, actor = _lock_decision(tx, id, by)
+    if not gates.is_allowed(actor, *decision.respondents):
+        raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.respondents))} can answer")
     _check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
-        raise _late(decision)
-    outcome = rules.settle(decision, reply)
-    words = reply.text if reply.text is not None and shows(reply.text) else None
-    return end(tx, decision, outcome, who, option=reply.option, text=words, hops=hops)
+        raise _build_late_error(decision)
+    outcome = rules.decide_outcome(decision, reply)
+    text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
+    return end(tx, decision, outcome, actor, option=reply.option, text=text, hops=hops)
 
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
     """Say that an answer is not needed any more."""
-    decision, who = _taken(tx, id, by)
-    if not gates.may(who, decision.asker):
+    decision, actor = _lock_decision(tx, id, by)
+    if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
-    if not decision.open:
-        raise _late(decision)
-    return end(tx, decision, Outcome.WITHDRAWN, who, text=gate_rules.short("reason", reason) or None, hops=hops)
+    if not decision.is_open:
+        raise _build_late_error(decision)
+    return end(
+        tx, decision, DecisionOutcome.WITHDRAWN, actor, text=gate_rules.check_text("reason", reason) or None, hops=hops
+    )
 
 
-def show(tx: Reader, id: str, *, as_: str | None = None) -> Decision:
+def show(tx: Reader, id: str, *, viewer: str | None = None) -> Decision:
     """A decision, as somebody whom it concerns or (None) as the administrator."""
-    found = decisions.read(tx, ids.check("dec", id))
-    if found is None or (as_ is not None and not found.concerns(directory.find(tx, as_).name)):
-        raise _unknown(id)
-    return found
+    decision = decisions.read(tx, ids.check("dec", id))
+    if decision is None or (viewer is not None and not decision.has_viewer(directory.find(tx, viewer).name)):
+        raise _build_unknown_error(id)
+    return decision
 
 
 def page(
@@ -174,9 +181,9 @@ def page(
     """
     return decisions.page(
         tx,
-        asker=directory.number(tx, asker),
-        asked=directory.number(tx, asked),
-        concerned=directory.number(tx, concerning),
+        asker=directory.find_number(tx, asker),
+        asked=directory.find_number(tx, asked),
+        concerned=directory.find_number(tx, concerning),
         session=session,
         pending=pending,
         since=since,
@@ -188,8 +195,8 @@ def page(
 def end(
     tx: Transaction,
     decision: Decision,
-    outcome: Outcome,
-    who: Entity | None,
+    outcome: DecisionOutcome,
+    actor: Entity | None,
     *,
     option: str | None = None,
     text: str | None = None,
@@ -198,62 +205,66 @@ def end(
     """End the round that stands of a decision that was taken and, unless it is sent back, the decision."""
     # A decision that was sent back has an answer for its round: what ends it now is how the next one would have.
     iteration = decision.iteration + (decision.status is DecisionStatus.REVISING)
-    given = Answer(
+    answer = Answer(
         outcome=outcome,
         option=option,
         text=text,
-        by=who.name if who else None,
+        by=actor.name if actor else None,
         at=tx.now,
         iteration=iteration,
     )
-    if not decisions.answer(tx, decision.number, given, who.number if who else None):
-        raise _late(_read(tx, decision.id))
-    gate = stored_gates.read(tx, decision.gate)
+    if not decisions.answer(tx, decision.number, answer, actor.number if actor else None):
+        raise _build_late_error(_read(tx, decision.id))
+    gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
-    hops = gates.chained(tx, gate, who, hops)
-    if outcome.ending is not None:
-        gates.end(tx, gate, outcome.ending, _reason(decision, given), who, hops=hops, tell=False)
-    _put_away(tx, decision, _known(tx, decision.asked), who)
-    wish = _told(decision, given, hops)
-    wish = replace(wish, content=wish.content[: tx.limits.content // 4])
-    hearing = [decision.asker, *(one for one in gate.waiters if one not in decision.asked)]
-    intake.fan_out(tx, wish, who, _known(tx, hearing))
+    hops = gates.count_hops(tx, gate, actor, hops)
+    if outcome.gate_ending is not None:
+        gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
+    _close_question(tx, decision, _find_entities(tx, decision.respondents), actor)
+    outcome_push = _build_outcome_push(decision, answer, hops)
+    outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
+    recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
+    push.fan_out(tx, outcome_push, actor, _find_entities(tx, recipient_names))
     # Those who were asked too have had something with that key: the question.
-    both = [one for one in gate.waiters if one in decision.asked]
-    intake.fan_out(tx, replace(wish, key=f"{wish.key}:ended"), who, _known(tx, both))
-    if tx.limits.on_answer and outcome in _ANSWERS:
-        errands.add(tx, ERRAND, wish.data)
-    tx.after_commit(Ring(f"decision:{decision.id}", "answered", wakes=False))
+    waiting_respondents = [name for name in gate.waiters if name in decision.respondents]
+    push.fan_out(
+        tx, replace(outcome_push, key=f"{outcome_push.key}:ended"), actor, _find_entities(tx, waiting_respondents)
+    )
+    if tx.limits.on_answer and outcome in _ANSWER_OUTCOMES:
+        jobs.add(tx, ANSWER_JOB, outcome_push.data)
+    tx.after_commit(Signal(f"decision:{decision.id}", "answered", wakes=False))
     return _read(tx, decision.id)
 
 
-def _hash(question: Question) -> str:
-    return rules.digest(question.question, question.options, question.ref, question.context)
+def _hash_question(question: Question) -> str:
+    return rules.hash_question(question.question, question.options, question.ref, question.context)
 
 
-def _asked(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
+def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
     """Everybody behind the addresses but whoever asks."""
-    found: dict[int, Entity] = {}
+    respondents: dict[int, Entity] = {}
     for text in dict.fromkeys(addresses):
-        where = address.parse(text)
-        if isinstance(where, Everyone):
+        target = address.parse(text)
+        if isinstance(target, AllAgentsAddress):
             raise Invalid("a decision is asked of somebody, not of everybody", hint="name them, or a team")
-        behind = directory.resolve(tx, [where]).get(where) or []
-        if not behind and isinstance(where, Named):
-            raise directory.unknown(tx, text)
-        live = [one for one in behind if one.live]
-        if not live:
+        matches = directory.resolve(tx, [target]).get(target) or []
+        if not matches and isinstance(target, EntityAddress):
+            raise directory.build_unknown_error(tx, text)
+        live_entities = [entity for entity in matches if entity.is_live]
+        if not live_entities:
             hint = "`gatepost agent list` and `gatepost person list` show who is"
             raise UnknownAddress(f"nobody is there as {text!r} who could answer", hint=hint)
-        found |= {one.number: one for one in live if one.number != asker.number}
-    if not found:
+        respondents |= {entity.number: entity for entity in live_entities if entity.number != asker.number}
+    if not respondents:
         raise Invalid(f"nobody but {asker.name!r} itself would be asked", hint="name somebody else")
-    if len(found) > _MOST_ASKED:
-        raise Invalid(f"{len(found)} are too many to ask at once", hint=f"ask at most {_MOST_ASKED}")
-    return [found[number] for number in sorted(found)]
+    if len(respondents) > _MAX_RESPONDENTS:
+        raise Invalid(f"{len(respondents)} are too many to ask at once", hint=f"ask at most {_MAX_RESPONDENTS}")
+    return [respondents[number] for number in sorted(respondents)]
 
 
-def _put(tx: Transaction, decision: Decision, asker: Entity, asked: Sequence[Entity], hops: int) -> None:
+def _push_question(
+    tx: Transaction, decision: Decision, asker: Entity, respondents: Sequence[Entity], hops: int
+) -> None:
     """Tell those who may answer."""
     data: dict[str, Json] = {
         "decisionId": decision.id,
@@ -261,123 +272,125 @@ def _put(tx: Transaction, decision: Decision, asker: Entity, asked: Sequence[Ent
         "outcome": "asked",
         "by": decision.asker,
         "iteration": decision.iteration,
-        "options": [{"id": one.id, "label": one.label, "description": one.description} for one in decision.options],
+        "options": [
+            {"id": option.id, "label": option.label, "description": option.description} for option in decision.options
+        ],
         "freeText": decision.free_text,
         "contextHash": decision.context_hash,
     }
     if decision.default is not None:
         data["default"] = decision.default
     if decision.deadline is not None:
-        data["deadline"] = rfc3339(decision.deadline)
+        data["deadline"] = format_rfc3339(decision.deadline)
     if decision.context is not None:
         data["context"] = decision.context
-    wish = Push(
+    question_push = Push(
         to=decision.asker,
-        type=Type.DECISION,
+        type=EventType.DECISION,
         source="decision",
         sender=decision.asker,
-        content=rules.asking(decision),
+        content=rules.render_question(decision),
         data=data,
         priority=decision.urgency,
-        key=rules.key(decision, decision.iteration),
+        key=rules.build_event_key(decision, decision.iteration),
         ref=decision.ref,
         hops=hops,
     )
-    intake.fan_out(tx, wish, asker, asked)
-    tx.after_commit(Ring(f"decision:{decision.id}", "asked", wakes=False))
+    push.fan_out(tx, question_push, asker, respondents)
+    tx.after_commit(Signal(f"decision:{decision.id}", "asked", wakes=False))
 
 
-def _put_away(tx: Transaction, decision: Decision, asked: Sequence[Entity], who: Entity | None) -> None:
+def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:
     """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
-    key, about = rules.key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
-    inbox.put_away(tx, asked, key, source=decision.asker, about=about, by=who)
+    key, data = rules.build_event_key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
+    inbox.close_items(tx, respondents, key, source=decision.asker, data=data, actor=actor)
 
 
-def _told(decision: Decision, given: Answer, hops: int) -> Push:
+def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
     """What whoever asked is told."""
     return Push(
         to=decision.asker,
-        type=Type.DECISION,
+        type=EventType.DECISION,
         source="decision",
-        sender=given.by,
-        content=rules.said(decision, given),
+        sender=answer.by,
+        content=rules.render_answer(decision, answer),
         data={
             "decisionId": decision.id,
             "gateId": decision.gate,
-            "outcome": given.outcome.value,
-            "by": given.by or "",
-            "option": given.option,
-            "text": given.text,
-            "iteration": given.iteration,
-            "question": decision.question[:_QUOTED],
+            "outcome": answer.outcome.value,
+            "by": answer.by or "",
+            "option": answer.option,
+            "text": answer.text,
+            "iteration": answer.iteration,
+            "question": decision.question[:_MAX_QUOTE_LENGTH],
             "asker": decision.asker,
         },
         priority=Priority.HIGH,
-        key=rules.key(decision, given.iteration),
+        key=rules.build_event_key(decision, answer.iteration),
         ref=decision.ref,
         hops=hops,
     )
 
 
-def _reason(decision: Decision, given: Answer) -> str:
+def _describe_answer(decision: Decision, answer: Answer) -> str:
     """How its gate ended, for those too who may see only that: the option by its id, which labels need not tell."""
-    chosen = f"{given.option} ({decision.label(given.option)})" if given.option is not None else None
-    words = " - ".join(part for part in (chosen, given.text) if part)
-    return (f"{given.outcome}: {words}" if words else given.outcome.value)[:1_000]
+    option_text = f"{answer.option} ({decision.find_label(answer.option)})" if answer.option is not None else None
+    text = " - ".join(part for part in (option_text, answer.text) if part)
+    return (f"{answer.outcome}: {text}" if text else answer.outcome.value)[:1_000]
 
 
-def _instruction(id: str, question: str) -> str:
-    return f"the decision {id} is not answered yet: {json.dumps(question[:_QUOTED], ensure_ascii=False)}"
+def _build_instruction(id: str, question: str) -> str:
+    return f"the decision {id} is not answered yet: {json.dumps(question[:_MAX_QUOTE_LENGTH], ensure_ascii=False)}"
 
 
-def _taken(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
+def _lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
     """Take a decision until the commit, for somebody whom it concerns."""
-    who = directory.find_live(tx, by) if by is not None else None
-    found = decisions.read(tx, ids.check("dec", id))
-    if found is None or not (gates.may(who) or (who is not None and found.concerns(who.name))):
-        raise _unknown(id)
-    stored_gates.lock(tx, found.gate)
-    return _read(tx, id), who
+    actor = directory.find_live(tx, by) if by is not None else None
+    decision = decisions.read(tx, ids.check("dec", id))
+    if decision is None or not (gates.is_allowed(actor) or (actor is not None and decision.has_viewer(actor.name))):
+        raise _build_unknown_error(id)
+    gate_rows.lock(tx, decision.gate)
+    return _read(tx, id), actor
 
 
 def _check_open(decision: Decision, now: Instant) -> None:
-    if not decision.open:
-        raise _late(decision)
-    if decision.overdue(now):
+    if not decision.is_open:
+        raise _build_late_error(decision)
+    if decision.is_overdue(now):
         assert decision.deadline is not None
-        left = f"{decision.default!r} counts" if decision.default is not None else "it has expired"
+        consequence = f"{decision.default!r} counts" if decision.default is not None else "it has expired"
         raise Late(
-            f"the time for the decision {decision.id!r} ran out at {rfc3339(decision.deadline)}: {left}",
+            f"the time for the decision {decision.id!r} ran out at {format_rfc3339(decision.deadline)}: {consequence}",
             winner={"decisionId": decision.id, "outcome": "overdue", "option": decision.default, "by": None},
         )
 
 
-def _late(decision: Decision) -> Late:
-    last = decision.last
+def _build_late_error(decision: Decision) -> Late:
+    last = decision.last_answer
     assert last is not None
     by = f" by {last.by!r}" if last.by else ""
-    if last.outcome is Outcome.AGAIN:
-        words = f"was sent back{by}: {last.text!r:.200}"
+    if last.outcome is DecisionOutcome.AGAIN:
+        description = f"was sent back{by}: {last.text!r:.200}"
         hint = f"{decision.asker!r} has to revise it"
-        return Late(f"the decision {decision.id!r} {words}", hint=hint, winner=rules.winner(decision))
-    said = rules.said(decision, last)
-    words = f"was {last.outcome} already{by}" + (f": {said!r:.200}" if said else "")
-    return Late(f"the decision {decision.id!r} {words}", winner=rules.winner(decision))
+        return Late(f"the decision {decision.id!r} {description}", hint=hint, winner=rules.describe_answer(decision))
+    answer_text = rules.render_answer(decision, last)
+    description = f"was {last.outcome} already{by}" + (f": {answer_text!r:.200}" if answer_text else "")
+    return Late(f"the decision {decision.id!r} {description}", winner=rules.describe_answer(decision))
 
 
-def _live(tx: Transaction, decision: Decision) -> list[Entity]:
-    return [one for one in _known(tx, decision.asked) if one.live]
+def _find_live_respondents(tx: Transaction, decision: Decision) -> list[Entity]:
+    return [entity for entity in _find_entities(tx, decision.respondents) if entity.is_live]
 
 
-def _known(tx: Transaction, names: Sequence[str]) -> list[Entity]:
-    return sorted(entities.by_names(tx, names).values(), key=lambda one: one.number)
+def _find_entities(tx: Transaction, names: Sequence[str]) -> list[Entity]:
+    return sorted(entities.by_names(tx, names).values(), key=lambda entity: entity.number)
 
 
 def _read(tx: Transaction, id: str) -> Decision:
-    found = decisions.read(tx, id)
-    assert found is not None
-    return found
+    decision = decisions.read(tx, id)
+    assert decision is not None
+    return decision
 
 
-def _unknown(id: str) -> NotFound:
+def _build_unknown_error(id: str) -> NotFound:
     return NotFound(f"there is no decision {id!r}", hint="`gatepost decision list` shows which there are")

@@ -7,62 +7,67 @@ from gatepost.actions import directory
 from gatepost.core import goal as rules
 from gatepost.core import ids
 from gatepost.core.entity import Entity
-from gatepost.core.goal import Goal, GoalWish, Status
+from gatepost.core.goal import Goal, GoalSpec, GoalStatus
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import goals
 
 
-def set(tx: Transaction, name: str, wishes: Sequence[GoalWish]) -> list[Goal]:
+def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goal]:
     """Make goals or, with an id, change them. All of them, or none."""
-    whose = directory.find_live(tx, name).number
-    wished = [_made(tx, wish) if wish.id is None else _changed(tx, _own(tx, whose, wish.id), wish) for wish in wishes]
-    new = sum(wish.id is None for wish in wishes)
-    if new and goals.count(tx, whose) + new > rules.MOST:
-        raise Invalid(f"that would be more than {rules.MOST} goals", hint="delete those that are over")
-    for wish, goal in zip(wishes, wished, strict=True):
-        if wish.id is None:
-            goals.insert(tx, whose, goal)
+    owner = directory.find_live(tx, name).number
+    results = [
+        _create(tx, spec) if spec.id is None else _update(tx, _require_owned(tx, owner, spec.id), spec)
+        for spec in specs
+    ]
+    new_count = sum(spec.id is None for spec in specs)
+    if new_count and goals.count(tx, owner) + new_count > rules.MAX_GOALS:
+        raise Invalid(f"that would be more than {rules.MAX_GOALS} goals", hint="delete those that are over")
+    for spec, goal in zip(specs, results, strict=True):
+        if spec.id is None:
+            goals.insert(tx, owner, goal)
         else:
             goals.change(tx, goal)
-    return wished
+    return results
 
 
-def page(tx: Reader, name: str | Entity, *, status: Status | None = None, limit: int = rules.MOST) -> list[Goal]:
+def page(
+    tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
+) -> list[Goal]:
     """The goals of an agent, the most important first."""
     return goals.page(tx, directory.find(tx, name).number, status=status, most=limit)
 
 
-def delete(tx: Transaction, name: str, given: Iterable[str]) -> int:
+def delete(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
     """Delete goals by their ids; return how many. All of them, or none."""
-    whose = directory.find_live(tx, name).number
-    own = [_own(tx, whose, id) for id in dict.fromkeys(given)]
-    return sum(goals.delete(tx, whose, goal.id) for goal in own)
+    owner = directory.find_live(tx, name).number
+    owned_goals = [_require_owned(tx, owner, id) for id in dict.fromkeys(goal_ids)]
+    return sum(goals.delete(tx, owner, goal.id) for goal in owned_goals)
 
 
-def _made(tx: Transaction, wish: GoalWish) -> Goal:
+def _create(tx: Transaction, spec: GoalSpec) -> Goal:
     return Goal(
         id=tx.new_id("goal"),
-        description=rules.described(wish.description),
-        status=wish.status or Status.ACTIVE,
-        priority=rules.ranked(wish.priority or 0),
+        description=rules.check_description(spec.description),
+        status=spec.status or GoalStatus.ACTIVE,
+        priority=rules.check_priority(spec.priority or 0),
         created_at=tx.now,
         updated_at=tx.now,
     )
 
 
-def _changed(tx: Transaction, goal: Goal, wish: GoalWish) -> Goal:
+def _update(tx: Transaction, goal: Goal, spec: GoalSpec) -> Goal:
     return replace(
         goal,
-        description=goal.description if wish.description is None else rules.described(wish.description),
-        status=wish.status or goal.status,
-        priority=goal.priority if wish.priority is None else rules.ranked(wish.priority),
+        description=goal.description if spec.description is None else rules.check_description(spec.description),
+        status=spec.status or goal.status,
+        priority=goal.priority if spec.priority is None else rules.check_priority(spec.priority),
         updated_at=tx.now,
     )
 
 
-def _own(tx: Reader, whose: int, id: str) -> Goal:
-    found = goals.read(tx, whose, ids.check("goal", id))
-    if found is None:
+def _require_owned(tx: Reader, owner: int, id: str) -> Goal:
+    goal = goals.read(tx, owner, ids.check("goal", id))
+    if goal is None:
         raise NotFound(f"you have no goal {id!r}")
-    return found
+    return goal

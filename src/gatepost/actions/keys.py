@@ -6,44 +6,50 @@ only to hash it.
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core import key as rules
-from gatepost.core.key import Key, Kind
-from gatepost.core.ring import Ring
+from gatepost.core import key as key_rules
+from gatepost.core.key import Key, KeyKind
+from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, Invalid, NotFound
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import keys
 
 #: whom a ring is for that says that a key, or whoever it stands for, has changed
-TOPIC: Final = rules.TOPIC
+TOPIC: Final = key_rules.TOPIC
 
 
 def create(
-    tx: Transaction, *, kind: Kind, secret: str, entity: str | None = None, trigger: str | None = None, name: str = ""
+    tx: Transaction,
+    *,
+    kind: KeyKind,
+    secret: str,
+    entity: str | None = None,
+    trigger: str | None = None,
+    name: str = "",
 ) -> Key:
     """Let a secret stand for the administrator, for one entity, for one trigger, or (public) for this installation."""
-    rules.check(kind, secret)
+    key_rules.check(kind, secret)
     check_scope(kind, entity, trigger)
     for text in (name, trigger or ""):
-        rules.named(text)
+        key_rules.check_name(text)
     holder = directory.find_live(tx, entity) if entity is not None else None
-    made = Key(
+    key = Key(
         id=tx.new_id("key"),
-        prefix=rules.prefix(secret),
+        prefix=key_rules.parse_prefix(secret),
         kind=kind,
         entity=holder.name if holder else None,
         trigger=trigger,
         name=name,
         created_at=tx.now,
     )
-    if not keys.insert(tx, made, hash=rules.digest(secret), entity=holder.number if holder else None):
-        raise Conflict(f"the key {made.prefix!r} is there already")
-    tx.after_commit(Ring(TOPIC, "key"))
-    return made
+    if not keys.insert(tx, key, hash=key_rules.hash_secret(secret), entity=holder.number if holder else None):
+        raise Conflict(f"the key {key.prefix!r} is there already")
+    tx.after_commit(Signal(TOPIC, "key"))
+    return key
 
 
 def find(tx: Reader, secret: str) -> Key | None:
     """The key that this secret is, if it is in force."""
-    return keys.in_force(tx, rules.digest(secret))
+    return keys.in_force(tx, key_rules.hash_secret(secret))
 
 
 def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
@@ -53,19 +59,19 @@ def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
 
 def revoke(tx: Transaction, text: str) -> Key:
     """Put the key with this id or prefix out of force, for good."""
-    wanted = rules.called(text)
-    found = keys.called(tx, wanted)
-    if not found:
-        raise NotFound(f"there is no key {wanted!r}", hint="`gatepost key list` shows which there are")
-    if len(found) > 1:
-        raise Conflict(f"{len(found)} keys begin with {wanted!r}", hint="use the id of the one you mean")
-    if not keys.revoke(tx, found[0].number):
-        raise Conflict(f"the key {found[0].prefix!r} is revoked already")
-    tx.after_commit(Ring(TOPIC, "key"))
-    return keys.called(tx, found[0].id)[0]
+    id_or_prefix = key_rules.parse_reference(text)
+    matches = keys.called(tx, id_or_prefix)
+    if not matches:
+        raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` shows which there are")
+    if len(matches) > 1:
+        raise Conflict(f"{len(matches)} keys begin with {id_or_prefix!r}", hint="use the id of the one you mean")
+    if not keys.revoke(tx, matches[0].number):
+        raise Conflict(f"the key {matches[0].prefix!r} is revoked already")
+    tx.after_commit(Signal(TOPIC, "key"))
+    return keys.called(tx, matches[0].id)[0]
 
 
-def check_scope(kind: Kind, entity: str | None, trigger: str | None) -> None:
+def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
     """Refuse a key that is for nobody, or for somebody whom such a key is never for."""
     match kind:
         case "admin" | "public":

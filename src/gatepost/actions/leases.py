@@ -6,8 +6,8 @@ changed. Two can think they hold it at once (the old one was asleep past its dea
 nothing: whoever acts under it must name the fence in the transaction of the act, where the row decides.
 """
 
-from gatepost.core.instants import Duration
 from gatepost.core.lease import Lease
+from gatepost.core.times import Duration
 from gatepost.errors import Lost
 from gatepost.ports import Transaction
 from gatepost.tables import leases
@@ -25,10 +25,10 @@ def release(tx: Transaction, lease: Lease) -> bool:
     return leases.release(tx, lease.name, lease.holder, lease.fence)
 
 
-def give_back(tx: Transaction, lease: Lease) -> None:
+def release_or_raise(tx: Transaction, lease: Lease) -> None:
     """The same for whoever may act only while it is their own, in the transaction of their last act."""
     if not release(tx, lease):
-        raise _lost(lease)
+        raise _build_lost_error(lease)
 
 
 def hold(tx: Transaction, lease: Lease, length: Duration) -> None:
@@ -37,7 +37,7 @@ def hold(tx: Transaction, lease: Lease, length: Duration) -> None:
     long. A holder that was asleep past its deadline keeps it too, as long as nobody else has taken it.
     """
     if not leases.hold(tx, lease.name, lease.holder, lease.fence, tx.now + length):
-        raise _lost(lease)
+        raise _build_lost_error(lease)
 
 
 def drop(tx: Transaction, name: str) -> None:
@@ -45,5 +45,5 @@ def drop(tx: Transaction, name: str) -> None:
     leases.drop(tx, name)
 
 
-def _lost(lease: Lease) -> Lost:
+def _build_lost_error(lease: Lease) -> Lost:
     return Lost(f"{lease.holder!r} has lost the lease {lease.name!r} with fence {lease.fence}")

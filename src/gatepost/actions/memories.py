@@ -5,25 +5,25 @@ from collections.abc import Iterable, Mapping
 from gatepost.actions import directory
 from gatepost.core import memory as rules
 from gatepost.core.entity import Entity
-from gatepost.core.instants import Instant
 from gatepost.core.memory import Memory
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import memories
 
 
-def set(tx: Transaction, name: str, wishes: Mapping[str, str]) -> int:
+def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
     """Write values under keys, over what is there; return how many. All of them, or none."""
-    whose = directory.find_live(tx, name).number
-    checked = {rules.key(key): rules.value(value) for key, value in wishes.items()}
-    new = sum(memories.read(tx, whose, key) is None for key in checked)
-    if new and memories.count(tx, whose) + new > rules.MOST:
+    owner = directory.find_live(tx, name).number
+    entries = {rules.check_key(key): rules.check_value(value) for key, value in values.items()}
+    new_count = sum(memories.read(tx, owner, key) is None for key in entries)
+    if new_count and memories.count(tx, owner) + new_count > rules.MAX_MEMORIES:
         raise Invalid(
-            f"that would be more than {rules.MOST} memories", hint="delete those that are not needed any more"
+            f"that would be more than {rules.MAX_MEMORIES} memories", hint="delete those that are not needed any more"
         )
-    for key, value in checked.items():
-        memories.set(tx, whose, key, value)
-    return len(checked)
+    for key, value in entries.items():
+        memories.set(tx, owner, key, value)
+    return len(entries)
 
 
 def page(
@@ -32,20 +32,20 @@ def page(
     *,
     keys: Iterable[str] | None = None,
     after: tuple[Instant, str] | None = None,
-    limit: int = rules.MOST,
+    limit: int = rules.MAX_MEMORIES,
 ) -> list[Memory]:
     """
     The memories of an agent, the newest first: all, or those under these keys. `after` says of the last one seen when
     it was set, and its key.
     """
-    whose = directory.find(tx, name).number
+    owner = directory.find(tx, name).number
     if keys is None:
-        return memories.page(tx, whose, after, limit)
-    found = [memories.read(tx, whose, rules.key(key)) for key in dict.fromkeys(keys)]
-    return sorted((one for one in found if one), key=lambda one: (-one.updated_at, one.key))[:limit]
+        return memories.page(tx, owner, after, limit)
+    rows = [memories.read(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
+    return sorted((memory for memory in rows if memory), key=lambda memory: (-memory.updated_at, memory.key))[:limit]
 
 
 def delete(tx: Transaction, name: str, keys: Iterable[str]) -> int:
     """Forget what is under these keys; return how many there were."""
-    whose = directory.find_live(tx, name).number
-    return sum(memories.delete(tx, whose, rules.key(key)) for key in dict.fromkeys(keys))
+    owner = directory.find_live(tx, name).number
+    return sum(memories.delete(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))

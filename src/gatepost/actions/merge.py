@@ -23,14 +23,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Final, assert_never
 
-from gatepost.actions import directory, intake, reopen, resettle
-from gatepost.actions.directory import Newcomer
-from gatepost.actions.intake import Draft
+from gatepost.actions import directory, push, reopen, resettle
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.push import EventDraft
 from gatepost.actions.transfer import Line
-from gatepost.core import address, dedup, line
-from gatepost.core.address import Address, Named
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.event import Receipt, State
+from gatepost.core import address, dedup, render
+from gatepost.core.address import Address, EntityAddress
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import ItemState, Receipt
 from gatepost.core.gate import Gate
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
@@ -46,14 +46,14 @@ from gatepost.core.record import (
     Record,
     TriggerRecord,
 )
-from gatepost.core.ring import Ring
 from gatepost.core.settled import ResidentRecord
+from gatepost.core.signals import Signal
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid
 from gatepost.ports import Transaction
 from gatepost.tables import broadcasts, claims, entities, events, records, tallies
 
-_ENDED: Final = (State.DELIVERED, State.EXPIRED, State.DISCARDED)
+_ENDED: Final = (ItemState.DELIVERED, ItemState.EXPIRED, ItemState.DISCARDED)
 #: what is stored after events: gates wait for those that came later than they did, and residents think about them
 _AFTERWARDS: Final = (Gate, DecisionRecord, Plan, ResidentRecord)
 
@@ -151,7 +151,7 @@ def _of_line(number: int) -> Iterator[None]:
 def _take_entity(tx: Transaction, record: Entity) -> int:
     here = entities.by_names(tx, [record.name]).get(record.name)
     if here is None:
-        newcomer = Newcomer(
+        newcomer = EntitySpec(
             name=record.name,
             kind=record.kind,
             display=record.display,
@@ -176,7 +176,7 @@ def _take_entity(tx: Transaction, record: Entity) -> int:
 def _give_aliases(tx: Transaction, record: Entity, number: int) -> None:
     """Let an entity have the aliases that it had there besides its own, however many that makes."""
     for alias in record.aliases:
-        if not entities.give_name(tx, address.alias(alias), number, is_alias=True):
+        if not entities.give_name(tx, address.check_alias(alias), number, is_alias=True):
             holder = entities.by_names(tx, [alias])[alias]
             if holder.number != number:
                 raise Conflict(f"the alias {alias!r} of {record.name!r} is taken by {holder.name!r} here")
@@ -199,7 +199,7 @@ def _take_items(
         if item.state in _ENDED and item.ended_at is not None and item.ended_at <= tx.now - tx.limits.remember:
             continue
         rows[row[1], row[0]] = row
-        if item.receipt and item.state is State.DELIVERED:
+        if item.receipt and item.state is ItemState.DELIVERED:
             receipts[row[1], row[0]] = item.receipt
     new = _restore(tx, rows)
     arrived = {arrival for arrival, _ in new}
@@ -213,30 +213,30 @@ def _take_items(
 
 def _arriving(
     tx: Transaction, said: Sequence[tuple[int, EventRecord]], known: Mapping[str, Entity], here: Mapping[str, int]
-) -> dict[str, Draft]:
+) -> dict[str, EventDraft]:
     """Events as they would be pushed, but as they were there, at the place they have here or the one they will have."""
-    senders: dict[Address, list[Entity]] = {Named(name): [entity] for name, entity in known.items()}
+    senders: dict[Address, list[Entity]] = {EntityAddress(name): [entity] for name, entity in known.items()}
     fresh = iter(events.take_arrivals(tx, len(said) - len(here)) if len(said) > len(here) else [])
-    arriving: dict[str, Draft] = {}
+    arriving: dict[str, EventDraft] = {}
     for number, record in said:
         arrival = here[record.id] if record.id in here else next(fresh)
         with _of_line(number):
-            draft = intake.drawn(tx, record.wish, arrival, senders, again=True)
+            draft = push.build_event(tx, record.wish, arrival, senders, is_copy=True)
         draft.event = replace(draft.event, id=record.id, created_at=record.created_at)
-        draft.size = line.measure(draft.event)
+        draft.size = render.measure(draft.event)
         arriving[record.id] = draft
     return arriving
 
 
 def _row(
-    tx: Transaction, item: ItemRecord, arriving: Mapping[str, Draft], known: Mapping[str, Entity]
+    tx: Transaction, item: ItemRecord, arriving: Mapping[str, EventDraft], known: Mapping[str, Entity]
 ) -> records.OldItem:
     about = arriving.get(item.event)
     if about is None:
         raise Invalid(f"the event {item.event!r} does not stand before its item")
     recipient = known.get(item.recipient)
     if recipient is None:
-        raise directory.unknown(tx, item.recipient)
+        raise directory.build_unknown_error(tx, item.recipient)
     if item.key is not None:
         dedup.check_stored(item.key)
     return (
@@ -244,11 +244,11 @@ def _row(
         about.event.arrival,
         item.key,
         about.event.priority.value,
-        about.sender is not None and about.sender.kind is Kind.HUMAN,
+        about.sender is not None and about.sender.kind is EntityKind.HUMAN,
         about.sender.name if about.sender else about.event.source,
         item.expires_at,
         item.wakes,
-        (State.PENDING if item.state is State.CLAIMED else item.state).value,
+        (ItemState.PENDING if item.state is ItemState.CLAIMED else item.state).value,
         item.attempts,
         item.seen_at,
         item.ended_at,
@@ -283,8 +283,8 @@ def _attach(tx: Transaction, receipts: Mapping[tuple[int, int], Receipt]) -> Non
 def _tell(tx: Transaction, names: Mapping[int, str], rows: Sequence[records.OldItem]) -> None:
     for row in rows:
         tx.add_to_tally(row[0], "accepted", 1)
-    for recipient in sorted({row[0] for row in rows if row[8] == State.PENDING.value}):
-        tx.after_commit(Ring(names[recipient], "import"))
+    for recipient in sorted({row[0] for row in rows if row[8] == ItemState.PENDING.value}):
+        tx.after_commit(Signal(names[recipient], "import"))
 
 
 def _take_account(tx: Transaction, record: AccountRecord) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader
 
 P = ParamSpec("P")
@@ -24,7 +24,7 @@ PAGE_SIZE: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded(Generic[T_co]):
+class BoundedResult(Generic[T_co]):
     """What a query has found, and when."""
 
     value: T_co
@@ -33,13 +33,13 @@ class Bounded(Generic[T_co]):
     now: Instant
 
 
-def limit_page(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], Bounded[T]]:
+def limit_page(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], BoundedResult[T]]:
     """Return the same query, which reads only as much as a page may have."""
 
-    def read(tx: Reader, /, *args: P.args, **wanted: P.kwargs) -> Bounded[T]:
+    def read(tx: Reader, /, *args: P.args, **kwargs: P.kwargs) -> BoundedResult[T]:
         tx.room = PAGE_SIZE
         try:
-            return Bounded(query(tx, *args, **wanted), tx.is_cut, tx.now)
+            return BoundedResult(query(tx, *args, **kwargs), tx.is_cut, tx.now)
         finally:
             tx.room = None
 

@@ -25,37 +25,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gatepost.actions import directory, intake
+from gatepost.actions import directory, push
 from gatepost.core import ids
 from gatepost.core import plan as rules
-from gatepost.core.chain import PAUSE
+from gatepost.core.chain import CHAIN_PAUSE
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Entity
-from gatepost.core.event import Push, Ref, Type
+from gatepost.core.event import EventType, Push, Ref
 from gatepost.core.gate import Ending, Gate
-from gatepost.core.instants import Instant, rfc3339
-from gatepost.core.plan import After, At, CatchUp, Firing, OnGate, Plan, PlanWish, Schedule, Status
-from gatepost.core.ring import Ring
+from gatepost.core.plan import AfterDelay, AtTime, CatchUp, Firing, OnGate, Plan, PlanSpec, PlanStatus, Schedule
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, gates, plans
 
 #: how many events one firing makes before it leaves the rest to the next
-_MOST_EVENTS: Final = 1_000
-_NOTHING: Final = Firing((), None)
+_MAX_EVENTS: Final = 1_000
+_NO_FIRING: Final = Firing((), None)
 
 
 @dataclass(slots=True)
-class _Turn:
+class _DuePlan:
     """A plan that is due, and what came of it."""
 
     plan: Plan
-    firing: Firing = _NOTHING
-    new: int = 0
-    refused: GatepostError | None = None
+    firing: Firing = _NO_FIRING
+    new_events: int = 0
+    error: GatepostError | None = None
 
 
-def set(tx: Transaction, owner: str | None, wish: PlanWish, *, by: str | None = None, hops: int = 0) -> Plan:
+def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None, hops: int = 0) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that is the one it has changes nothing; another one counts from
     now, and what was due by the old one and has not fired does not fire any more.
@@ -63,25 +63,25 @@ def set(tx: Transaction, owner: str | None, wish: PlanWish, *, by: str | None = 
     `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
     change does not make it shorter. What is due much later, or again and again, begins a new one.
     """
-    hops = max(hops, intake.next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
-    plan = _made(tx, owner, wish, hops) if wish.id is None else _changed(tx, owner, wish.id, wish, hops)
-    tx.after_commit(Ring(f"plan:{plan.id}", "set", wakes=False))
+    hops = max(hops, push.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
+    plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
+    tx.after_commit(Signal(f"plan:{plan.id}", "set", wakes=False))
     return plan
 
 
 def page(
-    tx: Reader, owner: str | Entity | None = None, *, status: Status | None = None, after: int = 0, limit: int = 100
+    tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
-    return plans.page(tx, owner=directory.number(tx, owner), status=status, after=after, most=limit)
+    return plans.page(tx, owner=directory.find_number(tx, owner), status=status, after=after, most=limit)
 
 
 def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:
-    return _owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
+    return _require_owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
 
 
 def delete(tx: Transaction, id: str, *, owner: str | None = None) -> None:
-    plans.delete(tx, _owned(tx, id, owner, plans.lock(tx, ids.check("plan", id))))
+    plans.delete(tx, _require_owned(tx, id, owner, plans.lock(tx, ids.check("plan", id))))
 
 
 def fire(tx: Transaction, *, limit: int = 100) -> int:
@@ -90,79 +90,83 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
     A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted;
     for one who is retired, the administrator.
     """
-    turns = list(_turns(plans.due(tx, limit), tx.now))
-    _tell(tx, turns)
-    if turns:
-        plans.advance(tx, [_advanced(turn, tx.now) for turn in turns])
-    intake.alert(tx, [_alert(turn.plan, turn.refused) for turn in turns if turn.refused])
-    return len(turns)
+    due_plans = list(_compute_firings(plans.due(tx, limit), tx.now))
+    _push_events(tx, due_plans)
+    if due_plans:
+        plans.advance(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
+    push.push_alerts(tx, [_build_alert(due_plan.plan, due_plan.error) for due_plan in due_plans if due_plan.error])
+    return len(due_plans)
 
 
-def next_due(tx: Reader) -> Instant | None:
+def find_next_due(tx: Reader) -> Instant | None:
     """When a plan is due next; in the past if one is waiting to be fired."""
     return plans.next_due(tx)
 
 
-def gate_ended(tx: Transaction, gate: Gate, ending: Ending, who: Entity | None = None, *, hops: int = 0) -> None:
+def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity | None = None, *, hops: int = 0) -> None:
     """What waited for a gate that `who` has just ended is due now or, if it was not resolved, cancelled and told of."""
-    waiting = plans.of_gate(tx, gate.number)
-    if not waiting:
+    waiting_plans = plans.of_gate(tx, gate.number)
+    if not waiting_plans:
         return
-    hops = max(hops, intake.next_hops(tx, who))
-    fresh = [replace(plan, hops=0) if tx.now - plan.created_at >= PAUSE else plan for plan in waiting]
-    told = [_chained(replace(plan, next_at=tx.now), hops, tx.now) for plan in fresh]
+    hops = max(hops, push.count_next_hops(tx, actor))
+    reset_plans = [replace(plan, hops=0) if tx.now - plan.created_at >= CHAIN_PAUSE else plan for plan in waiting_plans]
+    due_plans = [_apply_hops(replace(plan, next_at=tx.now), hops, tx.now) for plan in reset_plans]
     if ending is Ending.RESOLVED:
-        plans.advance(tx, told)
-        tx.after_commit(Ring(f"plan:{waiting[0].id}", "set", wakes=False))
+        plans.advance(tx, due_plans)
+        tx.after_commit(Signal(f"plan:{waiting_plans[0].id}", "set", wakes=False))
     else:
-        over = [replace(plan, status=Status.CANCELLED, next_at=None, ended_at=tx.now) for plan in told]
-        plans.advance(tx, over)
+        cancelled_plans = [
+            replace(plan, status=PlanStatus.CANCELLED, next_at=None, ended_at=tx.now) for plan in due_plans
+        ]
+        plans.advance(tx, cancelled_plans)
         reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {ending}")
-        intake.alert(tx, [_alert(plan, reason) for plan in over])
+        push.push_alerts(tx, [_build_alert(plan, reason) for plan in cancelled_plans])
 
 
-def _made(tx: Transaction, owner: str | None, wish: PlanWish, hops: int) -> Plan:
+def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Plan:
     if owner is None:
         raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
-    name, schedule = rules.required(wish)
-    who = directory.find_live(tx, owner)
-    _check_limit(tx, who)
+    name, schedule = rules.require_schedule(spec)
+    owner_entity = directory.find_live(tx, owner)
+    _check_limit(tx, owner_entity)
     plan = Plan(
         id=tx.new_id("plan"),
-        owner=who.name,
-        name=rules.named(name),
-        instruction=wish.instruction or "",
+        owner=owner_entity.name,
+        name=rules.check_name(name),
+        instruction=spec.instruction or "",
         cron=None,
         zone=None,
         catch_up=CatchUp.ONCE,
-        status=Status.PENDING,
+        status=PlanStatus.PENDING,
         next_at=None,
         last_at=None,
         fired=0,
         created_at=tx.now,
     )
-    gate = _awaited(tx, who.name, schedule)
-    plan = _checked(tx, _chained(_caught_up(_scheduled(plan, schedule, gate, tx.now), wish), hops, tx.now))
-    return replace(plan, number=plans.insert(tx, plan, who.number, gate.number if gate else None))
+    gate = _lock_gate(tx, owner_entity.name, schedule)
+    plan = _validate_event(
+        tx, _apply_hops(_apply_catch_up(_apply_schedule(plan, schedule, gate, tx.now), spec), hops, tx.now)
+    )
+    return replace(plan, number=plans.insert(tx, plan, owner_entity.number, gate.number if gate else None))
 
 
-def _changed(tx: Transaction, owner: str | None, id: str, wish: PlanWish, hops: int) -> Plan:
-    found = _owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
-    who = directory.find_live(tx, found.owner)
-    if found.status is not Status.PENDING and wish.schedule is not None:  # it becomes pending again
-        _check_limit(tx, who)
+def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: int) -> Plan:
+    stored_plan = _require_owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
+    owner_entity = directory.find_live(tx, stored_plan.owner)
+    if stored_plan.status is not PlanStatus.PENDING and spec.schedule is not None:  # it becomes pending again
+        _check_limit(tx, owner_entity)
     # The gate's row first: so does whoever ends a gate.
-    gate = _awaited(tx, who.name, wish.schedule)
-    plan = _owned(tx, id, owner, plans.lock(tx, id))
-    number = _gate_number(tx, plan.gate)
-    if wish.name is not None:
-        plan = replace(plan, name=rules.named(wish.name))
-    if wish.instruction is not None:
-        plan = replace(plan, instruction=wish.instruction)
-    if wish.schedule is not None and not _has(plan, wish.schedule):
-        plan, number = _scheduled(plan, wish.schedule, gate, tx.now), gate.number if gate else None
-    plan = _checked(tx, _chained(_caught_up(plan, wish), hops, tx.now))
-    plans.change(tx, plan, number)
+    gate = _lock_gate(tx, owner_entity.name, spec.schedule)
+    plan = _require_owned(tx, id, owner, plans.lock(tx, id))
+    gate_number = _find_gate_number(tx, plan.gate)
+    if spec.name is not None:
+        plan = replace(plan, name=rules.check_name(spec.name))
+    if spec.instruction is not None:
+        plan = replace(plan, instruction=spec.instruction)
+    if spec.schedule is not None and not _has_schedule(plan, spec.schedule):
+        plan, gate_number = _apply_schedule(plan, spec.schedule, gate, tx.now), gate.number if gate else None
+    plan = _validate_event(tx, _apply_hops(_apply_catch_up(plan, spec), hops, tx.now))
+    plans.change(tx, plan, gate_number)
     return plan
 
 
@@ -177,42 +181,42 @@ def _check_limit(tx: Transaction, owner: Entity) -> None:
         )
 
 
-def _awaited(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate | None:
+def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate | None:
     """Take the gate that a plan is to wait for: one that its owner may see, and that is, or may yet be, resolved."""
     if not isinstance(schedule, OnGate):
         return None
     gate = gates.lock(tx, schedule.gate)
-    if gate is None or not gate.concerns(owner):
+    if gate is None or not gate.has_viewer(owner):
         raise NotFound(f"there is no gate {schedule.gate!r}", hint=f"it must be one that concerns {owner!r}")
     if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
         raise Conflict(f"the gate {gate.id!r} was {gate.resolution.ending} already: it will not be resolved any more")
     return gate
 
 
-def _gate_number(tx: Transaction, id: str | None) -> int | None:
+def _find_gate_number(tx: Transaction, id: str | None) -> int | None:
     gate = gates.read(tx, id) if id is not None else None
     return gate.number if gate is not None else None
 
 
-def _owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
+def _require_owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
     if plan is None or (owner is not None and plan.owner != directory.find(tx, owner).name):
         raise NotFound(f"there is no plan {id!r}")
     return plan
 
 
-def _has(plan: Plan, schedule: Schedule) -> bool:
+def _has_schedule(plan: Plan, schedule: Schedule) -> bool:
     match schedule:
         case Cron():
-            return plan.status is Status.PENDING and plan.recurring == schedule
-        case At(at):
+            return plan.status is PlanStatus.PENDING and plan.recurrence == schedule
+        case AtTime(at):
             return plan.scheduled_at == at and plan.gate is None
         case OnGate(gate):
             return plan.gate == gate
-        case After():
+        case AfterDelay():
             return False
 
 
-def _scheduled(plan: Plan, schedule: Schedule, gate: Gate | None, now: Instant) -> Plan:
+def _apply_schedule(plan: Plan, schedule: Schedule, gate: Gate | None, now: Instant) -> Plan:
     """The plan, due by a schedule: at once, if that is a gate which is resolved already."""
     cron = schedule if isinstance(schedule, Cron) else None
     return replace(
@@ -220,82 +224,82 @@ def _scheduled(plan: Plan, schedule: Schedule, gate: Gate | None, now: Instant) 
         cron=cron.expression if cron else None,
         zone=cron.zone if cron else None,
         catch_up=plan.catch_up if cron else CatchUp.ONCE,
-        status=Status.PENDING,
-        next_at=now if gate is not None and not gate.pending else rules.first(schedule, now),
+        status=PlanStatus.PENDING,
+        next_at=now if gate is not None and not gate.is_pending else rules.find_first_slot(schedule, now),
         ended_at=None,
         gate=gate.id if gate is not None else None,
     )
 
 
-def _caught_up(plan: Plan, wish: PlanWish) -> Plan:
-    if wish.catch_up is None:
+def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:
+    if spec.catch_up is None:
         return plan
     if plan.cron is None:
         raise Invalid("catching up goes with cron", hint="what is due once fires once, however late")
-    return replace(plan, catch_up=wish.catch_up)
+    return replace(plan, catch_up=spec.catch_up)
 
 
-def _chained(plan: Plan, hops: int, now: Instant) -> Plan:
+def _apply_hops(plan: Plan, hops: int, now: Instant) -> Plan:
     """A plan that goes on with a chain, if it is due once and soon; when a gate ends is not known yet."""
-    goes_on = plan.cron is None and (plan.next_at is None or plan.next_at - now < PAUSE)
-    return replace(plan, hops=max(plan.hops, hops) if goes_on else 0)
+    is_chained = plan.cron is None and (plan.next_at is None or plan.next_at - now < CHAIN_PAUSE)
+    return replace(plan, hops=max(plan.hops, hops) if is_chained else 0)
 
 
-def _checked(tx: Transaction, plan: Plan) -> Plan:
+def _validate_event(tx: Transaction, plan: Plan) -> Plan:
     """Return the plan if its event can be stored: better now than when it is due."""
-    intake.checked(_event(plan, tx.now), tx.limits)
+    push.validate_push(_build_push(plan, tx.now), tx.limits)
     return plan
 
 
-def _turns(due: Sequence[Plan], now: Instant) -> Iterator[_Turn]:
-    events = 0
-    for plan in due:
-        if events >= _MOST_EVENTS:
+def _compute_firings(plans_due: Sequence[Plan], now: Instant) -> Iterator[_DuePlan]:
+    event_count = 0
+    for plan in plans_due:
+        if event_count >= _MAX_EVENTS:
             return
-        turn = _Turn(plan)
+        due_plan = _DuePlan(plan)
         try:
-            turn.firing = rules.due(plan, now)
+            due_plan.firing = rules.compute_firing(plan, now)
         except GatepostError as error:  # a zone that was known where the plan was set, and is not here
-            turn.refused = error
-        events += len(turn.firing.slots)
-        yield turn
+            due_plan.error = error
+        event_count += len(due_plan.firing.slots)
+        yield due_plan
 
 
-def _tell(tx: Transaction, turns: Sequence[_Turn]) -> None:
-    slots = [(slot, turn) for turn in turns for slot in turn.firing.slots]
-    slots.sort(key=lambda one: (one[0], one[1].plan.number))
-    outcomes = intake.push_all(tx, [_event(turn.plan, slot) for slot, turn in slots])
-    for (_, turn), outcome in zip(slots, outcomes, strict=True):
+def _push_events(tx: Transaction, due_plans: Sequence[_DuePlan]) -> None:
+    slots = [(slot, due_plan) for due_plan in due_plans for slot in due_plan.firing.slots]
+    slots.sort(key=lambda entry: (entry[0], entry[1].plan.number))
+    outcomes = push.push_all(tx, [_build_push(due_plan.plan, slot) for slot, due_plan in slots])
+    for (_, due_plan), outcome in zip(slots, outcomes, strict=True):
         if isinstance(outcome, GatepostError):
-            turn.refused = outcome
-        elif not all(each.duplicate for each in outcome.deliveries):
-            turn.new += 1
+            due_plan.error = outcome
+        elif not all(delivery.duplicate for delivery in outcome.deliveries):
+            due_plan.new_events += 1
 
 
-def _event(plan: Plan, slot: Instant) -> Push:
+def _build_push(plan: Plan, slot: Instant) -> Push:
     """What the owner is told. When it was due is in it; when it fired is when the event was made."""
     return Push(
         to=plan.owner,
-        type=Type.PLAN,
+        type=EventType.PLAN,
         source="plan",
         content=plan.instruction,
         data={"planId": plan.id, "planName": plan.name, "instruction": plan.instruction, "dueAt": slot},
-        key=f"plan:{plan.id}:{rfc3339(slot)}",
+        key=f"plan:{plan.id}:{format_rfc3339(slot)}",
         hops=plan.hops,
     )
 
 
-def _advanced(turn: _Turn, now: Instant) -> Plan:
-    plan = replace(turn.plan, next_at=turn.firing.next_at, fired=turn.plan.fired + turn.new)
-    if turn.refused:
-        return replace(plan, status=Status.CANCELLED, next_at=None, ended_at=now)
-    if turn.firing.slots:
-        plan = replace(plan, last_at=turn.firing.slots[-1])
-    return plan if plan.next_at is not None else replace(plan, status=Status.COMPLETED, ended_at=now)
+def _advance(due_plan: _DuePlan, now: Instant) -> Plan:
+    plan = replace(due_plan.plan, next_at=due_plan.firing.next_at, fired=due_plan.plan.fired + due_plan.new_events)
+    if due_plan.error:
+        return replace(plan, status=PlanStatus.CANCELLED, next_at=None, ended_at=now)
+    if due_plan.firing.slots:
+        plan = replace(plan, last_at=due_plan.firing.slots[-1])
+    return plan if plan.next_at is not None else replace(plan, status=PlanStatus.COMPLETED, ended_at=now)
 
 
-def _alert(plan: Plan, error: GatepostError) -> Push:
+def _build_alert(plan: Plan, error: GatepostError) -> Push:
     """What the owner is told of a plan that has ended without firing."""
-    words = f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}"
+    text = f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}"
     ref = Ref("plan", plan.id)
-    return intake.warning(plan.owner, words, f"plan:{plan.id}", source="plan", ref=ref, hops=plan.hops)
+    return push.build_alert(plan.owner, text, f"plan:{plan.id}", source="plan", ref=ref, hops=plan.hops)

@@ -4,82 +4,82 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from gatepost.actions import goals, journal, memories, plans
-from gatepost.actions.journal import Mind
-from gatepost.core import prompt as words
-from gatepost.core.agent import Config
+from gatepost.actions import goals, memories, plans, runs
+from gatepost.actions.runs import AgentMind
+from gatepost.core import prompt as prompt_rules
+from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import Entity
-from gatepost.core.goal import Status as GoalStatus
-from gatepost.core.plan import Status as PlanStatus
-from gatepost.core.prompt import Facts, Place
+from gatepost.core.goal import GoalStatus
+from gatepost.core.plan import PlanStatus
+from gatepost.core.prompt import AgentFacts, SpaceFacts
 from gatepost.core.run import Run
 from gatepost.core.space import Space
 from gatepost.ports import Reader
-from gatepost.tables import spaces as rooms
+from gatepost.tables import spaces as space_rows
 
 #: spaces whose readers are told when an agent thinks, and those of them that the agent is told of
-_SPACES: Final = 1_000
-_PLACES: Final = 50
-_MEMBERS: Final = 20
-_GOALS: Final = 50
-_MEMORIES: Final = 100
-_PLANS: Final = 50
+_MAX_SPACES: Final = 1_000
+_MAX_SHOWN_SPACES: Final = 50
+_MAX_MEMBERS: Final = 20
+_MAX_GOALS: Final = 50
+_MAX_MEMORIES: Final = 100
+_MAX_PLANS: Final = 50
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class CycleContext:
     """The system prompt, what the agent has in mind, and the spaces it is in."""
 
     system: str
-    mind: Mind
-    places: tuple[Space, ...]
+    mind: AgentMind
+    spaces: tuple[Space, ...]
 
 
-def remembered(tx: Reader, me: Entity, config: Config, run: Run) -> Remembered:
-    places = rooms.page(tx, entity=me.number, after=0, most=_SPACES)
-    system = words.system(facts(tx, me, config, places), tx.now)
-    return Remembered(system, journal.mind_before(tx, run, me.number), tuple(places))
+def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run) -> CycleContext:
+    spaces = space_rows.page(tx, entity=agent.number, after=0, most=_MAX_SPACES)
+    system_prompt = prompt_rules.render_system_prompt(read_facts(tx, agent, config, spaces), tx.now)
+    return CycleContext(system_prompt, runs.read_mind_before(tx, run, agent.number), tuple(spaces))
 
 
-def facts(tx: Reader, me: Entity, config: Config, spaces: Sequence[Space] | None = None) -> Facts:
+def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[Space] | None = None) -> AgentFacts:
     """
     Of each kind, the first few; one more than those is read, to know whether there are others. Its spaces need not be
     read where they are known.
     """
     if spaces is None:
-        spaces = rooms.page(tx, entity=me.number, after=0, most=_PLACES + 1)
-    more: set[str] = set()
+        spaces = space_rows.page(tx, entity=agent.number, after=0, most=_MAX_SHOWN_SPACES + 1)
+    cut_sections: set[str] = set()
 
-    def few(section: str, most: int, given: Sequence[T]) -> tuple[T, ...]:
-        if len(given) > most:
-            more.add(section)
-        return tuple(given[:most])
+    def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:
+        if len(values) > limit:
+            cut_sections.add(section)
+        return tuple(values[:limit])
 
-    return Facts(
-        name=me.name,
-        display=me.display,
-        team=me.team,
-        role=me.role,
+    return AgentFacts(
+        name=agent.name,
+        display=agent.display,
+        team=agent.team,
+        role=agent.role,
         description=config.description,
         instructions=config.instructions,
-        places=tuple(_places(tx, few("places", _PLACES, spaces))),
-        goals=few("goals", _GOALS, goals.page(tx, me, status=GoalStatus.ACTIVE, limit=_GOALS + 1)),
-        memories=few("memories", _MEMORIES, memories.page(tx, me, limit=_MEMORIES + 1)),
-        plans=few("plans", _PLANS, plans.page(tx, me, status=PlanStatus.PENDING, limit=_PLANS + 1)),
-        more=frozenset(more),
+        spaces=tuple(_build_places(tx, take_first("places", _MAX_SHOWN_SPACES, spaces))),
+        goals=take_first("goals", _MAX_GOALS, goals.page(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)),
+        memories=take_first("memories", _MAX_MEMORIES, memories.page(tx, agent, limit=_MAX_MEMORIES + 1)),
+        plans=take_first("plans", _MAX_PLANS, plans.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)),
+        incomplete_sections=frozenset(cut_sections),
     )
 
 
-def _places(tx: Reader, spaces: Sequence[Space]) -> Iterator[Place]:
-    members = rooms.some_members(tx, [space.number for space in spaces], _MEMBERS + 1)
+def _build_places(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
+    members = space_rows.some_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
     for space in spaces:
-        some = members.get(space.number, [])
-        yield Place(
+        space_members = members.get(space.number, [])
+        yield SpaceFacts(
             id=space.id,
             name=space.name,
-            members=tuple(some[:_MEMBERS]),
-            more=len(some) > _MEMBERS,
-            archived=space.archived_at is not None,
+            members=tuple(space_members[:_MAX_MEMBERS]),
+            has_more=len(space_members) > _MAX_MEMBERS,
+            is_archived=space.archived_at is not None,
         )

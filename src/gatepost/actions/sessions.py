@@ -9,7 +9,7 @@ What most hooks need is light; the rest is imported late, because a guest waits 
 from typing import TYPE_CHECKING, Final
 
 from gatepost.core.guest import IDLE, GuestSession
-from gatepost.core.instants import DAY, HOUR, Instant
+from gatepost.core.times import DAY, HOUR, Instant
 from gatepost.errors import Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import sessions
@@ -17,28 +17,28 @@ from gatepost.tables import sessions
 if TYPE_CHECKING:
     from gatepost.core.entity import Entity
 
-_LONGEST_ID: Final = 1_000
+_MAX_ID_LENGTH: Final = 1_000
 #: how long a session is remembered of which nothing is heard, and how many are forgotten at once
-_REMEMBERED: Final = 30 * DAY
-_REAPED: Final = 20
+_RETENTION: Final = 30 * DAY
+_REAP_LIMIT: Final = 20
 
 
 def begin(tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
     """Note that an agent is in a session."""
-    sessions.begin(tx, _checked(id), entity=_guest(tx, agent).number, host=host, doing=doing)
-    sessions.reap(tx, tx.now - _REMEMBERED, _REAPED)
+    sessions.begin(tx, _validate_id(id), entity=_require_agent(tx, agent).number, host=host, doing=doing)
+    sessions.reap(tx, tx.now - _RETENTION, _REAP_LIMIT)
     return find(tx, id)
 
 
 def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     """A session, of this agent or (None) of whomever."""
-    found = sessions.read(tx, _checked(id))
-    if found is None or agent not in (None, found.agent):
+    session = sessions.read(tx, _validate_id(id))
+    if session is None or agent not in (None, session.agent):
         raise NotFound(f"there is no session {id!r:.80}", hint="the hooks of its program make it known")
-    return found
+    return session
 
 
-def note(tx: Transaction, id: str, doing: str) -> Instant:
+def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Note what a session is doing; return what time it is."""
     sessions.note(tx, id, doing)
     return tx.now
@@ -49,39 +49,39 @@ def has_items(tx: Reader, agent: str) -> bool:
     return sessions.has_items(tx, agent)
 
 
-def held(tx: Reader, agent: str) -> bool:
+def has_blocking_gates(tx: Reader, agent: str) -> bool:
     """Whether there is any gate that may keep a guest from stopping; `gates.blocking` says which do."""
     return sessions.held(tx, agent)
 
 
-def worked(tx: Reader, agent: str, since: Instant) -> bool:
+def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
     """Whether a guest has said since then, by a note or an event about a work item, what it did."""
     return sessions.worked(tx, agent, f"evt_{since // 1_000:012x}")
 
 
-def alert(tx: Transaction, id: str, agent: str, what: str) -> None:
+def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:
     """Tell the owner of a guest that its session needs looking at; at most once an hour."""
-    from gatepost.actions import directory, intake
+    from gatepost.actions import directory, push
     from gatepost.core.event import Ref
-    from gatepost.core.session import filename
+    from gatepost.core.session import encode_filename
 
     owner = directory.find(tx, agent).owner or directory.ADMINISTRATOR
-    words = f"the agent {agent!r} was let go in its session {id!r:.120}: {what}"
-    about = f"hooks:{filename(id)}:{tx.now // HOUR}"
-    intake.alert(tx, [intake.warning(owner, words, about, source="hooks", ref=Ref("agent", agent))])
+    text = f"the agent {agent!r} was let go in its session {id!r:.120}: {reason}"
+    topic = f"hooks:{encode_filename(id)}:{tx.now // HOUR}"
+    push.push_alerts(tx, [push.build_alert(owner, text, topic, source="hooks", ref=Ref("agent", agent))])
 
 
-def _guest(tx: Transaction, name: str) -> "Entity":
+def _require_agent(tx: Transaction, name: str) -> "Entity":
     from gatepost.actions import directory
-    from gatepost.core.entity import Kind
+    from gatepost.core.entity import EntityKind
 
-    found = directory.find_live(tx, name)
-    if found.kind is not Kind.AGENT:
-        raise Refused(f"{found.name!r} is a {found.kind}, not an agent", hint="set GATEPOST_AGENT to an agent's name")
-    return found
+    entity = directory.find_live(tx, name)
+    if entity.kind is not EntityKind.AGENT:
+        raise Refused(f"{entity.name!r} is a {entity.kind}, not an agent", hint="set GATEPOST_AGENT to an agent's name")
+    return entity
 
 
-def _checked(id: str) -> str:
-    if not id or len(id) > _LONGEST_ID or "\x00" in id:
+def _validate_id(id: str) -> str:
+    if not id or len(id) > _MAX_ID_LENGTH or "\x00" in id:
         raise Invalid(f"{id[:60]!r} is not the id of a session")
     return id

@@ -17,33 +17,33 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, intake
+from gatepost.actions import directory, push
 from gatepost.core import space as rules
-from gatepost.core.address import Named
+from gatepost.core.address import EntityAddress
 from gatepost.core.entity import Entity
-from gatepost.core.event import Json, Push, Trust, Type
-from gatepost.core.ring import Ring
-from gatepost.core.space import Member, Message, Said, Space
+from gatepost.core.event import EventType, Json, Push, Trust
+from gatepost.core.signals import Signal
+from gatepost.core.space import Member, Message, MessageRow, Space
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, messages, spaces
 
 #: past the number of every message
-_END: Final = 2**63 - 1
+_MAX_SEQ: Final = 2**63 - 1
 
 
 def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
     """Make a space; without an id it has the one its name suggests."""
-    title = rules.title(name)
-    wanted = rules.check(id if id is not None else rules.slug(title) or tx.new_id("spc"))
-    joining = _live(tx, members)
-    made = spaces.insert(tx, wanted, title)
-    if made is None:
-        raise Conflict(f"there is a space {wanted!r} already", hint="give it another id")
-    if joining:
-        spaces.join(tx, made, sorted(joining))
-    tx.after_commit(_ring(made, "create"))
-    return made
+    title = rules.check_title(name)
+    space_id = rules.check_id(id if id is not None else rules.make_slug(title) or tx.new_id("spc"))
+    member_numbers = _find_live_numbers(tx, members)
+    space = spaces.insert(tx, space_id, title)
+    if space is None:
+        raise Conflict(f"there is a space {space_id!r} already", hint="give it another id")
+    if member_numbers:
+        spaces.join(tx, space, sorted(member_numbers))
+    tx.after_commit(_build_signal(space, "create"))
+    return space
 
 
 def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
@@ -51,79 +51,79 @@ def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     Return the space that has this id or else this title, with these members; make it if there is none. Two titles that
     suggest the same id are two spaces.
     """
-    title = rules.title(name)
-    found = (spaces.take(tx, name, by=0) if rules.is_id(name) else None) or spaces.by_name(tx, title)
-    if found is None:
-        wanted = rules.slug(title)
-        taken = wanted is None or not rules.is_id(wanted) or spaces.read(tx, wanted) is not None
-        return create(tx, name=title, id=tx.new_id("spc") if taken else wanted, members=members)
-    if found.archived_at is None and (joining := _live(tx, members)):
-        locked = _taken(tx, found.id)
-        spaces.join(tx, locked, sorted(joining))
-        tx.after_commit(_ring(locked, "join"))
-    return found
+    title = rules.check_title(name)
+    space = (spaces.take(tx, name, by=0) if rules.is_id(name) else None) or spaces.by_name(tx, title)
+    if space is None:
+        space_id = rules.make_slug(title)
+        is_taken = space_id is None or not rules.is_id(space_id) or spaces.read(tx, space_id) is not None
+        return create(tx, name=title, id=tx.new_id("spc") if is_taken else space_id, members=members)
+    if space.archived_at is None and (member_numbers := _find_live_numbers(tx, members)):
+        locked_space = _lock_space(tx, space.id)
+        spaces.join(tx, locked_space, sorted(member_numbers))
+        tx.after_commit(_build_signal(locked_space, "join"))
+    return space
 
 
-def show(tx: Reader, id: str, *, as_: str | Entity | None = None) -> Space:
+def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
     """
     A space, as one of its members or (None) as the administrator. Nobody else learns whether there is such a space.
     """
-    rules.check(id)
-    reading = directory.find_live(tx, as_) if as_ is not None else None
-    found = spaces.read(tx, id, reading.number if reading else None)
-    if reading is not None and (found is None or not found[1]):
-        raise _build_refusal(id, reading)
-    if found is None:
-        raise _unknown(id)
-    return found[0]
+    rules.check_id(id)
+    viewer_entity = directory.find_live(tx, viewer) if viewer is not None else None
+    row = spaces.read(tx, id, viewer_entity.number if viewer_entity else None)
+    if viewer_entity is not None and (row is None or not row[1]):
+        raise _build_refusal(id, viewer_entity)
+    if row is None:
+        raise _build_unknown_error(id)
+    return row[0]
 
 
-def page(tx: Reader, *, as_: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
+def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """The spaces of a member, or all; `after` is the number of the last one seen."""
-    entity = directory.find_live(tx, as_).number if as_ is not None else None
-    return spaces.page(tx, entity=entity, after=after, most=limit)
+    viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
+    return spaces.page(tx, entity=viewer_number, after=after, most=limit)
 
 
 def rename(tx: Transaction, id: str, name: str) -> Space:
     """Change the title; the id stays."""
-    found = _taken(tx, id)
-    changed = replace(found, name=rules.title(name))
-    spaces.update(tx, found.number, name=changed.name, archived_at=None)
-    tx.after_commit(_ring(found, "rename"))
-    return changed
+    space = _lock_space(tx, id)
+    renamed_space = replace(space, name=rules.check_title(name))
+    spaces.update(tx, space.number, name=renamed_space.name, archived_at=None)
+    tx.after_commit(_build_signal(space, "rename"))
+    return renamed_space
 
 
 def archive(tx: Transaction, id: str) -> Space:
     """Let nothing more be said; its members may still read it."""
-    found = _taken(tx, id)
-    spaces.update(tx, found.number, name=found.name, archived_at=tx.now)
-    tx.after_commit(_ring(found, "archive"))
-    return replace(found, archived_at=tx.now)
+    space = _lock_space(tx, id)
+    spaces.update(tx, space.number, name=space.name, archived_at=tx.now)
+    tx.after_commit(_build_signal(space, "archive"))
+    return replace(space, archived_at=tx.now)
 
 
-def members(tx: Reader, id: str, *, as_: str | None = None) -> list[Member]:
+def list_members(tx: Reader, id: str, *, viewer: str | None = None) -> list[Member]:
     """The live members, in the order in which they joined."""
-    return spaces.members(tx, show(tx, id, as_=as_).number)
+    return spaces.members(tx, show(tx, id, viewer=viewer).number)
 
 
 def join(tx: Transaction, id: str, entity: str) -> Member:
     """Make somebody a member; whoever is one already stays as they are."""
-    found, newcomer = _taken(tx, id), directory.find_live(tx, entity)
-    spaces.join(tx, found, [newcomer.number])
-    tx.after_commit(_ring(found, "join"))
-    return _member(tx, found, newcomer)
+    space, new_member = _lock_space(tx, id), directory.find_live(tx, entity)
+    spaces.join(tx, space, [new_member.number])
+    tx.after_commit(_build_signal(space, "join"))
+    return _require_member(tx, space, new_member)
 
 
-def leave(tx: Transaction, id: str, entity: str, *, as_: str | None = None) -> None:
+def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> None:
     """
     Let somebody hear and read nothing more; what is in their inbox stays there. `as_` is who says so, None for the
     administrator.
     """
     leaver = directory.find(tx, entity)
-    found = _taken(tx, id, archived=True, as_=leaver if as_ is not None else None)
-    if not spaces.leave(tx, found.number, leaver.number):
-        raise _build_refusal(id, leaver) if as_ is not None else NotFound(str(_build_refusal(id, leaver)))
-    tx.after_commit(_ring(found, "leave"))
+    space = _lock_space(tx, id, allow_archived=True, viewer=leaver if by is not None else None)
+    if not spaces.leave(tx, space.number, leaver.number):
+        raise _build_refusal(id, leaver) if by is not None else NotFound(str(_build_refusal(id, leaver)))
+    tx.after_commit(_build_signal(space, "leave"))
 
 
 def post(
@@ -137,42 +137,42 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Say something in a space, and tell every other agent in it."""
-    speaker = directory.find_live(tx, sender)
-    found = _taken(tx, id, by=1, archived=True, as_=speaker)
-    _member(tx, found, speaker)  # first: what has become of a space is for its members to know
-    _open(found)
+    sender_entity = directory.find_live(tx, sender)
+    space = _lock_space(tx, id, advance_by=1, allow_archived=True, viewer=sender_entity)
+    _require_member(tx, space, sender_entity)  # first: what has become of a space is for its members to know
+    _check_not_archived(space)
     if not content and data is None:
         raise Invalid("a message needs content")
     message = Message(
         id=tx.new_id("msg"),
-        space=found.id,
-        seq=found.last_seq,
-        sender=speaker.name,
-        sender_display=speaker.display,
-        sender_kind=speaker.kind,
+        space=space.id,
+        seq=space.last_seq,
+        sender=sender_entity.name,
+        sender_display=sender_entity.display,
+        sender_kind=sender_entity.kind,
         content=content,
         data=data,
         created_at=tx.now,
     )
-    said = Push(
-        to=found.id,
-        type=Type.SPACE_MESSAGE,
-        source=found.id,
-        sender=speaker.name,
+    message_push = Push(
+        to=space.id,
+        type=EventType.SPACE_MESSAGE,
+        source=space.id,
+        sender=sender_entity.name,
         content=content,
         data=data,
         key=f"msg:{message.id}",
         hops=hops,
         trust=trust,
     )
-    stored = intake.checked(said, tx.limits)
-    messages.insert(tx, message, space=found.number, sender=speaker.number, data=stored)
+    data_json = push.validate_push(message_push, tx.limits)
+    messages.insert(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
     # Who had read everything has read this too: it is their own.
-    spaces.advance(tx, found.number, speaker.number, message.seq, least=message.seq - 1)
-    others = [one for one in entities.in_space(tx, found.number) if one.number != speaker.number]
-    if others:
-        intake.fan_out(tx, replace(said, data=_told(found, message)), speaker, others)
-    tx.after_commit(_ring(found, Type.SPACE_MESSAGE))
+    spaces.advance(tx, space.number, sender_entity.number, message.seq, least=message.seq - 1)
+    recipients = [agent for agent in entities.in_space(tx, space.number) if agent.number != sender_entity.number]
+    if recipients:
+        push.fan_out(tx, replace(message_push, data=_build_event_data(space, message)), sender_entity, recipients)
+    tx.after_commit(_build_signal(space, EventType.SPACE_MESSAGE))
     return message
 
 
@@ -180,88 +180,90 @@ def read(
     tx: Reader,
     id: str,
     *,
-    as_: str | Entity | None = None,
+    viewer: str | Entity | None = None,
     after_seq: int | None = None,
     before_seq: int | None = None,
     limit: int = 50,
 ) -> list[Message]:
     """Messages, oldest first: the first after a number, else the last, or the last before a number."""
-    found = show(tx, id, as_=as_)
-    before = _END if before_seq is None else max(0, min(before_seq, _END))
+    space = show(tx, id, viewer=viewer)
+    before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
-        return messages.before(tx, found, before=before, most=limit)
-    return messages.after(tx, found, after=max(0, min(after_seq, _END)), before=before, most=limit)
+        return messages.before(tx, space, before=before, most=limit)
+    return messages.after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, most=limit)
 
 
-def told(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[Said]]:
+def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
     """A space and the last messages in it but for `offset` newer ones, oldest first, as an agent is told them."""
-    found = show(tx, id, as_=member)
+    space = show(tx, id, viewer=member)
     # Numbers have no gaps, so the newest can be counted off.
-    return found, messages.said(tx, found, before=max(0, found.last_seq - offset + 1), most=limit)
+    return space, messages.said(tx, space, before=max(0, space.last_seq - offset + 1), most=limit)
 
 
-def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[Said]]:
+def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
     """The same, and its member has read them with that."""
-    found, said = told(tx, id, member, limit=limit)
-    if said:
-        spaces.advance(tx, found.number, member.number, found.last_seq)
-    return found, said
+    space, history = read_history(tx, id, member, limit=limit)
+    if history:
+        spaces.advance(tx, space.number, member.number, space.last_seq)
+    return space, history
 
 
 def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
     """Note that a member has read up to a message; it never goes back."""
     member = directory.find_live(tx, entity)
-    found = show(tx, id, as_=member)
-    if not 0 <= seq <= found.last_seq:
-        raise Invalid(f"the space {found.id!r} has no message {seq}", hint=f"its last one is {found.last_seq}")
-    spaces.advance(tx, found.number, member.number, seq)
-    return _member(tx, found, member)
+    space = show(tx, id, viewer=member)
+    if not 0 <= seq <= space.last_seq:
+        raise Invalid(f"the space {space.id!r} has no message {seq}", hint=f"its last one is {space.last_seq}")
+    spaces.advance(tx, space.number, member.number, seq)
+    return _require_member(tx, space, member)
 
 
-def unread(tx: Reader, entity: str) -> dict[str, int]:
+def count_unread(tx: Reader, entity: str) -> dict[str, int]:
     """How many messages somebody has not read, for each of their spaces."""
     return spaces.unread(tx, directory.find_live(tx, entity).number)
 
 
-def _taken(tx: Transaction, id: str, *, by: int = 0, archived: bool = False, as_: Entity | None = None) -> Space:
+def _lock_space(
+    tx: Transaction, id: str, *, advance_by: int = 0, allow_archived: bool = False, viewer: Entity | None = None
+) -> Space:
     """
     Take a space until the commit; an archived one only where that does no harm, or is asked about later. With `as_`, a
     space that is not there is refused like one that somebody is not in.
     """
-    found = spaces.take(tx, rules.check(id), by=by)
-    if found is None:
-        raise _unknown(id) if as_ is None else _build_refusal(id, as_)
-    if not archived:
-        _open(found)
-    return found
+    space = spaces.take(tx, rules.check_id(id), by=advance_by)
+    if space is None:
+        raise _build_unknown_error(id) if viewer is None else _build_refusal(id, viewer)
+    if not allow_archived:
+        _check_not_archived(space)
+    return space
 
 
-def _open(space: Space) -> None:
+def _check_not_archived(space: Space) -> None:
     if space.archived_at is not None:
         raise Conflict(f"the space {space.id!r} is archived: it can only be read")
 
 
-def _member(tx: Reader, space: Space, entity: Entity) -> Member:
-    found = spaces.member(tx, space.number, entity.number)
-    if found is None:
+def _require_member(tx: Reader, space: Space, entity: Entity) -> Member:
+    member = spaces.member(tx, space.number, entity.number)
+    if member is None:
         raise _build_refusal(space.id, entity)
-    return found
+    return member
 
 
-def _live(tx: Transaction, names: Iterable[str]) -> set[int]:
+def _find_live_numbers(tx: Transaction, names: Iterable[str]) -> set[int]:
     """The numbers of those who are to be members."""
-    wanted = list(dict.fromkeys(names))
-    known = directory.resolve(tx, [Named(name) for name in wanted])
+    unique_names = list(dict.fromkeys(names))
+    entities_by_address = directory.resolve(tx, [EntityAddress(name) for name in unique_names])
     numbers: set[int] = set()
-    for name in wanted:
-        [one] = known.get(Named(name)) or [directory.find_live(tx, name)]
-        if not one.live:
-            raise Refused(f"{one.name!r} is retired")
-        numbers.add(one.number)
+    for name in unique_names:
+        [entity] = entities_by_address.get(EntityAddress(name)) or [directory.find_live(tx, name)]
+        if not entity.is_live:
+            raise Refused(f"{entity.name!r} is retired")
+        numbers.add(entity.number)
     return numbers
 
 
-def _told(space: Space, message: Message) -> Json:
+def _build_event_data(space: Space, message: Message) -> Json:
     """What the other agents are told of a message beside its content."""
     return {
         "spaceId": space.id,
@@ -274,14 +276,14 @@ def _told(space: Space, message: Message) -> Json:
     }
 
 
-def _ring(space: Space, cause: str) -> Ring:
+def _build_signal(space: Space, cause: str) -> Signal:
     """For whoever reads the space as it grows."""
-    return Ring(f"space:{space.id}", cause)
+    return Signal(f"space:{space.id}", cause)
 
 
 def _build_refusal(id: str, entity: Entity) -> Refused:
     return Refused(f"{entity.name!r} is not a member of the space {id!r}")
 
 
-def _unknown(id: str) -> NotFound:
+def _build_unknown_error(id: str) -> NotFound:
     return NotFound(f"there is no space {id!r}", hint="`gatepost space list` shows which there are")

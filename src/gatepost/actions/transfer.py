@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from gatepost.actions import decisions, directory, gates, goals, memories, plans, spaces, triggers
 from gatepost.core.decision import Decision
-from gatepost.core.entity import Entity, Kind
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.gate import Gate, GateKind
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.plan import Plan
@@ -135,7 +135,7 @@ def _spaces(tx: Reader) -> Iterator[Record]:
 
 def _residents(tx: Reader, secrets: bool) -> Iterator[Record]:
     """Every resident that is still there, with what is left of its cycles in its own words."""
-    for agent in _all(partial(directory.page, tx, kind=Kind.AGENT)):
+    for agent in _all(partial(directory.page, tx, kind=EntityKind.AGENT)):
         if (resident := agents.read(tx, agent.number)) is None:
             continue
         carried = minds.read(tx, agent.number)
@@ -147,7 +147,7 @@ def _residents(tx: Reader, secrets: bool) -> Iterator[Record]:
             memories={one.key: one.value for one in reversed(memories.page(tx, agent))},
             goals=tuple(goals.page(tx, agent)),
             summaries=(*carried.summaries, *(cycle.summary for cycle in cycles if cycle.summary)),
-            dropped=carried.dropped,
+            dropped=carried.dropped_count,
         )
 
 

@@ -5,7 +5,7 @@ People and time servers set clocks back. Small steps (up to `SET_BACK`) are hidd
 a little slower than it, until the wall clock has caught up, so that whatever was noted a moment ago is not in the
 future. A larger step means that the clock was wrong before: it is followed at once, because time that stands still, or
 is wrong for hours, ends no deadline and fires no plan. What was noted in that future is then repaired by the janitor
-(`actions/upkeep.py`).
+(`actions/maintenance.py`).
 """
 
 import os
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from gatepost.core.instants import SET_BACK, Instant
+from gatepost.core.times import CLOCK_TOLERANCE, Instant
 
 #: while time is ahead of the wall clock, it runs at nine tenths of its speed
 _SLEW_RATE: Final = 0.9
@@ -35,8 +35,8 @@ class SystemClock:
     def now(self) -> Instant:
         with self._lock:
             wall, monotonic = self._wall_ns() // 1000, self._monotonic_ns()
-            slewed = self._last + int((monotonic - self._last_monotonic) // 1000 * _SLEW_RATE)
-            self._last = slewed if self._last > wall >= slewed - SET_BACK else wall
+            slewed_time = self._last + int((monotonic - self._last_monotonic) // 1000 * _SLEW_RATE)
+            self._last = slewed_time if self._last > wall >= slewed_time - CLOCK_TOLERANCE else wall
             self._last = max(self._last, wall)
             self._last_monotonic = monotonic
             return self._last

@@ -12,8 +12,8 @@ from typing import Final
 from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 
 #: bytes kept of what a command writes; the rest is read and forgotten
-_KEPT: Final = 64 * 1024
-_PIECE: Final = 64 * 1024
+_MAX_OUTPUT_BYTES: Final = 64 * 1024
+_READ_SIZE: Final = 64 * 1024
 
 
 class ShellCommands:
@@ -25,57 +25,59 @@ class ShellCommands:
     async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         try:
-            process = await _started(argv, self._folder)
+            process = await _start(argv, self._folder)
         except (FileNotFoundError, NotADirectoryError):
             return CommandResult(code=COMMAND_NOT_FOUND, stderr=f"{argv[0]} is not here")
         except OSError as error:
             return CommandResult(code=126, stderr=f"{argv[0]} cannot be run: {error.strerror}")
         try:
             async with asyncio.timeout(time_limit):
-                return await _ended(process, stdin.encode())
+                return await _communicate(process, stdin.encode())
         except TimeoutError:
             return CommandResult(code=None)
         finally:
-            await _finish(process)
+            await _kill(process)
 
 
-async def _started(argv: Sequence[str], folder: Path | None) -> Process:
+async def _start(argv: Sequence[str], folder: Path | None) -> Process:
     """Start a command. Cancelled meanwhile, it is ended as a whole: asyncio would end its first process alone."""
-    starting = asyncio.ensure_future(
+    start_task = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder, start_new_session=True)
     )
     try:
-        return await asyncio.shield(starting)
+        return await asyncio.shield(start_task)
     except asyncio.CancelledError:
         with suppress(OSError):
-            await _finish(await starting)
+            await _kill(await start_task)
         raise
 
 
-async def _ended(process: Process, given: bytes) -> CommandResult:
+async def _communicate(process: Process, stdin: bytes) -> CommandResult:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    _, out, err = await asyncio.gather(_write(process.stdin, given), _read(process.stdout), _read(process.stderr))
+    _, out, err = await asyncio.gather(
+        _write_input(process.stdin, stdin), _read_output(process.stdout), _read_output(process.stderr)
+    )
     return CommandResult(code=await process.wait(), stdout=out, stderr=err)
 
 
-async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
+async def _write_input(stream: asyncio.StreamWriter, content: bytes) -> None:
     with suppress(ConnectionError, RuntimeError):  # it does not want to read all of it; uvloop says so in its own way
-        stream.write(given)
+        stream.write(content)
         await stream.drain()
         stream.close()
         await stream.wait_closed()
 
 
-async def _read(stream: asyncio.StreamReader) -> str:
-    kept = b""
-    while piece := await stream.read(_PIECE):
-        kept += piece[: _KEPT - len(kept)]
-    return kept.decode(errors="replace")
+async def _read_output(stream: asyncio.StreamReader) -> str:
+    output = b""
+    while chunk := await stream.read(_READ_SIZE):
+        output += chunk[: _MAX_OUTPUT_BYTES - len(output)]
+    return output.decode(errors="replace")
 
 
-async def _finish(process: Process) -> None:
+async def _kill(process: Process) -> None:
     """End whatever is left of it: what it started in the background too, which could write for ever."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

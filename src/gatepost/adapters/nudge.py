@@ -12,31 +12,31 @@ from gatepost.telemetry import hide_secrets
 
 
 class UrlNudge:
-    def __init__(self, url: str, guarded: Callable[[], httpx2.AsyncBaseTransport], *, limit: float) -> None:
+    def __init__(self, url: str, make_transport: Callable[[], httpx2.AsyncBaseTransport], *, timeout: float) -> None:
         """`guarded` makes a transport that refuses what must not be reached; `limit` is in seconds."""
         try:
-            parsed = httpx2.URL(url)
+            parsed_url = httpx2.URL(url)
         except httpx2.InvalidURL:
-            parsed = httpx2.URL()
-        if parsed.scheme not in ("http", "https") or not parsed.host:
+            parsed_url = httpx2.URL()
+        if parsed_url.scheme not in ("http", "https") or not parsed_url.host:
             raise Invalid(
                 f"{hide_secrets(url)!r} is not a URL to nudge by", hint="use http://HOST/... or https://HOST/..."
             )
-        self._url = parsed
-        self._guarded = guarded
-        self._limit = limit
+        self._url = parsed_url
+        self._make_transport = make_transport
+        self._timeout = timeout
 
     async def __call__(self, guest: Guest, text: str) -> None:
         body = json.dumps({"message": text, "agent": guest.agent, "session": guest.session})
         try:
             async with (
-                asyncio.timeout(self._limit),
-                httpx2.AsyncClient(transport=self._guarded(), timeout=None, trust_env=False) as client,
+                asyncio.timeout(self._timeout),
+                httpx2.AsyncClient(transport=self._make_transport(), timeout=None, trust_env=False) as client,
             ):
-                answer = await client.post(self._url, content=body, headers={"content-type": "application/json"})
+                response = await client.post(self._url, content=body, headers={"content-type": "application/json"})
         except TimeoutError:
-            raise Unavailable(f"no answer within {self._limit:g} s") from None
+            raise Unavailable(f"no answer within {self._timeout:g} s") from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise Unavailable(f"the request failed: {hide_secrets(str(error)) or type(error).__name__}") from None
-        if not answer.is_success:
-            raise Unavailable(f"the answer was {answer.status_code}")
+        if not response.is_success:
+            raise Unavailable(f"the answer was {response.status_code}")

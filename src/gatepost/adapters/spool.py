@@ -49,243 +49,245 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from json import dumps, loads
 from typing import Final
 
-from gatepost.core import entry as entries
-from gatepost.core import unproved
-from gatepost.core.entry import Entry
-from gatepost.core.instants import Instant
-from gatepost.core.session import filename
-from gatepost.core.unproved import PrintedBatch
+from gatepost.core import printed_batch
+from gatepost.core import spool_line as spool_lines
+from gatepost.core.printed_batch import PrintedBatch
+from gatepost.core.session import encode_filename
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.ports import SpoolDrain, UnprovedBatches
 
 #: stands for the session in the path of a spool
-SESSION: Final = "<session>"
+SESSION_PLACEHOLDER: Final = "<session>"
 #: seconds that a drain waits for another one, or for a writer
-PATIENCE: Final = 2.0
-_PAUSE: Final = 0.005
+LOCK_TIMEOUT: Final = 2.0
+_LOCK_RETRY_DELAY: Final = 0.005
 #: keys that the store knows too and that are kept, once the notes have that many bytes
-_REMEMBERED: Final = 1_000
-_NOTES: Final = 256 * 1024
+_MAX_SHOWN_KEYS: Final = 1_000
+_MAX_NOTES_BYTES: Final = 256 * 1024
 #: what is beside a file of lines, in the order in which it is removed; who waits for the lock sees that it is gone
-_BESIDE: Final = (
+_SIDE_FILE_SUFFIXES: Final = (
     *(".draining", ".draining.new", ".unproved", ".unproved.new", ".aside", ".shown", ".shown.new"),
     ".lock",
 )
-_FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+_OPEN_FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class FileSpool:
-    def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, path: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
         """`path` has `<session>` where the session's name goes."""
         self._path = path
-        self._patience = patience
+        self._lock_timeout = lock_timeout
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
-        path = self._file(session)
-        with _explained(path), self._locked(path) as file:
-            _append(file, [entry.line() for entry in entries])
+    def append(self, session: str, lines: Sequence[SpoolLine]) -> None:
+        path = self._build_path(session)
+        with _translate_errors(path), self._lock_file(path) as file:
+            _append(file, [spool_line.to_bytes() for spool_line in lines])
 
-    def peek(self, session: str) -> Sequence[Entry]:
+    def peek(self, session: str) -> Sequence[SpoolLine]:
         # What waits is read first: it may be set aside in the meantime, and is then seen twice, but never missed.
-        with _explained(path := self._file(session)):
-            lines = dict.fromkeys(_lines(_read(path)) + _lines(_read(f"{path}.draining")))
-        return [entry for line in lines for entry in entries.read(line)[0]]
+        with _translate_errors(path := self._build_path(session)):
+            lines = dict.fromkeys(_split_lines(_read_file(path)) + _split_lines(_read_file(f"{path}.draining")))
+        return [spool_line for line in lines for spool_line in spool_lines.parse_line(line)[0]]
 
     def is_empty(self, session: str) -> bool:
-        with _explained(path := self._file(session)):
-            return not (_size(path) or _size(f"{path}.draining"))
+        with _translate_errors(path := self._build_path(session)):
+            return not (_read_size(path) or _read_size(f"{path}.draining"))
 
     @contextmanager
     def drain(self, session: str) -> Iterator[SpoolDrain]:
-        path = self._file(session)
-        with self._locked(f"{path}.lock", Conflict):
-            with _explained(path):
-                left, fresh = self._taken(path)
-                files = _Files(path, left, fresh, self._locked)
-            yield files
+        path = self._build_path(session)
+        with self._lock_file(f"{path}.lock", Conflict):
+            with _translate_errors(path):
+                old_lines, new_lines = self._set_lines_aside(path)
+                drain = _SpoolDrain(path, old_lines, new_lines, self._lock_file)
+            yield drain
 
     def read_unproved(self, session: str) -> Sequence[PrintedBatch]:
-        return _Unproved(self._file(session), self._locked).batches
+        return _UnprovedFile(self._build_path(session), self._lock_file).batches
 
     @contextmanager
     def settle_unproved(self, session: str) -> Iterator[UnprovedBatches]:
-        path = self._file(session)
-        with self._locked(f"{path}.lock", Conflict):
-            yield _Unproved(path, self._locked)
+        path = self._build_path(session)
+        with self._lock_file(f"{path}.lock", Conflict):
+            yield _UnprovedFile(path, self._lock_file)
 
-    def _taken(self, path: str) -> tuple[list[bytes], list[bytes]]:
+    def _set_lines_aside(self, path: str) -> tuple[list[bytes], list[bytes]]:
         """The lines that were set aside by a drain that died, and those that now are."""
-        with self._locked(path) as file:
-            left = _lines(_read(f"{path}.draining"))
-            fresh = _lines(os.pread(file, os.fstat(file).st_size, 0))
-            if fresh:
-                known = set(filter(_has_id, left))
-                fresh = [line for line in fresh if line not in known]
-                _replace(f"{path}.draining", b"".join(line + b"\n" for line in (*left, *fresh)))
+        with self._lock_file(path) as file:
+            old_lines = _split_lines(_read_file(f"{path}.draining"))
+            new_lines = _split_lines(os.pread(file, os.fstat(file).st_size, 0))
+            if new_lines:
+                seen_lines = set(filter(_has_id, old_lines))
+                new_lines = [line for line in new_lines if line not in seen_lines]
+                _replace(f"{path}.draining", b"".join(line + b"\n" for line in (*old_lines, *new_lines)))
                 os.ftruncate(file, 0)
-            return left, fresh
+            return old_lines, new_lines
 
     def clear(self, session: str, *, before: Instant) -> bool:
-        path = self._file(session)
-        with _explained(path):
-            if not any(map(os.path.lexists, (path, *(f"{path}{ending}" for ending in _BESIDE)))):
+        path = self._build_path(session)
+        with _translate_errors(path):
+            if not any(map(os.path.lexists, (path, *(f"{path}{suffix}" for suffix in _SIDE_FILE_SUFFIXES)))):
                 return True
-        with self._locked(f"{path}.lock", Conflict), _explained(path):
-            unread = any(_size(f"{path}{ending}") for ending in ("", ".draining", ".aside"))
-            unread = unread or any(batch.lines for batch in _Unproved(path, self._locked).batches)
-            if unread or not all(self.read_shown_keys(session).values()):
+        with self._lock_file(f"{path}.lock", Conflict), _translate_errors(path):
+            has_unread = any(_read_size(f"{path}{suffix}") for suffix in ("", ".draining", ".aside"))
+            has_unread = has_unread or any(batch.lines for batch in _UnprovedFile(path, self._lock_file).batches)
+            if has_unread or not all(self.read_shown_keys(session).values()):
                 return True
             if os.path.lexists(path):
-                with self._locked(path) as file:
+                with self._lock_file(path) as file:
                     if not os.fstat(file).st_size:
                         os.utime(file)
                         os.rename(path, f"{path}.draining")
                 return False
-            if _changed(f"{path}.draining") >= before:
+            if _read_mtime(f"{path}.draining") >= before:
                 return False
-            for ending in _BESIDE:
+            for suffix in _SIDE_FILE_SUFFIXES:
                 with suppress(FileNotFoundError):
-                    os.unlink(f"{path}{ending}")
+                    os.unlink(f"{path}{suffix}")
         return True
 
     def read_shown_keys(self, session: str, *, since: Instant = 0) -> dict[str, bool]:
-        with _explained(path := self._file(session)):
-            notes = _notes(_read(f"{path}.shown"))
-        return {key: known for key, (known, at) in notes.items() if at >= since or not known}
+        with _translate_errors(path := self._build_path(session)):
+            notes = _parse_notes(_read_file(f"{path}.shown"))
+        return {key: is_stored for key, (is_stored, at) in notes.items() if at >= since or not is_stored}
 
     def record_shown_keys(self, session: str, keys: Iterable[str], *, is_known: bool, at: Instant) -> None:
         lines = [dumps([key, is_known, at]).encode() + b"\n" for key in keys]
         if not lines:
             return
-        path = f"{self._file(session)}.shown"
-        with _explained(path), self._locked(path) as file:
+        path = f"{self._build_path(session)}.shown"
+        with _translate_errors(path), self._lock_file(path) as file:
             _append(file, [b"".join(lines)])
-            if os.fstat(file).st_size > _NOTES:
-                notes = _newest(_notes(_read(path)))
+            if os.fstat(file).st_size > _MAX_NOTES_BYTES:
+                notes = _select_newest(_parse_notes(_read_file(path)))
                 _replace(path, b"".join(dumps([key, *note]).encode() + b"\n" for key, note in notes.items()))
 
-    def _file(self, session: str) -> str:
-        return self._path.replace(SESSION, filename(session))
+    def _build_path(self, session: str) -> str:
+        return self._path.replace(SESSION_PLACEHOLDER, encode_filename(session))
 
     @contextmanager
-    def _locked(self, path: str, busy: type[GatepostError] = Unavailable) -> Iterator[int]:
+    def _lock_file(self, path: str, busy_error: type[GatepostError] = Unavailable) -> Iterator[int]:
         """A file of ours, open and locked, made if there is none; `busy` is raised if another keeps it too long."""
-        with _explained(path):
-            file = self._opened(path, busy)
+        with _translate_errors(path):
+            file = self._open_locked(path, busy_error)
         try:
             yield file
         finally:
             os.close(file)  # and with it the lock
 
-    def _opened(self, path: str, busy: type[GatepostError]) -> int:
-        until = time.monotonic() + self._patience
+    def _open_locked(self, path: str, busy_error: type[GatepostError]) -> int:
+        deadline = time.monotonic() + self._lock_timeout
         while True:
             file = _open(path)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is(file, path):
+                if _is_same_file(file, path):
                     return file
             except BlockingIOError:
-                if time.monotonic() >= until:
+                if time.monotonic() >= deadline:
                     os.close(file)
-                    raise busy(f"{path!r} is locked by another process") from None
-                time.sleep(_PAUSE)
+                    raise busy_error(f"{path!r} is locked by another process") from None
+                time.sleep(_LOCK_RETRY_DELAY)
             except BaseException:
                 os.close(file)
                 raise
             os.close(file)
 
 
-class _Unproved:
+class _UnprovedFile:
     """What hooks of a session have printed, in a file that only the holder of the drain lock changes."""
 
-    def __init__(self, path: str, locked: Callable[[str], AbstractContextManager[int]]) -> None:
+    def __init__(self, path: str, lock_file: Callable[[str], AbstractContextManager[int]]) -> None:
         self._path = path
-        self._locked = locked
+        self._lock_file = lock_file
 
     @property
     def batches(self) -> list[PrintedBatch]:
-        with _explained(self._path):
-            return unproved.read(_read(f"{self._path}.unproved"))
+        with _translate_errors(self._path):
+            return printed_batch.decode_batches(_read_file(f"{self._path}.unproved"))
 
     def add(self, batch: PrintedBatch) -> None:
-        with _explained(path := f"{self._path}.unproved"), self._locked(path) as file:
-            _append(file, [unproved.write(batch)])
+        with _translate_errors(path := f"{self._path}.unproved"), self._lock_file(path) as file:
+            _append(file, [printed_batch.encode_batch(batch)])
             os.fsync(file)
 
     def replace(self, batches: Sequence[PrintedBatch]) -> None:
-        with _explained(path := f"{self._path}.unproved"):
+        with _translate_errors(path := f"{self._path}.unproved"):
             if batches:
-                _replace(path, b"".join(map(unproved.write, batches)))
+                _replace(path, b"".join(map(printed_batch.encode_batch, batches)))
             else:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
 
     def put_back(self, lines: Sequence[bytes]) -> None:
-        with _explained(self._path), self._locked(self._path) as file:
-            there = {line.strip() for line in _lines(os.pread(file, os.fstat(file).st_size, 0)) if _has_id(line)}
-            _append(file, [line + b"\n" for line in lines if line.strip() not in there])
+        with _translate_errors(self._path), self._lock_file(self._path) as file:
+            existing_lines = {
+                line.strip() for line in _split_lines(os.pread(file, os.fstat(file).st_size, 0)) if _has_id(line)
+            }
+            _append(file, [line + b"\n" for line in lines if line.strip() not in existing_lines])
             os.fsync(file)
 
 
-class _Files:
+class _SpoolDrain:
     """What is taken out of a spool, and set aside in a file."""
 
     def __init__(
         self,
         path: str,
-        left: Sequence[bytes],
-        fresh: Sequence[bytes],
-        locked: Callable[[str], AbstractContextManager[int]],
+        old_lines: Sequence[bytes],
+        new_lines: Sequence[bytes],
+        lock_file: Callable[[str], AbstractContextManager[int]],
     ) -> None:
         self._path = path
-        self._locked = locked
-        self.unproved = _Unproved(path, locked)
-        read = [entries.read(line) for line in (*left, *fresh)]
-        self._broken = [rest for _, rest in read if rest]
+        self._lock_file = lock_file
+        self.unproved = _UnprovedFile(path, lock_file)
+        parsed_lines = [spool_lines.parse_line(line) for line in (*old_lines, *new_lines)]
+        self._unreadable_lines = [unreadable for _, unreadable in parsed_lines if unreadable]
         # a hook that was killed after it had noted what it printed has left that in both files
-        noted = {line for batch in self.unproved.batches for line in batch.lines} if left else set()
+        noted_lines = {line for batch in self.unproved.batches for line in batch.lines} if old_lines else set()
         self.lines = [
-            entry
-            for place, (found, _) in enumerate(read)
-            for entry in found
-            if place >= len(left) or not entry.id or entry.line().rstrip(b"\n") not in noted
+            spool_line
+            for index, (line_group, _) in enumerate(parsed_lines)
+            for spool_line in line_group
+            if index >= len(old_lines) or not spool_line.id or spool_line.to_bytes().rstrip(b"\n") not in noted_lines
         ]
 
     @property
     def warnings(self) -> Sequence[str]:
-        count = len(self._broken)
+        count = len(self._unreadable_lines)
         if not count:
             return ()
         lines = "a line" if count == 1 else f"{count} lines"
-        return (f"{lines} of {self._path!r} cannot be read; see {self._aside!r}",)
+        return (f"{lines} of {self._path!r} cannot be read; see {self._aside_path!r}",)
 
     @property
-    def _aside(self) -> str:
+    def _aside_path(self) -> str:
         return f"{self._path}.aside"
 
-    def save_copy(self, entry: Entry) -> str:
-        self._put_aside([entry.line()])
-        return self._aside
+    def save_copy(self, spool_line: SpoolLine) -> str:
+        self._append_aside([spool_line.to_bytes()])
+        return self._aside_path
 
-    def finish(self, remaining: Iterable[Entry] = ()) -> None:
-        if self._broken:
-            self._put_aside([line + b"\n" for line in self._broken])
-        with _explained(self._path):
-            if lines := [entry.line() for entry in remaining]:
-                with self._locked(self._path) as file:
+    def finish(self, remaining: Iterable[SpoolLine] = ()) -> None:
+        if self._unreadable_lines:
+            self._append_aside([line + b"\n" for line in self._unreadable_lines])
+        with _translate_errors(self._path):
+            if lines := [spool_line.to_bytes() for spool_line in remaining]:
+                with self._lock_file(self._path) as file:
                     _append(file, lines)
                     os.fsync(file)
             with suppress(FileNotFoundError):
                 os.unlink(f"{self._path}.draining")
 
-    def _put_aside(self, lines: Sequence[bytes]) -> None:
-        with _explained(self._aside), self._locked(self._aside) as file:
+    def _append_aside(self, lines: Sequence[bytes]) -> None:
+        with _translate_errors(self._aside_path), self._lock_file(self._aside_path) as file:
             _append(file, lines)
 
 
 def _open(path: str) -> int:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN_FLAGS
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -293,7 +295,7 @@ def _open(path: str) -> int:
         return os.open(path, flags, 0o600)
 
 
-def _is(file: int, path: str) -> bool:
+def _is_same_file(file: int, path: str) -> bool:
     """Whether the file that was waited for still has its name; others may have removed it meanwhile."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
@@ -315,16 +317,16 @@ def _append(file: int, lines: Sequence[bytes]) -> None:
 
 def _replace(path: str, content: bytes) -> None:
     """Give a file new content, all or nothing, also when the machine goes down."""
-    new = f"{path}.new"
-    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+    new_path = f"{path}.new"
+    file = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _OPEN_FLAGS, 0o600)
     try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(file, rest) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
         os.fsync(file)
     finally:
         os.close(file)
-    os.rename(new, path)
+    os.rename(new_path, path)
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
@@ -332,23 +334,23 @@ def _replace(path: str, content: bytes) -> None:
         os.close(folder)
 
 
-def _size(path: str) -> int:
+def _read_size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 
 
-def _changed(path: str) -> Instant:
+def _read_mtime(path: str) -> Instant:
     try:
         return os.stat(path).st_mtime_ns // 1_000
     except FileNotFoundError:
         return 0
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     try:
-        file = os.open(path, os.O_RDONLY | _FLAGS)
+        file = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     except FileNotFoundError:
         return b""
     try:
@@ -358,32 +360,32 @@ def _read(path: str) -> bytes:
 
 
 def _has_id(line: bytes) -> bool:
-    return any(entry.id for entry in entries.read(line)[0])
+    return any(spool_line.id for spool_line in spool_lines.parse_line(line)[0])
 
 
-def _lines(content: bytes) -> list[bytes]:
+def _split_lines(content: bytes) -> list[bytes]:
     return [line for line in content.split(b"\n") if line.strip()]
 
 
-def _notes(content: bytes) -> dict[str, tuple[bool, Instant]]:
+def _parse_notes(content: bytes) -> dict[str, tuple[bool, Instant]]:
     """The keys that were noted, the newest last; a note that was cut short is none."""
     notes: dict[str, tuple[bool, Instant]] = {}
-    for line in _lines(content):
+    for line in _split_lines(content):
         with suppress(ValueError, TypeError):
-            key, known, at = loads(line)
+            key, is_stored, at = loads(line)
             notes.pop(key, None)
-            notes[key] = bool(known), int(at)
+            notes[key] = bool(is_stored), int(at)
     return notes
 
 
-def _newest(notes: dict[str, tuple[bool, Instant]]) -> dict[str, tuple[bool, Instant]]:
+def _select_newest(notes: dict[str, tuple[bool, Instant]]) -> dict[str, tuple[bool, Instant]]:
     """Those that were noted last, and all of which the store has still to hear."""
-    old = len(notes) - _REMEMBERED
-    return {key: note for place, (key, note) in enumerate(notes.items()) if place >= old or not note[0]}
+    excess = len(notes) - _MAX_SHOWN_KEYS
+    return {key: note for index, (key, note) in enumerate(notes.items()) if index >= excess or not note[0]}
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _translate_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

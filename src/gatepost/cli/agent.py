@@ -7,17 +7,17 @@ from typing import Annotated, Any, Final, cast
 from gatepost import app as wiring
 from gatepost.actions import agents as verbs
 from gatepost.actions import directory
-from gatepost.actions.directory import Changes, Newcomer
+from gatepost.actions.directory import EntityChanges, EntitySpec
 from gatepost.cli import entities, here, output, residents, words
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, option
-from gatepost.core import config as rules
+from gatepost.core import agent_config as rules
 from gatepost.core import wire
 from gatepost.core.agent import ModelChoice, Resident
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.instants import rfc3339
-from gatepost.core.ring import Ring
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.signals import Signal
+from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid
 from gatepost.ports import Reader
 
@@ -63,15 +63,15 @@ def add(
       gatepost agent add support --config support.toml --instructions @support.md
       gatepost agent add quinn --display Quinn --team web --role reviewer --alias bead-42
     """
-    newcomer = Newcomer(
-        name=name, kind=Kind.AGENT, display=display, team=team, role=role, owner=owner, aliases=alias or ()
+    newcomer = EntitySpec(
+        name=name, kind=EntityKind.AGENT, display=display, team=team, role=role, owner=owner, aliases=alias or ()
     )
     configured = _told(model, description, instructions, config)
     with here.opened() as place:
         if configured:
             told = {field: value for field, value in asdict(newcomer).items() if field != "kind"}
             place.do(
-                lambda near: near.call(verbs.settle, newcomer, rules.parse(dict(configured))),
+                lambda near: near.call(verbs.make_resident, newcomer, rules.parse(dict(configured))),
                 lambda far: far.settle(config=configured, **told),
             )
         else:
@@ -91,7 +91,7 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
     Example:
       gatepost agent list --team web
     """
-    entities.list_(Kind.AGENT, team=team, retired=retired, limit=limit, json=json)
+    entities.list_(EntityKind.AGENT, team=team, retired=retired, limit=limit, json=json)
 
 
 @app.verb("show")
@@ -104,12 +104,12 @@ def show(name: Name, json: Json = False) -> None:
       gatepost agent show analyst --json
     """
     with here.opened() as place:
-        entities.expect(place.entity(name), Kind.AGENT)
+        entities.expect(place.entity(name), EntityKind.AGENT)
         entity, resident = _found(place, name)
         account = entities.account_of(place, entity)
         now = place.now()
     if json:
-        output.document(wire.agent(entity, resident) | {"inbox": wire.account(account)})
+        output.document(wire.write_agent(entity, resident) | {"inbox": wire.write_account(account)})
         return
     output.facts(*entities.facts(entity, account), *(_facts(resident, now) if resident else ()))
     if resident and resident.config.instructions:
@@ -149,9 +149,9 @@ def set_(
             "nothing is to be changed", hint="give --model, --instructions, --config or --display, --team ..."
         )
     with here.opened() as place:
-        entities.expect(place.entity(name), Kind.AGENT)
+        entities.expect(place.entity(name), EntityKind.AGENT)
         place.do(
-            lambda near: near.call(verbs.change, name, *_apart(fields)), lambda far: far.change_agent(name, fields)
+            lambda near: near.call(verbs.update, name, *_apart(fields)), lambda far: far.change_agent(name, fields)
         )
         entity, resident = _found(place, name)
     said = f"; its configuration is number {resident.version}" if resident else ""
@@ -169,7 +169,7 @@ def pause(name: Name, json: Json = False) -> None:
       gatepost agent pause analyst
     """
     with here.opened() as place:
-        entities.expect(place.entity(name), Kind.AGENT)
+        entities.expect(place.entity(name), EntityKind.AGENT)
         place.call(verbs.pause, lambda far: far.pause, name)
         entity, resident = _found(place, name)
     _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
@@ -184,13 +184,13 @@ def resume(name: Name, json: Json = False) -> None:
       gatepost agent resume analyst
     """
     with here.opened() as place:
-        entities.expect(place.entity(name), Kind.AGENT)
+        entities.expect(place.entity(name), EntityKind.AGENT)
         place.call(verbs.resume, lambda far: far.resume, name)
         entity, resident = _found(place, name)
     _done(entity, resident, f"{entity.name!r} goes on", json=json)
 
 
-app.verb("runs")(residents.runs)
+app.verb("runs")(residents.list_runs)
 app.verb("mind")(residents.mind)
 app.verb("replay")(residents.replay)
 
@@ -203,7 +203,7 @@ def retire(name: Name, json: Json = False) -> None:
     Example:
       gatepost agent retire analyst
     """
-    entities.retire(name, Kind.AGENT, json=json)
+    entities.retire(name, EntityKind.AGENT, json=json)
 
 
 @app.verb("wake")
@@ -215,8 +215,8 @@ def wake(name: Name, json: Json = False) -> None:
       gatepost agent wake analyst
     """
     with here.opened() as place:
-        entity = entities.expect(place.entity(name), Kind.AGENT)
-        place.do(lambda _: place.bell([Ring(entity.name, "wake")]), lambda far: far.wake(entity.name))
+        entity = entities.expect(place.entity(name), EntityKind.AGENT)
+        place.do(lambda _: place.bell([Signal(entity.name, "wake")]), lambda far: far.wake(entity.name))
     output.done(
         {"name": entity.name, "woken": True},
         entity.name,
@@ -238,7 +238,7 @@ def _told(model: str | None, description: str | None, instructions: str | None, 
         "instructions": words.told(instructions, _LARGEST) if instructions is not None else None,
     }
     config = document | {field: value for field, value in given.items() if value is not None}
-    rules.parse(config, masked=True)  # the same words for what is wrong with it, whoever would find it
+    rules.parse(config, is_masked=True)  # the same words for what is wrong with it, whoever would find it
     return config
 
 
@@ -248,32 +248,34 @@ def _found(place: here.Here, name: str) -> tuple[Entity, Resident | None]:
 
 
 def _agent(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = verbs.of_kind(directory.show(tx, name))
+    found = verbs.require_agent(directory.show(tx, name))
     return found, verbs.show(tx, found.name)
 
 
-def _apart(fields: Mapping[str, Any]) -> tuple[Changes, dict[str, Any]]:
+def _apart(fields: Mapping[str, Any]) -> tuple[EntityChanges, dict[str, Any]]:
     """What is to be changed of an agent and of its configuration, from the fields of HTTP."""
     known = {"displayName": "display", "team": "team", "role": "role", "owner": "owner"}
-    changes = cast("Changes", {known[field]: value for field, value in fields.items() if field in known})
+    changes = cast("EntityChanges", {known[field]: value for field, value in fields.items() if field in known})
     return changes, {field: value for field, value in fields.items() if field not in known}
 
 
 def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:
-    output.done(wire.agent(entity, resident), entity.name, said, json=json)
+    output.done(wire.write_agent(entity, resident), entity.name, said, json=json)
 
 
 def _look_for_key(model: ModelChoice) -> None:
     """Say at once what would else be seen when the agent thinks; a gateway may have an environment of its own."""
-    if (variable := wiring.missing_key(model)) is not None:
+    if (variable := wiring.find_missing_key(model)) is not None:
         output.talk(f"{variable} is not set: set it where the gateway runs, or the demo stands in for {model.name}")
 
 
 def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:
     config = resident.config
-    paused = f"paused since {rfc3339(resident.paused_at)}" if resident.paused_at is not None else None
+    paused = f"paused since {format_rfc3339(resident.paused_at)}" if resident.paused_at is not None else None
     resting = resident.rest_until is not None and resident.rest_until > now
-    rests = f"rests until {rfc3339(resident.rest_until)}" if resident.rest_until is not None and resting else None
+    rests = (
+        f"rests until {format_rfc3339(resident.rest_until)}" if resident.rest_until is not None and resting else None
+    )
     return [
         ("lives here", paused or rests or "and thinks when there is something to think about"),
         ("model", config.model.name),

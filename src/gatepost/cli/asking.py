@@ -9,10 +9,10 @@ from gatepost.cli import here, output, words
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
 from gatepost.cli.here import As, Json
 from gatepost.cli.plain import argument, flag, option
-from gatepost.core import instants, wire
-from gatepost.core.decision import Decision, Option, Question, Reply
+from gatepost.core import times, wire
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
 from gatepost.core.event import Priority, Ref
-from gatepost.core.instants import Duration
+from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 
 Text = Annotated[str, argument("TEXT|-", "The question; - reads stdin.")]
@@ -69,11 +69,11 @@ def ask(
         question=words.content(text, LARGEST),
         options=tuple(map(_option, option or ())),
         free_text=free_text,
-        of=tuple(of or ()),
+        respondents=tuple(of or ()),
         urgency=Priority.parse(urgency),
         default=words.given(default, "--default", "which"),
-        deadline=instants.instant(until) if until is not None else None,
-        within=instants.duration(within) if within is not None else None,
+        deadline=times.parse_instant(until) if until is not None else None,
+        within=times.parse_duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
         session=session or (here.session(configuration) if who is None else None),
@@ -113,8 +113,8 @@ def revise(
         free_text=free_text,
         urgency=Priority.parse(urgency),
         default=words.given(default, "--default", "which"),
-        deadline=instants.instant(until) if until is not None else None,
-        within=instants.duration(within) if within is not None else None,
+        deadline=times.parse_instant(until) if until is not None else None,
+        within=times.parse_duration(within) if within is not None else None,
         context=words.told(context, LARGEST) if context is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
     )
@@ -142,7 +142,7 @@ def answer(
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
     """
-    reply = Reply(
+    reply = AnswerSpec(
         option=words.given(option, "OPTION", "which"),
         text=words.content(text, LARGEST) if text is not None else None,
         again=again,
@@ -152,7 +152,9 @@ def answer(
     with here.opened() as place:
         answered = place.call(verbs.answer, lambda far: far.answer, decision, reply, by=place.myself(who))
         now = place.now()
-    output.done(wire.decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json)
+    output.done(
+        wire.write_decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json
+    )
 
 
 def _option(text: str) -> Option:
@@ -164,16 +166,16 @@ def _option(text: str) -> Option:
 def _length(most: str | None, *, wait: bool) -> Duration | None:
     if most is not None and not wait:
         raise Invalid("--for goes with --wait")
-    return instants.duration(most) if most is not None else None
+    return times.parse_duration(most) if most is not None else None
 
 
 def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | None, json: bool) -> None:
     """Say that a question was asked or, if somebody waits for it, what became of it."""
     if wait:
-        output.talk(f"{made.id}: {_names(made.asked)} asked, waiting")
+        output.talk(f"{made.id}: {_names(made.respondents)} asked, waiting")
         awaited(place, made.id, most, json=json)
     else:
-        output.done(wire.decision(made, place.now()), made.id, f"{_names(made.asked)} asked", json=json)
+        output.done(wire.write_decision(made, place.now()), made.id, f"{_names(made.respondents)} asked", json=json)
 
 
 def _names(names: Sequence[str]) -> str:

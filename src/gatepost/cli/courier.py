@@ -20,17 +20,17 @@ from gatepost.cli.here import Json
 from gatepost.cli.plain import flag, option
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
-from gatepost.core.entity import Entity, Kind
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Item
 from gatepost.core.guest import Guest
-from gatepost.core.instants import SECOND
+from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks import guests
-from gatepost.hooks.session import FOLDER
+from gatepost.hooks.session import SESSIONS_FOLDER
 from gatepost.ports import Store, Subscription
-from gatepost.runtime import keyring, rewake
-from gatepost.runtime.courier import MOST, Courier
-from gatepost.runtime.following import StoreParcels
+from gatepost.runtime import admin_key, rewake
+from gatepost.runtime.courier import PENDING_LIMIT, Courier
+from gatepost.runtime.subscriptions import StoreSubscription
 from gatepost.settings import Configuration
 
 #: seconds in which a gateway that is just restarting is back; after that the store is asked
@@ -70,7 +70,7 @@ def courier(
             "it is not said whose courier this is",
             hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
         )
-    telemetry.configure("json" if json else configuration.settings.gateway.log)
+    telemetry.configure_logging("json" if json else configuration.settings.gateway.log)
     with ExitStack() as stack:
         asyncio.run(
             _carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge", "what"))
@@ -83,26 +83,26 @@ async def _carry(
     entity = await house.entity(name)
     agent, names = (entity.name, {entity.name, *entity.aliases}) if entity else (name, {name})
     home, chosen = configuration.home, configuration.settings.courier
-    known = guests.find(home, session) if session else None
+    known = guests.find_guest(home, session) if session else None
     if known is not None and known.agent not in names:
         raise Invalid(f"the session {session!r} is one of {known.agent!r}, not of {agent!r}", hint="leave --as out")
 
     def there() -> Sequence[Guest]:
         if session is None:
-            return guests.guests(home, names, now=time.time_ns() // 1_000)
-        if guests.ended(home, session):
+            return guests.list_guests(home, names, now=time.time_ns() // 1_000)
+        if guests.has_ended(home, session):
             return []
-        return [guests.find(home, session) or Guest(session=session, agent=agent)]
+        return [guests.find_guest(home, session) or Guest(session=session, agent=agent)]
 
     how = nudge or chosen.nudge
     carrying = Courier(
         agent,
-        source=lambda: house.parcels(agent),
-        pending=lambda: house.pending(agent),
-        spool=app.configured_spool(configuration),
-        guests=there,
-        nudge=app.configured_nudge(configuration, how, home / FOLDER) if how else None,
-        interval=chosen.reconcile / SECOND,
+        open_subscription=lambda: house.parcels(agent),
+        read_pending=lambda: house.pending(agent),
+        spool=app.build_spool(configuration),
+        list_guests=there,
+        nudge=app.build_nudge(configuration, how, home / SESSIONS_FOLDER) if how else None,
+        reconcile_interval=chosen.reconcile / SECOND,
     )
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -120,25 +120,25 @@ class _House:
 
     @cached_property
     def store(self) -> Store:
-        return self._stack.enter_context(app.opened(self._configuration, tell=output.talk))
+        return self._stack.enter_context(app.prepare_store(self._configuration, report=output.talk))
 
     def parcels(self, agent: str) -> Subscription:
         """Where parcels come from now."""
-        carried = app.configured_parcels(self._configuration, agent)
+        carried = app.build_subscription(self._configuration, agent)
         if carried is not None:
             return carried
         if here.gateway(self._configuration) is not None:
             return GatewayParcels(self._client, agent)
-        return StoreParcels(self.store, agent)
+        return StoreSubscription(self.store, agent)
 
     async def pending(self, agent: str) -> Sequence[Item]:
         if here.gateway(self._configuration) is not None:
             try:
                 async with self._client() as client:
-                    return await client.peek(agent, limit=MOST)
+                    return await client.peek(agent, limit=PENDING_LIMIT)
             except Unavailable:
                 pass  # the store may still be there
-        return await (await asyncio.to_thread(lambda: self.store)).read(inbox.peek, agent, limit=MOST)
+        return await (await asyncio.to_thread(lambda: self.store)).read(inbox.peek, agent, limit=PENDING_LIMIT)
 
     async def entity(self, name: str) -> Entity | None:
         """Who is meant; None if nobody can be asked now."""
@@ -151,7 +151,7 @@ class _House:
         except Unavailable as error:
             output.talk(f"going on without having asked who {name!r} is: {error.message}")
             return None
-        if entity.kind is Kind.HUMAN:
+        if entity.kind is EntityKind.HUMAN:
             raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
         return entity
 
@@ -159,13 +159,13 @@ class _House:
         url = here.gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
-        key = keyring.administrator(self._configuration.home)
+        key = admin_key.read_admin_key(self._configuration.home)
         return Client(url, key=key, patience=_PATIENCE, is_there=partial(here.is_at, self._configuration, url))
 
 
 def _noted(configuration: Configuration, session: str | None) -> str | None:
     """Whose session it is, as its hooks have noted."""
-    found = guests.find(configuration.home, session) if session else None
+    found = guests.find_guest(configuration.home, session) if session else None
     return found.agent if found else None
 
 
@@ -180,11 +180,11 @@ def _wait(configuration: Configuration, session: str | None) -> int:
     try:
         id = session or _told()
         with rewake.watch_process(os.environ.get("CLAUDE_PID", "")) as is_host_gone:
-            text = rewake.wait(
-                configuration.home / FOLDER,
+            text = rewake.wait_for_nudge(
+                configuration.home / SESSIONS_FOLDER,
                 id,
-                waits=lambda: bool(app.configured_spool(configuration).peek(id)),
-                over=lambda: is_host_gone() or os.getppid() != parent or guests.ended(configuration.home, id),
+                has_waiting=lambda: bool(app.build_spool(configuration).peek(id)),
+                is_over=lambda: is_host_gone() or os.getppid() != parent or guests.has_ended(configuration.home, id),
             )
     except GatepostError as error:
         output.fail(error.message, error.hint)

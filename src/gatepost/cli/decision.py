@@ -11,8 +11,8 @@ from gatepost.cli.asking import answer, ask, revise
 from gatepost.cli.decided import LARGEST, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun, flag, option
-from gatepost.core import instants, line, wire
-from gatepost.core.instants import rfc3339
+from gatepost.core import render, times, wire
+from gatepost.core.times import format_rfc3339
 
 app = Noun(help="Decisions: questions that keep whoever asks from stopping until they are answered.")
 app.verb("ask")(ask)
@@ -64,17 +64,17 @@ def show(decision: DecisionId, json: Json = False) -> None:
         found = decided.shown(place, decision)
         now = place.now()
     if json:
-        output.document(wire.decision(found, now))
+        output.document(wire.write_decision(found, now))
         return
     output.facts(
         ("decision", found.id),
         ("gate", found.gate),
         ("state", decided.state(found, now)),
         ("asked by", found.asker),
-        ("asked", ", ".join(found.asked)),
-        ("since", rfc3339(found.created_at)),
+        ("asked", ", ".join(found.respondents)),
+        ("since", format_rfc3339(found.created_at)),
         ("urgency", found.urgency.name.lower()),
-        ("deadline", rfc3339(found.deadline) if found.deadline is not None else None),
+        ("deadline", format_rfc3339(found.deadline) if found.deadline is not None else None),
         ("default", found.default),
         ("round", found.iteration),
         ("guidance", found.guidance),
@@ -88,7 +88,9 @@ def show(decision: DecisionId, json: Json = False) -> None:
         output.line_out("\n" + output.prose(found.context))
     if found.options:
         output.line_out("")
-        rows = [[each.id, line.title(each.label), line.escaped(each.description)] for each in found.options]
+        rows = [
+            [each.id, render.render_name(each.label), render.escape_unsafe(each.description)] for each in found.options
+        ]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
     if found.answers:
         output.line_out("")
@@ -112,7 +114,7 @@ def withdraw(
         by, said = place.myself(who), words.content(reason, LARGEST)
         ended = place.call(verbs.withdraw, lambda far: far.withdraw_decision, decision, by=by, reason=said)
         now = place.now()
-    output.done(wire.decision(ended, now), ended.id, "withdrawn", json=json)
+    output.done(wire.write_decision(ended, now), ended.id, "withdrawn", json=json)
 
 
 @app.verb("wait")
@@ -125,7 +127,7 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
     Example:
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
-    length = instants.duration(most) if most is not None else None
+    length = times.parse_duration(most) if most is not None else None
     with here.opened() as place:
         decided.awaited(place, decision, length, json=json)
 
@@ -154,7 +156,7 @@ def check(
             since=words.moment(since, "--since", now),
             limit=1_000,
         )
-    none = f"nothing was answered since {rfc3339(words.moment(since, '--since', now))}"
+    none = f"nothing was answered since {format_rfc3339(words.moment(since, '--since', now))}"
     decided.listing(found, len(found), now, otherwise=none, json=json)
     if not found:
         raise typer.Exit(1)

@@ -59,7 +59,7 @@ def _store(configuration: Configuration) -> Iterator[Finding]:
     url = settings.masked(configuration.settings.store)
     made: list[str] = []
     try:
-        with app.opened(configuration, tell=made.append) as store:
+        with app.prepare_store(configuration, report=made.append) as store:
             yield Finding("store", True, url + (" (made just now)" if made else ""))
             yield Finding("schema", True, f"version {store.migrate()[1]}")
             yield _check_disk(store)
@@ -82,9 +82,9 @@ def _books(store: Store) -> Iterator[Finding]:
         "; ".join(broken[:3]) or "the database is whole",
         "restore a backup, or save what can be read with `gatepost export`",
     )
-    unbalanced, inboxes, accepted = store.query(health.unbalanced)
+    unbalanced, inboxes, accepted = store.query(health.find_unbalanced)
     detail = "; ".join(
-        f"{account.name!r} accepted {account.accepted} but has {account.found}" for account in unbalanced[:3]
+        f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
     )
     yield Finding(
         "accounts",
@@ -92,7 +92,7 @@ def _books(store: Store) -> Iterator[Finding]:
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
         "this should not happen: keep a copy of the store and report it",
     )
-    orphans = store.query(health.orphans)
+    orphans = store.query(health.find_orphans)
     yield Finding(
         "orphans",
         not orphans,

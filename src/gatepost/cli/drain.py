@@ -13,12 +13,12 @@ from gatepost.cli.here import Json, Limit, To
 from gatepost.cli.plain import flag, option
 from gatepost.core import wire
 from gatepost.core.batch import GUEST_BUDGET
-from gatepost.core.claim import Taken
-from gatepost.core.event import Item, State
-from gatepost.core.instants import SECOND
+from gatepost.core.claim import RenderedBatch
+from gatepost.core.event import Item, ItemState
+from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks import guests
-from gatepost.hooks.drain import Drained
+from gatepost.hooks.drain import DrainedBatch
 from gatepost.hooks.drain import drain as drained
 from gatepost.ports import Store
 from gatepost.runtime.drain import drain as drain_store
@@ -79,19 +79,26 @@ def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
             taken = _by_gateway(place.far, whose, reader, write, limit=most, budget=budget)
         else:
             batch = drain_store(
-                place.near, whose, owner=reader, write=lambda read: write(Taken.of(read)), cap=most, budget=budget
+                place.near,
+                whose,
+                owner=reader,
+                write=lambda read: write(RenderedBatch.from_batch(read)),
+                limit=most,
+                budget=budget,
             )
             sweep(place.near)
-            taken = Taken.of(batch)
+            taken = RenderedBatch.from_batch(batch)
     if taken.claim is None:
         if program:
             output.document([])
         output.talk(f"nothing waits for {whose!r}")
-    elif program and taken.held:
-        output.talk(f"{taken.held} more waiting")
+    elif program and taken.deferred_count:
+        output.talk(f"{taken.deferred_count} more waiting")
 
 
-def _by_gateway(far: "Far", name: str, owner: str, write: Callable[[Taken], None], *, limit: int, budget: int) -> Taken:
+def _by_gateway(
+    far: "Far", name: str, owner: str, write: Callable[[RenderedBatch], None], *, limit: int, budget: int
+) -> RenderedBatch:
     """What `runtime/drain.py` does on the store: it is acked when it has been written."""
     taken = far.ask(lambda client: client.claim(name, owner=owner, limit=limit, budget=budget))
     if (claim := taken.claim) is None:
@@ -113,14 +120,14 @@ def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool,
         whose = to or _whose(session, configuration, store)
         found = drained(
             store,
-            app.configured_spool(configuration),
+            app.build_spool(configuration),
             session=session,
             agent=whose,
             now=time.time_ns() // 1_000,
-            reconcile=reconcile,
-            cap=most,
+            include_pending=reconcile,
+            limit=most,
             budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
-            remember=configuration.settings.inbox.remember,
+            remember_for=configuration.settings.inbox.remember,
         )
         _print(found, whose or "", program=program)
         if store is not None:
@@ -130,8 +137,8 @@ def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool,
     if not found.text:
         where = "the spool, or the inbox," if reconcile else "the spool"
         output.talk(f"nothing waits in {where} of the session {session!r}")
-    elif program and found.held:
-        output.talk(f"{found.held} more waiting")
+    elif program and found.deferred_count:
+        output.talk(f"{found.deferred_count} more waiting")
 
 
 def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
@@ -139,7 +146,7 @@ def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
     chosen = configuration.settings
     hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY)))
     try:
-        return stack.enter_context(app.opened(replace(configuration, settings=hasty), tell=output.talk))
+        return stack.enter_context(app.prepare_store(replace(configuration, settings=hasty), report=output.talk))
     except Unavailable as error:
         output.talk(f"only the spool is read: {error.message}")
         return None
@@ -147,7 +154,7 @@ def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
 
 def _whose(session: str, configuration: Configuration, store: Store | None) -> str | None:
     """Whose session it is, as its hooks have noted here or in the store; else the current agent's."""
-    if (guest := guests.find(configuration.home, session)) is not None:
+    if (guest := guests.find_guest(configuration.home, session)) is not None:
         return guest.agent
     if store is not None:
         from gatepost.actions import sessions
@@ -159,11 +166,11 @@ def _whose(session: str, configuration: Configuration, store: Store | None) -> s
     return configuration.settings.agent
 
 
-def _print(found: Drained, whose: str, *, program: bool) -> None:
-    items = [Item(event=event, recipient=whose, state=State.CLAIMED) for event in found.events]
+def _print(found: DrainedBatch, whose: str, *, program: bool) -> None:
+    items = [Item(event=event, recipient=whose, state=ItemState.CLAIMED) for event in found.events]
     try:
         if program:
-            output.document([wire.item(item) for item in items])
+            output.document([wire.write_item(item) for item in items])
         elif found.text:
             output.line_out(found.text)
     except BaseException:
@@ -172,9 +179,9 @@ def _print(found: Drained, whose: str, *, program: bool) -> None:
     found.ack()
 
 
-def _write_text(taken: Taken) -> None:
+def _write_text(taken: RenderedBatch) -> None:
     output.line_out(taken.text)
 
 
-def _write_document(taken: Taken) -> None:
-    output.document([wire.item(item) for item in taken.items])
+def _write_document(taken: RenderedBatch) -> None:
+    output.document([wire.write_item(item) for item in taken.items])

@@ -9,9 +9,9 @@ from gatepost.actions import gates as verbs
 from gatepost.cli import gates, here, output, waiting, words
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun, argument, flag, option
-from gatepost.core import instants, line, wire
-from gatepost.core.gate import AtDeadline, Ending, Fail, Gate, GateKind, GateWish
-from gatepost.core.instants import Instant
+from gatepost.core import render, times, wire
+from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, GateSpec
+from gatepost.core.times import Instant
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
 
@@ -43,7 +43,7 @@ def add(
     ] = AtDeadline.OPEN,
     fail: Annotated[
         str, option("--fail", "open|closed", "Whether it holds when it cannot be looked at: closed.")
-    ] = Fail.OPEN,
+    ] = FailMode.OPEN,
     who: As = None,
     json: Json = False,
 ) -> None:
@@ -64,22 +64,22 @@ def add(
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
     """
     configuration = settings.load()
-    wish = GateWish(
+    wish = GateSpec(
         name=name,
         kind=GateKind.parse(kind),
         owner=here.named(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
         awaits=words.given(awaits, "--awaits", "what"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),
-        deadline=instants.instant(until) if until is not None else None,
-        within=instants.duration(within) if within is not None else None,
+        deadline=times.parse_instant(until) if until is not None else None,
+        within=times.parse_duration(within) if within is not None else None,
         at_deadline=AtDeadline.parse(at_deadline),
-        fail=Fail.parse(fail),
+        fail=FailMode.parse(fail),
     )
     with here.opened(configuration) as place:
         made = place.call(verbs.add, lambda far: far.add_gate, wish, by=place.myself(who))
         now = place.now()
-    output.done(wire.gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
+    output.done(wire.write_gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
 
 
 @app.verb("list")
@@ -105,7 +105,7 @@ def list_(
     most = words.number(limit, "--limit", most=100_000)
     wanted = GateKind.parse(kind) if kind not in (None, _SESSION) else None
     configuration = settings.load()
-    ours = () if durable or owner or waiter or wanted else session_gates.known(configuration.home)
+    ours = () if durable or owner or waiter or wanted else session_gates.list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
     found: list[Gate] = []
     now: Instant = 0
@@ -123,7 +123,9 @@ def list_(
             now = place.now()
     shown = found[:most]
     if json:
-        output.document([*(wire.gate(each, now) for each in shown), *(_session_document(each, asks) for each in ours)])
+        output.document(
+            [*(wire.write_gate(each, now) for each in shown), *(_session_document(each, asks) for each in ours)]
+        )
     elif shown or ours:
         rows = [*(_row(each, now) for each in shown), *(_session_row(each, asks) for each in ours)]
         output.table(["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"], rows)
@@ -145,7 +147,7 @@ def show(gate: GateId, json: Json = False) -> None:
         found = _shown(place, gate)
         now = place.now()
     if json:
-        output.document(wire.gate(found, now))
+        output.document(wire.write_gate(found, now))
         return
     ended = found.resolution
     output.facts(
@@ -158,13 +160,13 @@ def show(gate: GateId, json: Json = False) -> None:
         ("instruction", found.instruction),
         ("waiters", ", ".join(found.waiters)),
         ("made by", found.made_by),
-        ("since", instants.rfc3339(found.created_at)),
-        ("deadline", instants.rfc3339(found.deadline) if found.deadline is not None else None),
+        ("since", times.format_rfc3339(found.created_at)),
+        ("deadline", times.format_rfc3339(found.deadline) if found.deadline is not None else None),
         ("then", found.at_deadline.value if found.deadline is not None else None),
-        ("escalated", instants.rfc3339(found.escalated_at) if found.escalated_at is not None else None),
+        ("escalated", times.format_rfc3339(found.escalated_at) if found.escalated_at is not None else None),
         ("fail", found.fail.value),
         ("trouble", found.trouble),
-        ("ended", instants.rfc3339(ended.at) if ended else None),
+        ("ended", times.format_rfc3339(ended.at) if ended else None),
         ("by", ended.by if ended else None),
         ("reason", ended.reason if ended else None),
     )
@@ -210,7 +212,7 @@ def wait(
     Example:
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
-    length = instants.duration(most) if most is not None else None
+    length = times.parse_duration(most) if most is not None else None
     with here.opened() as place:
         seen = waiting.until(place, lambda: _shown(place, gate), lambda found: _over(found, place), length)
         _tell(seen, place.now(), json=json)
@@ -235,7 +237,7 @@ def waiter(
         found = place.call(verbs.add_waiter, lambda far: far.add_waiter, gate, name, by=place.myself(who))
         now = place.now()
     output.done(
-        wire.gate(found, now),
+        wire.write_gate(found, now),
         found.id,
         f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends",
         json=json,
@@ -257,7 +259,7 @@ def _shown(place: here.Here, id: str) -> Gate:
 def _over(gate: Gate, place: here.Here) -> bool:
     """Whether it has ended, or can only expire any more; a timer is resolved in a moment."""
     expires = gate.at_deadline is AtDeadline.OPEN and gate.kind is not GateKind.TIMER
-    return not gate.pending or (expires and gate.overdue(place.now()))
+    return not gate.is_pending or (expires and gate.is_overdue(place.now()))
 
 
 def _said(reason: str, place: here.Here) -> str:
@@ -266,19 +268,19 @@ def _said(reason: str, place: here.Here) -> str:
 
 def _tell(gate: Gate, now: Instant, *, json: bool) -> None:
     if json:
-        output.document(wire.gate(gate, now))
+        output.document(wire.write_gate(gate, now))
         return
     output.line_out(gate.id)
     ended = gate.resolution
     by = f" by {ended.by}" if ended and ended.by else ""
-    reason = f": {line.quote(ended.reason)}" if ended and ended.reason else ""
+    reason = f": {render.quote(ended.reason)}" if ended and ended.reason else ""
     output.talk(f"{_state(gate, now)}{by}{reason}")
 
 
 def _state(gate: Gate, now: Instant) -> str:
     if gate.resolution is not None:
         return gate.resolution.ending.value
-    return "overdue" if gate.overdue(now) else "pending"
+    return "overdue" if gate.is_overdue(now) else "pending"
 
 
 def _row(gate: Gate, now: Instant) -> list[str]:
@@ -288,8 +290,8 @@ def _row(gate: Gate, now: Instant) -> list[str]:
         gate.kind.value,
         gate.owner,
         _state(gate, now),
-        instants.rfc3339(deadline - deadline % instants.SECOND) if deadline is not None else "",
-        line.title(gate.name),
+        times.format_rfc3339(deadline - deadline % times.SECOND) if deadline is not None else "",
+        render.render_name(gate.name),
     ]
 
 

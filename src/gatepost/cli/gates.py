@@ -11,20 +11,20 @@ from gatepost import app, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag, option
-from gatepost.core import line
+from gatepost.core import render
 from gatepost.errors import Invalid, NotFound
+from gatepost.hook_entry import HookEntry
 from gatepost.hooks import gates
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.gates import HOOKS, SessionGate, Standing
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.gates import GATE_EVENTS, SessionGate, SessionGateStatus
 from gatepost.hooks.session import Session
-from gatepost.porch import Porch
 from gatepost.settings import Configuration
 
 SessionId = Annotated[str | None, option("--session", "ID", "Whose session; else the one this is run in.")]
 Name = Annotated[str, argument("NAME", "The name of a session gate.")]
 #: events that hooks are installed for only if a gate stands there
 _UNUSUAL: Final = ("SubagentStop", "PreToolUse", "PreCompact")
-Hook = Annotated[str, option("--hook", "EVENT", f"Where it stands: {', '.join(HOOKS)}.")]
+Hook = Annotated[str, option("--hook", "EVENT", f"Where it stands: {', '.join(GATE_EVENTS)}.")]
 
 
 def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
@@ -62,7 +62,7 @@ def clear(
     configuration = settings.load()
     found = _session(configuration, session)
     wanted = [_known(configuration, name)] if name is not None else _at(configuration, hook or "")
-    cleared = [gate.name for gate in wanted if found.clear(gate.name)]
+    cleared = [gate.name for gate in wanted if found.clear_mark(gate.name)]
     if json:
         output.document([{"name": name, "session": found.id, "marked": False} for name in cleared])
     output.talk(f"cleared {', '.join(cleared)}" if cleared else "nothing was marked")
@@ -78,8 +78,8 @@ def status(session: SessionId = None, json: Json = False) -> None:
     configuration = settings.load()
     found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, folder) for gate in gates.known(configuration.home)]
-        marked = {each.gate.name: found.marked(each.gate.name) for each in stand}
+        stand = [gates.check_gate(desk, gate, folder) for gate in gates.list_gates(configuration.home)]
+        marked = {each.gate.name: found.is_marked(each.gate.name) for each in stand}
     if json:
         output.document([_standing(each) | {"marked": marked[each.gate.name]} for each in stand])
         return
@@ -88,8 +88,8 @@ def status(session: SessionId = None, json: Json = False) -> None:
             each.gate.name,
             each.gate.hook,
             "soft" if each.gate.soft else "strict",
-            "shut" if each.shut else "marked" if marked[each.gate.name] else "open",
-            line.escaped(each.shut or ""),
+            "shut" if each.shut_reason else "marked" if marked[each.gate.name] else "open",
+            render.escape_unsafe(each.shut_reason or ""),
         ]
         for each in stand
     ]
@@ -113,17 +113,17 @@ def check(
     configuration = settings.load()
     found, folder = _session(configuration, session), str(here.folder())
     with _desk(configuration, found.id) as desk:
-        stand = [gates.look(desk, gate, folder) for gate in _at(configuration, hook)]
-        holding = gates.holding(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
-    shut = [each for each in stand if each.shut and (soft or not each.gate.soft)]
+        stand = [gates.check_gate(desk, gate, folder) for gate in _at(configuration, hook)]
+        holding = gates.list_blocking_gates(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
+    shut = [each for each in stand if each.shut_reason and (soft or not each.gate.soft)]
     if json:
         durable = [{"name": gate.name, "kind": "durable", "id": gate.id, "open": False} for gate in holding]
         output.document({"open": not (shut or holding), "gates": [*map(_standing, stand), *durable]})
     else:
         for each in shut:
-            output.line_out(line.escaped(each.told))
+            output.line_out(render.escape_unsafe(each.description))
         for gate in holding:
-            output.line_out(line.escaped(f"{gate.name}: {gate.instruction or 'it is pending'} ({gate.id})"))
+            output.line_out(render.escape_unsafe(f"{gate.name}: {gate.instruction or 'it is pending'} ({gate.id})"))
     if shut or holding:
         raise typer.Exit(1)
 
@@ -163,7 +163,7 @@ def unregister(name: Name, json: Json = False) -> None:
     Example:
       gatepost gate unregister changelog
     """
-    gone = gates.unregister(settings.load().home, gates.named(name))
+    gone = gates.unregister(settings.load().home, gates.check_name(name))
     if json:
         output.document(document(gone))
     output.talk(f"{name} is gone")
@@ -177,32 +177,32 @@ def _session(configuration: Configuration, session: str | None) -> Session:
 
 
 def _known(configuration: Configuration, name: str) -> SessionGate:
-    wanted = gates.named(name)
-    for gate in gates.known(configuration.home):
+    wanted = gates.check_name(name)
+    for gate in gates.list_gates(configuration.home):
         if gate.name == wanted:
             return gate
     raise NotFound(f"there is no session gate {name!r}", hint=f"`gatepost gate register {name} --hook Stop` makes one")
 
 
 def _at(configuration: Configuration, hook: str) -> Iterable[SessionGate]:
-    if hook not in HOOKS:
-        raise Invalid(f"{hook!r} is no event for a gate", hint=f"use one of {', '.join(HOOKS)}")
-    return [gate for gate in gates.known(configuration.home) if gate.hook == hook]
+    if hook not in GATE_EVENTS:
+        raise Invalid(f"{hook!r} is no event for a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
+    return [gate for gate in gates.list_gates(configuration.home) if gate.hook == hook]
 
 
 @contextmanager
-def _desk(configuration: Configuration, session: str) -> Iterator[Desk]:
+def _desk(configuration: Configuration, session: str) -> Iterator[HookContext]:
     """What a hook of that session would have before it, on whichever store."""
-    far = None if configuration.settings.store.startswith("sqlite:") else app.configured_store(configuration)
-    with closing(Porch(configuration.home, store=far)) as porch, closing(far) if far else nullcontext():
-        desk = porch.desk(session, porch.known(os.environ, output.talk))
+    far = None if configuration.settings.store.startswith("sqlite:") else app.build_store(configuration)
+    with closing(HookEntry(configuration.home, store=far)) as porch, closing(far) if far else nullcontext():
+        desk = porch.build_context(session, porch.load_config(os.environ, output.talk))
         yield desk
         for note in desk.notes:
             output.talk(note)
 
 
-def _standing(standing: Standing) -> dict[str, Any]:
-    return document(standing.gate) | {"open": standing.shut is None, "reason": standing.shut}
+def _standing(standing: SessionGateStatus) -> dict[str, Any]:
+    return document(standing.gate) | {"open": standing.shut_reason is None, "reason": standing.shut_reason}
 
 
 def document(gate: SessionGate) -> dict[str, Any]:

@@ -24,13 +24,13 @@ from gatepost.cli import output, words
 from gatepost.cli.plain import argument, flag, option
 from gatepost.core.entity import Entity
 from gatepost.core.guest import GuestSession
-from gatepost.core.instants import Instant
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.session import Session
 from gatepost.ports import Query, SignalSink, Store, Verb, ignore_signals
-from gatepost.runtime import notice
+from gatepost.runtime import gateway_file
 from gatepost.settings import Configuration, masked
 
 if TYPE_CHECKING:  # most commands do without
@@ -154,7 +154,7 @@ def session(configuration: Configuration) -> str | None:
     ids = list(dict.fromkeys(id for name in _SESSIONS if (id := os.environ.get(name))))
     if len(ids) < 2:
         return ids[0] if ids else None
-    noted = {id: guest.revision for id in ids if (guest := guests.find(configuration.home, id)) is not None}
+    noted = {id: guest.revision for id in ids if (guest := guests.find_guest(configuration.home, id)) is not None}
     return max(noted, key=lambda id: noted[id], default=ids[0])
 
 
@@ -167,7 +167,7 @@ def opened(configuration: Configuration | None = None) -> Iterator[Here]:
             yield Here(configuration, far=far)
         else:
             bell = _bell(configuration)
-            store = stack.enter_context(app.opened(configuration, bell=bell, tell=output.talk))
+            store = stack.enter_context(app.prepare_store(configuration, signal_sink=bell, report=output.talk))
             yield Here(configuration, store=store, bell=bell)
 
 
@@ -176,12 +176,12 @@ def _bell(configuration: Configuration) -> SignalSink:
     Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
     this machine find what is for them in their spools, but for the one in whose session this command was given.
     """
-    carrier = app.configured_carrier(configuration, own=session(configuration))
+    carrier = app.build_spool_writer(configuration, own_session=session(configuration))
     if not configuration.settings.transport.startswith("socket:"):
         return carrier
-    transport = app.configured_transport(configuration)
+    transport = app.build_transport(configuration)
 
-    def ring(rings: Sequence[Ring]) -> None:
+    def ring(rings: Sequence[Signal]) -> None:
         transport.send(rings)
         carrier(rings)
 
@@ -200,7 +200,7 @@ def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
 
 def gateway(configuration: Configuration) -> str | None:
     """Where the gateway of this home says on its socket that it is, if it is on the store that is set."""
-    found = notice.find(configuration.home)
+    found = gateway_file.find_gateway(configuration.home)
     return found.url if found and found.store == masked(configuration.settings.store) else None
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import _socket
     from collections.abc import Generator, Mapping, Sequence
 
-    from gatepost.porch import Said
+    from gatepost.hook_entry import HookResponse
 
 USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor] [--agent NAME]"
 _HOSTS = ("claude", "codex", "gemini", "cursor")
@@ -55,19 +55,19 @@ def answer(arguments: "Sequence[str]") -> int:
         if sys.stdout is None:  # the next file or socket that is opened would have its number, and what is printed
             _complain("the host is told nothing: stdout is closed")
             return 0
-        from gatepost import home as houses
+        from gatepost import paths
 
         told = None
         project = os.environ.get(_PROJECTS.get(call.host, ""))
         try:
-            home, _ = houses.find(os.environ, project=project)
+            home, _ = paths.find_home(os.environ, project=project)
         except FileNotFoundError:  # where we are is gone; the host may know better
             told = _told()
             cwd = _told_cwd(told)
             if cwd is None:
                 _complain("the working directory is gone, and the host has named no other")
                 return 0
-            home, _ = houses.find(os.environ, cwd, project=project)
+            home, _ = paths.find_home(os.environ, cwd, project=project)
         if not os.path.isdir(home):  # nobody lives here
             return 0
         told = _told() if told is None else told
@@ -89,9 +89,9 @@ def _told() -> str:
 
 
 def _told_cwd(told: str) -> str | None:
-    from gatepost.porch import payload
+    from gatepost.hook_entry import parse_payload
 
-    document = payload(told, [])
+    document = parse_payload(told, [])
     cwd = document.get("cwd") if isinstance(document, dict) else None
     return cwd if isinstance(cwd, str) and os.path.isabs(cwd) else None
 
@@ -194,13 +194,13 @@ def _address(home: str) -> str | None:
     """Where the gateway of this home listens; None where it has none, or one that somebody else has put there."""
     import json
 
-    from gatepost import home as houses
+    from gatepost import paths
 
     notice = os.path.join(home, "gateway.json")
     try:
-        address = json.loads(houses.read(notice, like=home)).get("socket")
+        address = json.loads(paths.read_trusted_file(notice, reference=home)).get("socket")
         if isinstance(address, str):
-            houses.check_socket(address, like=home)
+            paths.check_socket(address, reference=home)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -257,22 +257,24 @@ def _here(home: str, call: _Call, told: str) -> int:
     """Run the chain in this process."""
     from pathlib import Path
 
-    from gatepost.porch import Hook, Porch
+    from gatepost.hook_entry import HookCall, HookEntry
 
-    hook = Hook(event=call.event, host=call.host, told=told, environ=call.environ, cwd=_cwd(), of_daemon=call.of_daemon)
-    porch = Porch(Path(home))
+    hook = HookCall(
+        event=call.event, host=call.host, stdin=told, environ=call.environ, cwd=_cwd(), is_from_daemon=call.of_daemon
+    )
+    porch = HookEntry(Path(home))
     out = _aside()
     try:
         said = _said(porch.receive(hook))
         try:
-            _print(said.answer.stdout, said.answer.stderr, out)
+            _print(said.output.stdout, said.output.stderr, out)
         except BaseException:
-            said.unprinted()
+            said.on_failed()
             raise
-        said.printed()
+        said.on_printed()
     finally:
         porch.close()
-    return int(said.answer.exit)
+    return int(said.output.exit_code)
 
 
 def _aside() -> int:
@@ -285,14 +287,14 @@ def _aside() -> int:
     return host
 
 
-def _said(visit: "Generator[object, None, Said]") -> "Said":
+def _said(visit: "Generator[object, None, HookResponse]") -> "HookResponse":
     from time import sleep
 
     while True:
         try:
             next(visit)
         except StopIteration as ended:
-            said: Said = ended.value
+            said: HookResponse = ended.value
             return said
         sleep(_GLANCE)
 

@@ -12,11 +12,11 @@ from gatepost import settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import Noun, option
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Refused, Unavailable
-from gatepost.hooks import entries, gates
+from gatepost.hooks import gates, host_settings
 from gatepost.hooks import install as files
-from gatepost.hooks.install import SCOPES, State
+from gatepost.hooks.install import SCOPES, InstallState
 from gatepost.hooks.wire import HOSTS
 
 app = Noun(help="Hooks: have Claude Code, Codex, Gemini CLI or Cursor call Gatepost.")
@@ -67,14 +67,14 @@ def install(
                 "host": host,
                 "file": str(change.file),
                 "agent": name,
-                "changed": change.changed,
+                "changed": change.is_changed,
                 "backup": str(change.backup) if change.backup else None,
                 "note": note,
             }
         )
         return
     output.line_out(str(change.file))
-    if not change.changed:
+    if not change.is_changed:
         output.talk("our entries are there already")
     else:
         output.talk(f"what it was before is in {change.backup.name}" if change.backup else "made a new file")
@@ -96,16 +96,16 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     change = files.uninstall(_file(host, scope, file), host)
     if json:
         output.document(
-            {"host": host, "file": str(change.file), "changed": change.changed, "restored": change.restored}
+            {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
         )
         return
     output.line_out(str(change.file))
-    if change.gone:
+    if change.is_removed:
         output.talk("it had nothing but our entries in it, and is gone")
-    elif change.restored:
+    elif change.is_restored:
         output.talk("it is again what it was before")
     else:
-        output.talk("our entries are taken out" if change.changed else "there is nothing of ours in it")
+        output.talk("our entries are taken out" if change.is_changed else "there is nothing of ours in it")
 
 
 @app.verb("status")
@@ -142,14 +142,14 @@ def status(
         raise typer.Exit(1)
 
 
-def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
+def _looked_at(host: str, file: str | None) -> list[tuple[str | None, InstallState]]:
     scopes: tuple[str, ...] = ("user",) if file is not None else SCOPES if host == "claude" else SCOPES[:2]
     places: dict[Path, str] = {}  # a project in the home has one file with the user
     for scope in scopes:
         places.setdefault(_file(host, scope, file), scope)
     wanted = _plan(host)
     switch = _find_switch(places) if host == "claude" else None
-    states = [(None if file else scope, files.look(place, host, wanted)) for place, scope in places.items()]
+    states = [(None if file else scope, files.inspect_file(place, host, wanted)) for place, scope in places.items()]
     if switch is None:
         return states
     why = f"Claude Code runs no hooks, because {str(switch)!r} says `disableAllHooks`"
@@ -158,7 +158,7 @@ def _looked_at(host: str, file: str | None) -> list[tuple[str | None, State]]:
 
 def _find_switch(places: Iterable[Path]) -> Path | None:
     """Return the settings file that turns all hooks off; of two that differ, the one nearer to the project counts."""
-    said = [(place, switch) for place in places if (switch := files.read_switch(place)) is not None]
+    said = [(place, switch) for place in places if (switch := files.read_disable_switch(place)) is not None]
     return said[-1][0] if said and said[-1][1] else None
 
 
@@ -169,13 +169,13 @@ def _get_trust_note(host: str, scope: str | None) -> str | None:
     return _GEMINI_TRUST if (host, scope) == ("gemini", "project") else None
 
 
-def _row(host: str, scope: str | None, state: State) -> list[str]:
+def _row(host: str, scope: str | None, state: InstallState) -> list[str]:
     stands = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
     return [host, scope or "", stands, ", ".join(state.agents), str(state.file)]
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
-    found = files.place(host, scope, environ=os.environ, here=here.folder())
+    found = files.locate_settings(host, scope, environ=os.environ, project=here.folder())
     if file is None:
         return found
     given = here.folder() / Path(file).expanduser()
@@ -187,8 +187,8 @@ def _file(host: str, scope: str, file: str | None) -> Path:
 def _plan(host: str) -> Callable[[str | None], dict[str, dict[str, Any]]]:
     """Return what is to be put in for an agent, with the events of the session gates registered in this home."""
     home, _ = settings.find_home(os.environ)
-    program, events = _program(), {gate.hook for gate in gates.registered(home)}
-    return lambda agent: entries.wanted(host, program, events, agent)
+    program, events = _program(), {gate.hook for gate in gates.list_registered_gates(home)}
+    return lambda agent: host_settings.build_entries(host, program, events, agent)
 
 
 def _find_agent(name: str | None) -> str | None:
@@ -197,14 +197,14 @@ def _find_agent(name: str | None) -> str | None:
         return None
     with here.opened() as place:
         entity = place.entity(name)
-    if entity.kind is Kind.HUMAN:
+    if entity.kind is EntityKind.HUMAN:
         raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
     return entity.name
 
 
 def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dict[str, dict[str, Any]]]) -> str | None:
     """Return the agent that our entries in a file name by now."""
-    agents = files.look(file, host, wanted).agents
+    agents = files.inspect_file(file, host, wanted).agents
     if len(agents) > 1:
         raise Invalid(
             f"our entries in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
@@ -215,7 +215,7 @@ def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dic
 
 def _program() -> str:
     """Return where this command is, for others to run."""
-    found = entries.locate_program()
+    found = host_settings.locate_program()
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     return str(here.folder() / found)

@@ -4,21 +4,21 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
-from gatepost.actions import directory, feed, intake
+from gatepost.actions import directory, inbox_feed, push
 from gatepost.actions import inbox as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.drain import drain
 from gatepost.cli.here import EventId, Json, Limit, To
 from gatepost.cli.mend import discard, done, replay, shown
 from gatepost.cli.plain import Noun, flag, option
-from gatepost.cli.push import push
-from gatepost.core import line, wire
-from gatepost.core.event import Item, Posted, Priority, State, Type, body
-from gatepost.core.instants import Instant, rfc3339
+from gatepost.cli.push import push_command
+from gatepost.core import render, wire
+from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, parse_body
+from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Invalid
 
 app = Noun(help="Push, read and mend what is in inboxes.")
-app.verb("push")(push)
+app.verb("push")(push_command)
 
 #: the most that a page of HTTP has
 _PAGE = 1_000
@@ -33,7 +33,7 @@ def list_(
     delivered: Annotated[bool, flag("--delivered", "Only what was delivered.")] = False,
     expired: Annotated[bool, flag("--expired", "Only what ran out of time.")] = False,
     dead: Annotated[bool, flag("--dead", "Only what failed too often.")] = False,
-    state: Annotated[str | None, option("--state", "STATE", f"One of {', '.join(State)}.")] = None,
+    state: Annotated[str | None, option("--state", "STATE", f"One of {', '.join(ItemState)}.")] = None,
     type: Annotated[str | None, option("--type", "TYPE", "Only events of this type.")] = None,
     sender: Annotated[str | None, option("--from", "NAME", "Only what this one sent.")] = None,
     ref: Annotated[str | None, option("--ref", "TYPE:ID", "Only what is about this.")] = None,
@@ -54,8 +54,8 @@ def list_(
     """
     wanted = _state(state, every=every, delivered=delivered, expired=expired, dead=dead)
     most = words.number(limit, "--limit", most=100_000)
-    kind = Type.parse(type) if type is not None else None
-    about = intake.about(ref) if ref is not None else None
+    kind = EventType.parse(type) if type is not None else None
+    about = push.parse_ref(ref) if ref is not None else None
     with here.opened() as place:
         whose = None if to in ("*", "ALL") else place.whose(to)
         now = place.now()
@@ -73,7 +73,7 @@ def list_(
         )
     shown = found[:most]
     if json:
-        output.document([wire.item(item) for item in shown])
+        output.document([wire.write_item(item) for item in shown])
     elif shown:
         _table(shown, now, whose is None)
     else:
@@ -100,9 +100,9 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
         )
     shown = found[:most]
     if json:
-        output.document([wire.item(item) for item in shown])
+        output.document([wire.write_item(item) for item in shown])
     elif shown:
-        output.line_out(line.batch(shown, at=now))
+        output.line_out(render.render_batch(shown, at=now))
     else:
         output.talk(f"nothing waits for {whose!r}")
     if len(found) > most:
@@ -120,7 +120,7 @@ def show(event: EventId, json: Json = False) -> None:
     with here.opened() as place:
         found = shown(place, event)
     if json:
-        output.document(wire.items(found))
+        output.document(wire.write_items(found))
     else:
         _details(found)
 
@@ -143,7 +143,7 @@ def watch(to: To = None, json: Json = False) -> None:
         whose = place.whose(to)
         ready = f"watching the inbox of {whose!r}; Ctrl-C stops it"
         for item in _arriving(place, whose, lambda: output.talk(ready)):
-            output.live(wire.item(item) if json else line.line(item.event))
+            output.live(wire.write_item(item) if json else render.render_event(item.event))
 
 
 app.verb("replay")(replay)
@@ -156,25 +156,25 @@ def _arriving(place: here.Here, name: str, ready: Callable[[], None]) -> Iterato
     if place.far is not None:
         yield from place.far.each(lambda far, once: far.watch_inbox(name, ready=once), ready)
         return
-    position = place.near.query(feed.here)
+    position = place.near.query(inbox_feed.read_end)
     place.near.query(directory.find, name)
     ready()
     while True:
-        page = place.near.query(feed.of_inbox, name, after=position, limit=_ARRIVALS)
+        page = place.near.query(inbox_feed.read_page, name, after=position, limit=_ARRIVALS)
         position = page.position
         yield from (item for item, _ in page.entries)
         if len(page.entries) < _ARRIVALS:
             time.sleep(here.PAUSE)
 
 
-def _state(state: str | None, **flags: bool) -> State | None:
+def _state(state: str | None, **flags: bool) -> ItemState | None:
     """The state asked for: pending without a word, None for all of them."""
     asked = [name for name, given in flags.items() if given] + ([state] if state is not None else [])
     if len(asked) > 1:
         raise Invalid("give only one of --all, --delivered, --expired, --dead and --state")
     if flags["every"]:
         return None
-    return State.parse(asked[0]) if asked else State.PENDING
+    return ItemState.parse(asked[0]) if asked else ItemState.PENDING
 
 
 def _table(items: list[Item], now: Instant, whose: bool) -> None:
@@ -188,7 +188,7 @@ def _table(items: list[Item], now: Instant, whose: bool) -> None:
             *([item.recipient] if whose else []),
             output.age(item.event.created_at, now),
             *([item.event.priority.name.lower()] if urgent else []),
-            line.line(item.event),
+            render.render_event(item.event),
         ]
         for item in items
     ]
@@ -198,9 +198,9 @@ def _table(items: list[Item], now: Instant, whose: bool) -> None:
 def _details(items: list[Item]) -> None:
     event = items[0].event
     sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
-    said = body(event)
+    said = parse_body(event)
     if isinstance(said, Posted) and said.outsider is not None:
-        sender = line.write_outsider(said.outsider)
+        sender = render.render_outsider(said.outsider)
     output.facts(
         ("event", event.id),
         ("type", event.type),
@@ -209,9 +209,9 @@ def _details(items: list[Item]) -> None:
         ("source", event.source),
         ("subject", event.subject),
         ("about", event.ref),
-        ("created", rfc3339(event.created_at)),
-        ("occurred", rfc3339(event.source_time) if event.source_time is not None else None),
-        ("expires", rfc3339(event.expires_at) if event.expires_at is not None else None),
+        ("created", format_rfc3339(event.created_at)),
+        ("occurred", format_rfc3339(event.source_time) if event.source_time is not None else None),
+        ("expires", format_rfc3339(event.expires_at) if event.expires_at is not None else None),
         ("dedup key", event.key),
         ("trust", event.trust),
         ("hops", event.hops or None),
@@ -219,7 +219,7 @@ def _details(items: list[Item]) -> None:
     )
     if event.content:
         output.line_out("\ncontent:\n" + output.prose(event.content))
-    document = wire.event(event)
+    document = wire.write_event(event)
     if document["data"] is not None:
         data = document["data"] | document["extra"] if "extra" in document else document["data"]
         output.line_out("\ndata:\n" + output.prose(output.pretty(data)))
@@ -228,11 +228,11 @@ def _details(items: list[Item]) -> None:
 def _standing(item: Item) -> str:
     words = [item.state.value]
     if item.ended_at is not None:
-        words.append(rfc3339(item.ended_at))
+        words.append(format_rfc3339(item.ended_at))
     if item.receipt is not None:
         words.append(f"by {item.receipt.owner} ({item.receipt.kind})")
     if item.attempts:
         words.append(f"after {item.attempts} failures")
     if item.seen_at is not None:
-        words.append(f"seen {rfc3339(item.seen_at)}")
+        words.append(f"seen {format_rfc3339(item.seen_at)}")
     return ", ".join(words)

@@ -9,7 +9,7 @@ from gatepost import app, settings
 from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
-from gatepost.runtime import keyring
+from gatepost.runtime import admin_key
 from gatepost.settings import FILE, HOME, declared, variable
 from gatepost.settings.forms import Form
 
@@ -28,10 +28,10 @@ def init(json: Json = False) -> None:
     steps = [("home", str(home), app.make_home(home)), *_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     made: list[str] = []
-    with app.opened(configuration, tell=made.append) as store:
+    with app.prepare_store(configuration, report=made.append) as store:
         steps.append(("store", str(configuration.values["store"]), bool(made)))
-        new = keyring.admit_administrator(store, home)
-        steps.append(("key", str(home / keyring.ADMIN_KEY), new))
+        new = admin_key.ensure_admin_key(store, home)
+        steps.append(("key", str(home / admin_key.ADMIN_KEY), new))
     if json:
         output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
         return

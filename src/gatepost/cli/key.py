@@ -7,10 +7,10 @@ from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, flag, option
 from gatepost.core import wire
-from gatepost.core.instants import rfc3339
-from gatepost.core.key import Key, Kind
+from gatepost.core.key import Key, KeyKind
+from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid
-from gatepost.runtime import keyring
+from gatepost.runtime import admin_key
 
 app = Noun(help="Keys: who may come in by HTTP, and as whom.")
 
@@ -40,10 +40,10 @@ def create(
             made = place.far.ask(lambda far: far.create_key(agent=one, trigger=other, public=public, name=name))
             key, secret = made.key, made.secret
         else:
-            kind: Kind = "agent" if one else "trigger" if other else "public" if public else "admin"
-            secret = keyring.new_secret(public=public)
+            kind: KeyKind = "agent" if one else "trigger" if other else "public" if public else "admin"
+            secret = admin_key.generate_secret(public=public)
             key = place.near.call(verbs.create, kind=kind, secret=secret, entity=one or other, name=name)
-    output.done(wire.key(key) | {"key": secret}, secret, f"{_scope(key)}; it is not shown again", json=json)
+    output.done(wire.write_key(key) | {"key": secret}, secret, f"{_scope(key)}; it is not shown again", json=json)
 
 
 @app.verb("list")
@@ -58,7 +58,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     with here.opened() as place:
         found = place.all(verbs.page, lambda far: far.keys, limit=most + 1)
     headings = ["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"]
-    output.listing(found, most, headings, _row, wire.key, otherwise="there is no key", json=json)
+    output.listing(found, most, headings, _row, wire.write_key, otherwise="there is no key", json=json)
 
 
 @app.verb("revoke")
@@ -74,7 +74,7 @@ def revoke(
     """
     with here.opened() as place:
         gone = place.call(verbs.revoke, lambda far: far.revoke_key, key)
-    output.done(wire.key(gone), gone.prefix, "revoked", json=json)
+    output.done(wire.write_key(gone), gone.prefix, "revoked", json=json)
 
 
 def _scope(key: Key) -> str:
@@ -90,5 +90,5 @@ def _scope(key: Key) -> str:
 
 
 def _row(key: Key) -> list[str]:
-    state = "good" if key.revoked_at is None else f"revoked {rfc3339(key.revoked_at)[:10]}"
-    return [key.prefix, key.id, rfc3339(key.created_at)[:10], state, _scope(key), key.name]
+    state = "good" if key.revoked_at is None else f"revoked {format_rfc3339(key.revoked_at)[:10]}"
+    return [key.prefix, key.id, format_rfc3339(key.created_at)[:10], state, _scope(key), key.name]

@@ -63,7 +63,7 @@ def done(
     """
     with here.opened() as place:
         person = words.given(me, "--as") or _whoever(shown(place, event), place.configuration.settings.agent)
-        item = place.do(lambda near: near.call(verbs.done, person, event), lambda far: far.done(event, person))
+        item = place.do(lambda near: near.call(verbs.mark_done, person, event), lambda far: far.done(event, person))
     _moved([item], "done for", json=json)
 
 
@@ -73,7 +73,7 @@ def shown(place: here.Here, event: str) -> list[Item]:
 
 def _moved(items: list[Item], said: str, *, json: bool) -> None:
     if json:
-        output.document(wire.items(items))
+        output.document(wire.write_items(items))
         return
     for item in items:
         output.line_out(item.event.id)

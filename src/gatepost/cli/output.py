@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from gatepost.core import line
-from gatepost.core.instants import DAY, HOUR, MINUTE, SECOND, Instant
+from gatepost.core import render
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
 from gatepost.settings import masked
 
 #: characters of the last column of a table that a narrow terminal must bear
@@ -46,12 +46,15 @@ def line_out(text: str) -> None:
 
 def document(value: Any) -> None:
     """One JSON document: an array for a list, an object for one thing."""
-    print("\n".join(line.escaped(each) for each in pretty(value).split("\n")), flush=True)
+    print("\n".join(render.escape_unsafe(each) for each in pretty(value).split("\n")), flush=True)
 
 
 def live(value: Any) -> None:
     """One of many that come as they happen: a line, or JSON on one line, out at once."""
-    print(value if isinstance(value, str) else line.escaped(json.dumps(value, ensure_ascii=_ascii_only())), flush=True)
+    print(
+        value if isinstance(value, str) else render.escape_unsafe(json.dumps(value, ensure_ascii=_ascii_only())),
+        flush=True,
+    )
 
 
 def pretty(value: Any) -> str:
@@ -119,13 +122,13 @@ def facts(*pairs: tuple[str, object]) -> None:
     known = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in known), default=0)
     for name, value in known:
-        print(f"{name:<{width}}  {line.escaped(value)}")
+        print(f"{name:<{width}}  {render.escape_unsafe(value)}")
 
 
 def prose(text: str) -> str:
     """Text of several lines, indented, so that none of them can pass for one of ours."""
     lines = re.split(r"\r\n|\n|\r", text.expandtabs(4))
-    return "\n".join(f"  {line.escaped(each)}".rstrip() for each in lines)
+    return "\n".join(f"  {render.escape_unsafe(each)}".rstrip() for each in lines)
 
 
 def count(number: int, noun: str) -> str:

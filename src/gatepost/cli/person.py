@@ -1,12 +1,12 @@
 """`gatepost person`."""
 
-from gatepost.actions.directory import Newcomer
+from gatepost.actions.directory import EntitySpec
 from gatepost.cli import entities, here, output
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
 from gatepost.core import wire
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 
 app = Noun(help="People: what they get waits until they say it is done.")
 
@@ -27,12 +27,12 @@ def add(
     Example:
       gatepost person add husam --display "Husam"
     """
-    newcomer = Newcomer(
-        name=name, kind=Kind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
+    newcomer = EntitySpec(
+        name=name, kind=EntityKind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
     )
     with here.opened() as place:
         entity = entities.register(place, newcomer)
-    output.done(wire.entity(entity), entity.name, f"registered {entity.name!r}", json=json)
+    output.done(wire.write_entity(entity), entity.name, f"registered {entity.name!r}", json=json)
 
 
 @app.verb("list")
@@ -43,7 +43,7 @@ def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", js
     Example:
       gatepost person list
     """
-    entities.list_(Kind.HUMAN, team=team, retired=retired, limit=limit, json=json)
+    entities.list_(EntityKind.HUMAN, team=team, retired=retired, limit=limit, json=json)
 
 
 @app.verb("show")
@@ -55,10 +55,10 @@ def show(name: Name, json: Json = False) -> None:
       gatepost person show husam
     """
     with here.opened() as place:
-        entity = entities.expect(place.entity(name), Kind.HUMAN)
+        entity = entities.expect(place.entity(name), EntityKind.HUMAN)
         account = entities.account_of(place, entity)
     if json:
-        output.document(wire.entity(entity) | {"inbox": wire.account(account)})
+        output.document(wire.write_entity(entity) | {"inbox": wire.write_account(account)})
         return
     output.facts(*entities.facts(entity, account))
 
@@ -71,4 +71,4 @@ def retire(name: Name, json: Json = False) -> None:
     Example:
       gatepost person retire husam
     """
-    entities.retire(name, Kind.HUMAN, json=json)
+    entities.retire(name, EntityKind.HUMAN, json=json)

@@ -3,14 +3,14 @@
 from typing import Annotated
 
 from gatepost import settings
-from gatepost.actions import plans as verbs
+from gatepost.actions import plans as plan_actions
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import ids, line, wire
+from gatepost.core import ids, render, wire
 from gatepost.core import plan as rules
-from gatepost.core.instants import rfc3339
-from gatepost.core.plan import CatchUp, Plan, Status
+from gatepost.core.plan import CatchUp, Plan, PlanStatus
+from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid
 
 app = Noun(help="Plans: what an agent is told later, once or again and again.")
@@ -71,16 +71,16 @@ def set_(
     with here.opened(configuration) as place:
         plan, by = ids.check("plan", id) if id is not None else None, here.pusher(configuration)
         made = place.do(
-            lambda near: near.call(verbs.set, whose, rules.read({**given, "id": plan}), by=by),
+            lambda near: near.call(plan_actions.set_plan, whose, rules.parse_spec({**given, "id": plan}), by=by),
             lambda far: far.set_plan(id=plan, owner=whose, by=by, **given),
         )
-    output.done(wire.plan(made), made.id, f"{made.owner} is told {_when(made)}", json=json)
+    output.done(wire.write_plan(made), made.id, f"{made.owner} is told {_when(made)}", json=json)
 
 
 @app.verb("list")
 def list_(
     owner: Annotated[str | None, option("--owner", "NAME", "Only this one's.")] = None,
-    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(PlanStatus)}.")] = None,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -91,13 +91,13 @@ def list_(
       gatepost plan list --owner analyst --status pending
     """
     most = words.number(limit, "--limit", most=100_000)
-    wanted = Status.parse(status) if status is not None else None
+    wanted = PlanStatus.parse(status) if status is not None else None
     with here.opened() as place:
         whose = words.given(owner, "--owner")
-        found = place.all(verbs.page, lambda far: far.plans, owner=whose, status=wanted, limit=most + 1)
+        found = place.all(plan_actions.page, lambda far: far.plans, owner=whose, status=wanted, limit=most + 1)
     headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
     none = "there is no plan" + (f" of {owner!r}" if owner else "")
-    output.listing(found, most, headings, _row, wire.plan, otherwise=none, json=json)
+    output.listing(found, most, headings, _row, wire.write_plan, otherwise=none, json=json)
 
 
 @app.verb("delete")
@@ -112,7 +112,7 @@ def delete(
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        place.call(verbs.delete, lambda far: far.delete_plan, plan)
+        place.call(plan_actions.delete, lambda far: far.delete_plan, plan)
     output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 
@@ -124,8 +124,8 @@ def _check_new(given: dict[str, str]) -> None:
 
 
 def _when(plan: Plan) -> str:
-    waiting = f"when {plan.gate} is resolved" if plan.status is Status.PENDING else "never"
-    next_at = rfc3339(plan.next_at) if plan.next_at is not None else waiting
+    waiting = f"when {plan.gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
+    next_at = format_rfc3339(plan.next_at) if plan.next_at is not None else waiting
     return next_at if plan.cron is None else f"{next_at}, and again by {plan.cron!r} in {plan.zone}"
 
 
@@ -133,8 +133,8 @@ def _row(plan: Plan) -> list[str]:
     return [
         plan.id,
         plan.owner,
-        rfc3339(plan.next_at - plan.next_at % 1_000_000) if plan.next_at is not None else plan.status.value,
+        format_rfc3339(plan.next_at - plan.next_at % 1_000_000) if plan.next_at is not None else plan.status.value,
         f"{plan.cron} {plan.zone}" if plan.cron is not None else "",
         str(plan.fired),
-        f"{line.title(plan.name)}: {line.quote(plan.instruction)}",
+        f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
     ]

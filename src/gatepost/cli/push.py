@@ -4,18 +4,18 @@ from dataclasses import replace
 from typing import Annotated
 
 from gatepost import settings
-from gatepost.actions import intake
+from gatepost.actions import push
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag, option
-from gatepost.core import instants, wire
-from gatepost.core.entity import Kind
-from gatepost.core.event import Priority, Push, Pushed, Ref, Type, get_trust
+from gatepost.core import times, wire
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Priority, Push, PushResult, Ref, get_trust
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.settings import Configuration
 
 
-def push(
+def push_command(
     text: Annotated[str | None, argument("TEXT|-", "What to say; - reads it from stdin.")] = None,
     to: Annotated[
         str | None,
@@ -29,7 +29,7 @@ def push(
     sender: Annotated[
         str | None, option("--as", "NAME", "Who it is from; else the current agent, if it is for somebody else.")
     ] = None,
-    type: Annotated[str, option("--type", "TYPE", f"One of {', '.join(Type)}.")] = Type.EVENT,
+    type: Annotated[str, option("--type", "TYPE", f"One of {', '.join(EventType)}.")] = EventType.EVENT,
     source: Annotated[str, option("--source", "NAME", "What it comes through.")] = "cli",
     subject: Annotated[str | None, option("--subject", "TEXT", "A short title.")] = None,
     data: Annotated[str | None, option("--data", "JSON", "A payload; @FILE reads a file, - reads stdin.")] = None,
@@ -61,18 +61,18 @@ def push(
     limits = configuration.settings.rules()
     wish = Push(
         to="*" if broadcast else _address(to, bead, session, configuration),
-        type=Type.parse(type),
+        type=EventType.parse(type),
         source=source,
         sender=words.given(sender, "--as") or here.pusher(configuration),
         subject=subject,
         priority=Priority.parse(priority),
         key=dedup_key,
-        ttl=instants.duration(ttl) if ttl is not None else None,
+        ttl=times.parse_duration(ttl) if ttl is not None else None,
         ref=Ref.parse(ref) if ref is not None else None,
         data=words.data(data, limits.data) if data is not None else None,
         content=words.content(text, limits.content) if text is not None else "",
     )
-    intake.checked(wish, limits)
+    push.validate_push(wish, limits)
     if wish.data is None and not wish.content.strip():
         raise Invalid("the text is empty", hint="what wrote to stdin may have failed" if text == "-" else None)
     with here.opened(configuration) as place:
@@ -83,9 +83,9 @@ def push(
         if wish.sender is None:
             wish = replace(wish, sender=_current_sender(place, wish.to))
         wish = replace(wish, trust=get_trust(wish.type, wish.sender))
-        pushed = place.call(intake.push, lambda far: far.push, wish)
+        pushed = place.call(push.push_event, lambda far: far.push, wish)
     if json:
-        output.document(wire.pushed(pushed))
+        output.document(wire.write_push_result(pushed))
     else:
         _tell(pushed)
 
@@ -109,7 +109,7 @@ def _current_sender(place: here.Here, to: str) -> str | None:
         entity = place.entity(agent)
     except UnknownAddress:
         return None
-    return entity.name if entity.live and entity.kind is Kind.AGENT else None
+    return entity.name if entity.is_live and entity.kind is EntityKind.AGENT else None
 
 
 def _check_alias(place: here.Here, bead: str) -> None:
@@ -121,7 +121,7 @@ def _check_alias(place: here.Here, bead: str) -> None:
         raise UnknownAddress(f"nobody has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
 
 
-def _tell(pushed: Pushed) -> None:
+def _tell(pushed: PushResult) -> None:
     if pushed.broadcast is not None:
         output.line_out(pushed.event)
         output.talk("a repeat: this broadcast was made before" if pushed.duplicate else "pushed to every agent")

@@ -6,17 +6,17 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gatepost import app
-from gatepost.actions import journal
+from gatepost.actions import runs
 from gatepost.cli import entities, here, output, words
 from gatepost.cli.entities import Name
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import argument, option
-from gatepost.core import config as rules
-from gatepost.core import ids, line, unwire, wire
-from gatepost.core.entity import Kind
-from gatepost.core.instants import SECOND, rfc3339
-from gatepost.core.mind import Carried, Prompt, Reply, Result, Turn
-from gatepost.core.run import Run, Status
+from gatepost.core import agent_config as rules
+from gatepost.core import ids, render, unwire, wire
+from gatepost.core.entity import EntityKind
+from gatepost.core.mind import CallResult, MindSummaries, ModelReply, Prompt, Turn
+from gatepost.core.run import Run, RunStatus
+from gatepost.core.times import SECOND, format_rfc3339
 from gatepost.core.wire import Document
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Store
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _BESIDE: Final = 60
 
 
-def runs(
+def list_runs(
     name: Name,
-    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(Status)}.")] = None,
+    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(RunStatus)}.")] = None,
     limit: Limit = "20",
     json: Json = False,
 ) -> None:
@@ -43,11 +43,11 @@ def runs(
     most = words.number(limit, "--limit", most=100_000)
     wanted = _status(status) if status is not None else None
     with here.opened() as place:
-        agent = entities.expect(place.entity(name), Kind.AGENT).name
-        found = place.all(journal.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
+        agent = entities.expect(place.entity(name), EntityKind.AGENT).name
+        found = place.all(runs.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
     headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "LIMIT", "SUMMARY"]
     none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
-    output.listing(found, most, headings, _row, wire.run, otherwise=none, json=json)
+    output.listing(found, most, headings, _row, wire.write_run, otherwise=none, json=json)
 
 
 def mind(name: Name, json: Json = False) -> None:
@@ -58,15 +58,15 @@ def mind(name: Name, json: Json = False) -> None:
       gatepost agent mind analyst
     """
     with here.opened() as place:
-        agent = entities.expect(place.entity(name), Kind.AGENT).name
+        agent = entities.expect(place.entity(name), EntityKind.AGENT).name
         carried, turns, tokens = place.do(lambda near: near.query(_mind, agent), lambda far: _mind_far(far, agent))
     if json:
-        output.document(wire.mind(agent, carried, turns, tokens))
+        output.document(wire.write_mind(agent, carried, turns, tokens))
         return
-    if carried.dropped:
-        output.line_out(f"({output.count(carried.dropped, 'older summary')} only in the runs)")
+    if carried.dropped_count:
+        output.line_out(f"({output.count(carried.dropped_count, 'older summary')} only in the runs)")
     for summary in carried.summaries:
-        output.line_out(f"- {line.escaped(summary)}")
+        output.line_out(f"- {render.escape_unsafe(summary)}")
     for turn in turns:
         for said in _told(turn):
             output.line_out(said)
@@ -92,19 +92,19 @@ def replay(
     if json:
         output.document(found)
         return
-    then = _deeds(unwire.turn(each) for each in found["original"])
-    now = _deeds(unwire.turn(each) for each in found["replayed"])
+    then = _deeds(unwire.read_turn(each) for each in found["original"])
+    now = _deeds(unwire.read_turn(each) for each in found["replayed"])
     output.table(["", "THEN", "NOW"], [_beside(*pair) for pair in zip_longest(then, now, fillvalue="")])
     output.line_out("same" if found["same"] else "different")
     output.talk(f"{found['model']} was shown the run again; nothing was done")
 
 
-def _mind(tx: Reader, name: str) -> tuple[Carried, Sequence[Turn], int]:
-    found = journal.mind(tx, name)
-    return found.carried, found.turns, found.tokens
+def _mind(tx: Reader, name: str) -> tuple[MindSummaries, Sequence[Turn], int]:
+    found = runs.read_mind(tx, name)
+    return found.past_cycles, found.turns, found.tokens
 
 
-async def _mind_far(far: "Client", name: str) -> tuple[Carried, Sequence[Turn], int]:
+async def _mind_far(far: "Client", name: str) -> tuple[MindSummaries, Sequence[Turn], int]:
     found = await far.mind(name)
     return found.carried, found.turns, found.tokens
 
@@ -113,15 +113,15 @@ async def _replayed(store: Store, id: str, name: str) -> Document:
     from gatepost.runtime.replay import replay
 
     choice = rules.parse({"model": name}).model
-    async with app.means(store, lambda _: None) as means:
-        model = await means.model(choice)
+    async with app.open_cycle_deps(store, lambda _: None) as means:
+        model = await means.get_model(choice)
         told = await replay(store, id, model)
-    return wire.replayed(id, model.name, original=told.original, replayed=told.replayed, same=told.same)
+    return wire.write_replay(id, model.name, steps=told.original, turns=told.turns, is_same=told.is_same)
 
 
 async def _replayed_far(far: "Client", id: str, model: str) -> Document:
     told = await far.replay_run(id, model)
-    return wire.replayed(id, told.model, original=told.original, replayed=told.replayed, same=told.same)
+    return wire.write_replay(id, told.model, steps=told.original, turns=told.replayed, is_same=told.same)
 
 
 def _row(run: Run) -> list[str]:
@@ -133,9 +133,9 @@ def _row(run: Run) -> list[str]:
         str(run.events),
         str(run.steps),
         str(run.prompt_tokens + run.completion_tokens),
-        rfc3339(run.started_at - run.started_at % SECOND),
+        format_rfc3339(run.started_at - run.started_at % SECOND),
         run.limit.value if run.limit is not None else "",
-        line.quote(run.error or run.summary),
+        render.quote(run.error or run.summary),
     ]
 
 
@@ -144,30 +144,30 @@ def _told(turn: Turn) -> list[str]:
     match turn:
         case Prompt(text=text):
             return ["shown", output.prose(text)]
-        case Reply():
+        case ModelReply():
             return ["said", *(output.prose(deed) for deed in _deeds([turn]))]
-        case Result(tool=tool, content=content):
-            return [f"{line.escaped(tool)} returned", output.prose(content)]
+        case CallResult(tool=tool, content=content):
+            return [f"{render.escape_unsafe(tool)} returned", output.prose(content)]
 
 
 def _deeds(turns: Iterable[Turn]) -> list[str]:
     """What was said and done, one thing each."""
     deeds: list[str] = []
     for turn in turns:
-        if isinstance(turn, Reply):
+        if isinstance(turn, ModelReply):
             deeds += [turn.text] if turn.text else []
             deeds += [f"{call.tool} {call.arguments}" for call in turn.calls]
     return deeds
 
 
 def _beside(then: str, now: str) -> list[str]:
-    shown = [line.escaped(" ".join(each.split())) for each in (then, now)]
+    shown = [render.escape_unsafe(" ".join(each.split())) for each in (then, now)]
     cut = shown[0] if len(shown[0]) <= _BESIDE else f"{shown[0][: _BESIDE - 3]}..."
     return ["=" if then == now else "!", cut, shown[1]]
 
 
-def _status(text: str) -> Status:
+def _status(text: str) -> RunStatus:
     try:
-        return Status(text)
+        return RunStatus(text)
     except ValueError:
-        raise Invalid(f"{text!r} is not a status of a run", hint=f"use one of {', '.join(Status)}") from None
+        raise Invalid(f"{text!r} is not a status of a run", hint=f"use one of {', '.join(RunStatus)}") from None

@@ -9,10 +9,10 @@ from gatepost.actions import spaces as verbs
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import line, wire
+from gatepost.core import render, wire
 from gatepost.core import space as rules
-from gatepost.core.instants import SECOND, rfc3339
 from gatepost.core.space import Message
+from gatepost.core.times import SECOND, format_rfc3339
 from gatepost.ports import Reader
 
 app = Noun(help="Spaces: where people and agents talk.")
@@ -44,7 +44,7 @@ def create(
         made = place.call(verbs.create, lambda far: far.create_space, name=name, id=own, members=member or ())
         members = _members(place, made.id)
     output.done(
-        wire.space(made) | {"members": [wire.member(each) for each in members]},
+        wire.write_space(made) | {"members": [wire.write_member(each) for each in members]},
         made.id,
         f"made {made.name!r} with {output.count(len(members), 'member')}",
         json=json,
@@ -68,7 +68,9 @@ def list_(
         whose = words.given(member, "--member")
         found = place.all(_page, lambda far: far.spaces, member=whose, limit=most + 1)
     none = "there is no space" + (f" with {member!r} in it" if member else "")
-    output.listing(found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.space, otherwise=none, json=json)
+    output.listing(
+        found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.write_space, otherwise=none, json=json
+    )
 
 
 @app.verb("show")
@@ -83,21 +85,21 @@ def show(space: Space, json: Json = False) -> None:
         found = place.look(verbs.show, lambda far: far.space, space)
         members = _members(place, space)
     if json:
-        output.document(wire.space(found) | {"members": [wire.member(each) for each in members]})
+        output.document(wire.write_space(found) | {"members": [wire.write_member(each) for each in members]})
         return
     output.facts(
         ("space", found.id),
         ("name", found.name),
         ("messages", found.last_seq),
-        ("since", rfc3339(found.created_at)),
-        ("archived", rfc3339(found.archived_at) if found.archived_at is not None else None),
+        ("since", format_rfc3339(found.created_at)),
+        ("archived", format_rfc3339(found.archived_at) if found.archived_at is not None else None),
     )
     if members:
         output.line_out("")
         output.table(
             ["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"],
             [
-                [each.name, each.kind.value, rfc3339(each.joined_at)[:10], str(each.read_seq), each.display]
+                [each.name, each.kind.value, format_rfc3339(each.joined_at)[:10], str(each.read_seq), each.display]
                 for each in members
             ],
         )
@@ -113,7 +115,7 @@ def join(space: Space, name: Name, json: Json = False) -> None:
     """
     with here.opened() as place:
         member = place.call(verbs.join, lambda far: far.join, space, name)
-    output.done(wire.member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
+    output.done(wire.write_member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
 @app.verb("leave")
@@ -151,7 +153,7 @@ def post(
     with here.opened(configuration) as place:
         message = place.call(verbs.post, lambda far: far.post, space, sender=who, content=content)
     if json:
-        output.document(wire.message(message))
+        output.document(wire.write_message(message))
     else:
         output.line_out(str(message.seq))
 
@@ -176,11 +178,11 @@ def read(
     me = words.given(member, "--as")
     with here.opened() as place:
         found = place.do(
-            lambda near: near.query(verbs.read, space, as_=me, after_seq=first, limit=most),
+            lambda near: near.query(verbs.read, space, viewer=me, after_seq=first, limit=most),
             lambda far: far.read(space, member=me, after_seq=first, limit=most),
         )
         if json:
-            output.document([wire.message(each) for each in found])
+            output.document([wire.write_message(each) for each in found])
         elif found:
             for each in found:
                 output.line_out(_line(each))
@@ -204,17 +206,17 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
     ready = f"watching {space!r}; Ctrl-C stops it"
     with here.opened() as place:
         for message in _posted(place, space, me, lambda: output.talk(ready)):
-            output.live(wire.message(message) if json else _line(message))
+            output.live(wire.write_message(message) if json else _line(message))
             if me is not None:
                 _mark_read(place, space, me, message.seq)
 
 
 def _page(tx: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
-    return verbs.page(tx, as_=member, limit=limit)
+    return verbs.page(tx, viewer=member, limit=limit)
 
 
 def _members(place: here.Here, space: str) -> list[rules.Member]:
-    return place.look(verbs.members, lambda far: far.members, space)
+    return place.look(verbs.list_members, lambda far: far.members, space)
 
 
 def _mark_read(place: here.Here, space: str, member: str, seq: int) -> None:
@@ -229,10 +231,10 @@ def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[]
     if place.far is not None:
         yield from place.far.each(lambda far, once: far.watch_space(space, member=member, ready=once), ready)
         return
-    last = place.near.query(verbs.show, space, as_=member).last_seq
+    last = place.near.query(verbs.show, space, viewer=member).last_seq
     ready()
     while True:
-        found = place.near.query(verbs.read, space, as_=member, after_seq=last, limit=_PAGE)
+        found = place.near.query(verbs.read, space, viewer=member, after_seq=last, limit=_PAGE)
         yield from found
         if len(found) < _PAGE:
             time.sleep(here.PAUSE)
@@ -241,15 +243,15 @@ def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[]
 
 def _row(space: rules.Space) -> list[str]:
     archived = " (archived)" if space.archived_at is not None else ""
-    return [space.id, str(space.last_seq), rfc3339(space.created_at)[:10], space.name + archived]
+    return [space.id, str(space.last_seq), format_rfc3339(space.created_at)[:10], space.name + archived]
 
 
 def _line(message: Message) -> str:
     """A message on one line, which no other one can pretend to be."""
-    when = rfc3339(message.created_at - message.created_at % SECOND)
+    when = format_rfc3339(message.created_at - message.created_at % SECOND)
     said = message.data
     if isinstance(said, dict):  # where an agent's words were streamed is for programs
         said = {name: value for name, value in said.items() if name not in _STREAMED} or None
-    data = f" {line.payload(said)}" if said is not None else ""
-    who = f"{line.title(message.sender_display)} ({message.sender_kind})"
-    return f"{message.seq}  {when}  {who}: {line.quote(message.content)}{data}"
+    data = f" {render.render_json(said)}" if said is not None else ""
+    who = f"{render.render_name(message.sender_display)} ({message.sender_kind})"
+    return f"{message.seq}  {when}  {who}: {render.quote(message.content)}{data}"

@@ -66,7 +66,7 @@ def export(
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
     """
-    with app.opened(settings.load(), tell=output.talk) as store, _target(file, force=force) as stream:
+    with app.prepare_store(settings.load(), report=output.talk) as store, _target(file, force=force) as stream:
         counts = dict.fromkeys(_NOUNS.values(), 0)
 
         def write(tx: Reader) -> None:
@@ -101,7 +101,7 @@ def import_(
     """
     taken = merge.Taken()
     with (
-        app.opened(settings.load(), tell=output.talk) as store,
+        app.prepare_store(settings.load(), report=output.talk) as store,
         _source(file) as (stream, size),
         _progress("importing", size) as step,
     ):

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from gatepost.actions import triggers as verbs
-from gatepost.actions.triggers import NewTrigger
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import line, webhook, wire
-from gatepost.core.instants import rfc3339
+from gatepost.core import render, webhook, wire
+from gatepost.core.times import format_rfc3339
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid
@@ -52,7 +52,7 @@ def add(
     """
     by = Scheme.parse(scheme)
     made = _made(by) if secret is None else None
-    wish = NewTrigger(
+    wish = TriggerSpec(
         name=name,
         scheme=by,
         secret=made or words.secret(secret or ""),
@@ -60,17 +60,17 @@ def add(
         prompt=prompt,
         owner=words.given(owner, "--owner"),
     )
-    webhook.kept(wish.scheme, wish.secret)
+    webhook.prepare_secret(wish.scheme, wish.secret)
     with here.opened() as place:
         added = place.do(lambda near: near.call(verbs.add, wish), lambda far: far.add_trigger(**asdict(wish)))
     if json:
-        output.document(wire.trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
+        output.document(wire.write_trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
         return
     output.line_out(_path(added))
     if made:
         output.line_out(made)
         output.talk("the second line is the secret, which is not shown again")
-    output.talk(added.scheme.proof)
+    output.talk(added.scheme.instructions)
 
 
 @app.verb("list")
@@ -85,7 +85,7 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     with here.opened() as place:
         found = place.all(verbs.page, lambda far: far.triggers, limit=most + 1)
     headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
-    output.listing(found, most, headings, _row, wire.trigger, otherwise="there is no trigger", json=json)
+    output.listing(found, most, headings, _row, wire.write_trigger, otherwise="there is no trigger", json=json)
 
 
 @app.verb("show")
@@ -99,18 +99,18 @@ def show(name: Name, json: Json = False) -> None:
     with here.opened() as place:
         found = place.look(verbs.show, lambda far: far.show_trigger, name)
     if json:
-        output.document(wire.trigger(found) | {"path": _path(found)})
+        output.document(wire.write_trigger(found) | {"path": _path(found)})
         return
     output.facts(
         ("trigger", found.name),
         ("state", _state(found)),
         ("path", _path(found)),
         ("scheme", found.scheme),
-        ("proof", found.scheme.proof),
+        ("proof", found.scheme.instructions),
         ("to", found.target),
         ("prompt", found.prompt),
         ("owner", found.owner),
-        ("since", rfc3339(found.created_at)),
+        ("since", format_rfc3339(found.created_at)),
     )
 
 
@@ -152,7 +152,7 @@ def delete(name: Name, json: Json = False) -> None:
 def _activate(name: str, *, active: bool, json: bool) -> None:
     with here.opened() as place:
         changed = place.call(verbs.set_active, lambda far: far.activate_trigger, name, active)
-    output.done(wire.trigger(changed), changed.name, _state(changed), json=json)
+    output.done(wire.write_trigger(changed), changed.name, _state(changed), json=json)
 
 
 def _made(scheme: Scheme) -> str:
@@ -164,7 +164,7 @@ def _made(scheme: Scheme) -> str:
 
 
 def _row(trigger: Trigger) -> list[str]:
-    prompt = line.quote(trigger.prompt) if trigger.prompt else ""
+    prompt = render.quote(trigger.prompt) if trigger.prompt else ""
     return [trigger.name, _state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 

@@ -6,7 +6,7 @@ from gatepost import settings
 from gatepost.cli import output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import option
-from gatepost.runtime.keyring import ADMIN_KEY
+from gatepost.runtime.admin_key import ADMIN_KEY
 
 
 def up(
@@ -30,7 +30,7 @@ def up(
     chosen = configuration.settings.gateway
     where = words.given(host, "--host", "where") or chosen.host
     number = words.number(port, "--port", least=0, most=65_535) if port is not None else chosen.port
-    telemetry.configure("json" if json else chosen.log)
+    telemetry.configure_logging("json" if json else chosen.log)
 
     def ready(url: str) -> None:
         if json:

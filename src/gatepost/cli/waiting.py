@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from gatepost.actions import endings
-from gatepost.actions.endings import Looked
+from gatepost.actions import deadlines
+from gatepost.actions.deadlines import EventScan
 from gatepost.cli.here import Here
-from gatepost.core.instants import SECOND, Duration
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError
 from gatepost.ports import Reader, Store
 
@@ -34,7 +34,7 @@ def until(place: Here, look: Callable[[], T], over: Callable[[T], bool], most: D
         pause = min(_LONGEST, pause * 1.5)
 
 
-def _end_due(store: Store, looked: Looked | None) -> Looked | None:
+def _end_due(store: Store, looked: EventScan | None) -> EventScan | None:
     """
     Let end what is over by now, as a gateway would, and return how far it was looked for events. What cannot be ended
     keeps nobody from waiting for something else.
@@ -42,11 +42,11 @@ def _end_due(store: Store, looked: Looked | None) -> Looked | None:
     with suppress(GatepostError):
         while True:
             over, looked = store.query(_over, looked)
-            if not over or not store.call(endings.settle, last=looked):
+            if not over or not store.call(deadlines.end_due, last_scan=looked):
                 break
     return looked
 
 
-def _over(tx: Reader, last: Looked | None) -> tuple[bool, Looked]:
-    due, looked = endings.next_due(tx), endings.came(tx, last)
-    return bool(looked.met) or (due is not None and due <= tx.now), looked
+def _over(tx: Reader, last: EventScan | None) -> tuple[bool, EventScan]:
+    due, looked = deadlines.find_next_due(tx), deadlines.scan_events(tx, last)
+    return bool(looked.matches) or (due is not None and due <= tx.now), looked

@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 from typing import IO, Any, Final
 
-from gatepost.core import instants, strict
-from gatepost.core.instants import Instant
+from gatepost.core import strict, times
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
 
 _LONGEST_SECRET: Final = 10_000
@@ -32,11 +32,11 @@ def number(text: str, option: str, *, least: int = 1, most: int = 10_000) -> int
 def moment(text: str, option: str, now: Instant) -> Instant:
     """A time, or how long ago: `2026-02-18T15:07:00Z` or `2h`."""
     try:
-        return now - instants.duration(text)
+        return now - times.parse_duration(text)
     except Invalid:
         pass
     try:
-        return instants.instant(text)
+        return times.parse_instant(text)
     except Invalid:
         raise Invalid(
             f"{text!r} is not a time for {option}", hint="write how long ago (2h, 1 day) or 2026-02-18T15:07:00Z"
@@ -68,7 +68,7 @@ def document(name: str, limit: int) -> dict[str, Any]:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise Invalid(f"{what} is not TOML: {str(error).lower()}") from None
     try:
-        found = strict.read(raw, what)
+        found = strict.parse_json(raw, what)
     except Malformed as error:
         raise Invalid(error.message, hint="write one JSON object, or name the file something.toml") from None
     if not isinstance(found, dict):
@@ -90,7 +90,7 @@ def data(text: str, limit: int) -> Any:
     else:
         raw, what = text.encode(errors="surrogatepass"), f"--data {text[:40]!r}"
     try:
-        return strict.read(raw, what)
+        return strict.parse_json(raw, what)
     except Malformed as error:
         raise Invalid(error.message, hint="""write it as '{"name": "value"}', in single quotes""") from None
 

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 from gatepost.client.line import Line
 from gatepost.core import ids, unwire, wire
-from gatepost.core.decision import Decision, Question, Reply
-from gatepost.core.instants import Instant, rfc3339
+from gatepost.core.decision import AnswerSpec, Decision, Question
+from gatepost.core.times import Instant, format_rfc3339
 
 
 class Decisions:
@@ -14,11 +14,15 @@ class Decisions:
 
     async def ask(self, question: Question, *, by: str | None = None) -> Decision:
         """Ask for a decision as somebody; a gate keeps them from stopping until it is answered."""
-        body = wire.QUESTION.write(question) | {"of": list(question.of), "session": question.session, "asker": by}
-        return unwire.decision(await self._line.write("POST", "/api/decisions", body))
+        body = wire.QUESTION.write(question) | {
+            "of": list(question.respondents),
+            "session": question.session,
+            "asker": by,
+        }
+        return unwire.read_decision(await self._line.write("POST", "/api/decisions", body))
 
     async def decision(self, id: str) -> Decision:
-        return unwire.decision(await self._line.get(_at(id)))
+        return unwire.read_decision(await self._line.get(_at(id)))
 
     def decisions(
         self,
@@ -33,29 +37,29 @@ class Decisions:
         """Decisions in the order they were asked; with `since`, those that were answered since then."""
         return self._line.all(
             "/api/decisions",
-            unwire.decision,
+            unwire.read_decision,
             limit=limit,
             asker=asker,
             asked=asked,
             session=session,
             pending=pending,
-            since=rfc3339(since) if since is not None else None,
+            since=format_rfc3339(since) if since is not None else None,
         )
 
-    async def answer(self, id: str, reply: Reply, *, by: str | None = None) -> Decision:
+    async def answer(self, id: str, reply: AnswerSpec, *, by: str | None = None) -> Decision:
         """Answer a decision. The first answer counts; a later one is `Late`, which says who answered what."""
-        body = wire.ANSWER_WISH.write(reply) | {"by": by}
-        return unwire.decision(await self._line.write("PUT", f"{_at(id)}/answer", body))
+        body = wire.ANSWER_SPEC.write(reply) | {"by": by}
+        return unwire.read_decision(await self._line.write("PUT", f"{_at(id)}/answer", body))
 
     async def revise(self, id: str, question: Question, *, by: str | None = None) -> Decision:
         """Ask anew what was sent back."""
         body = wire.QUESTION.write(question) | {"asker": by}
-        return unwire.decision(await self._line.write("PUT", f"{_at(id)}/question", body))
+        return unwire.read_decision(await self._line.write("PUT", f"{_at(id)}/question", body))
 
     async def withdraw_decision(self, id: str, *, by: str | None = None, reason: str = "") -> Decision:
         """Say that a question need not be answered any more."""
         query = urlencode({"reason": reason} | ({"by": by} if by is not None else {}))
-        return unwire.decision(await self._line.write("DELETE", f"{_at(id)}?{query}"))
+        return unwire.read_decision(await self._line.write("DELETE", f"{_at(id)}?{query}"))
 
 
 def _at(id: str) -> str:

@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from gatepost.client.line import Line
 from gatepost.core import address, unwire
-from gatepost.core import key as rules
+from gatepost.core import key as key_rules
 from gatepost.core.event import Json
 from gatepost.core.key import Key
-from gatepost.core.trigger import Trigger, named
+from gatepost.core.trigger import Trigger, check_name
 from gatepost.core.webhook import Scheme
 
 
@@ -26,7 +26,9 @@ class Doors:
     async def trigger(self, agent: str, service: str, payload: Json = None, *, key: str | None = None) -> str:
         """Tell an agent something as a service; return the id of the event, the same for the same `key`."""
         body = {"serviceName": service, "payload": payload}
-        answer = await self._line.write("POST", f"/api/agents/{address.single(agent)}/trigger", body, key=key)
+        answer = await self._line.write(
+            "POST", f"/api/agents/{address.check_entity_address(agent)}/trigger", body, key=key
+        )
         return str(answer["eventId"])
 
     async def add_trigger(
@@ -48,18 +50,18 @@ class Doors:
             "prompt": prompt,
             "owner": owner,
         }
-        return unwire.trigger(await self._line.write("POST", "/api/triggers", body))
+        return unwire.read_trigger(await self._line.write("POST", "/api/triggers", body))
 
     def triggers(self, *, limit: int | None = None) -> AsyncIterator[Trigger]:
         """The webhooks there are."""
-        return self._line.all("/api/triggers", unwire.trigger, limit=limit)
+        return self._line.all("/api/triggers", unwire.read_trigger, limit=limit)
 
     async def show_trigger(self, name: str) -> Trigger:
-        return unwire.trigger(await self._line.get(_trigger(name)))
+        return unwire.read_trigger(await self._line.get(_trigger(name)))
 
     async def activate_trigger(self, name: str, active: bool) -> Trigger:
         """Open or close a webhook; closed, it answers as if it were not there."""
-        return unwire.trigger(await self._line.write("PATCH", _trigger(name), {"active": active}))
+        return unwire.read_trigger(await self._line.write("PATCH", _trigger(name), {"active": active}))
 
     async def delete_trigger(self, name: str) -> None:
         await self._line.write("DELETE", _trigger(name))
@@ -68,18 +70,20 @@ class Doors:
         self, *, agent: str | None = None, trigger: str | None = None, public: bool = False, name: str = ""
     ) -> MadeKey:
         """Make a key: for one agent, for triggering one agent, public, or the administrator's."""
-        body = {"agent": agent, "trigger": trigger, "public": public, "name": rules.named(name)}
+        body = {"agent": agent, "trigger": trigger, "public": public, "name": key_rules.check_name(name)}
         made = await self._line.ask("/api/keys", body)
-        return MadeKey(unwire.key(made), made["key"])
+        return MadeKey(unwire.read_key(made), made["key"])
 
     def keys(self, *, limit: int | None = None) -> AsyncIterator[Key]:
         """The keys there are and were, in the order in which they were made."""
-        return self._line.all("/api/keys", unwire.key, limit=limit)
+        return self._line.all("/api/keys", unwire.read_key, limit=limit)
 
     async def revoke_key(self, id: str) -> Key:
         """Let a key, told by its id or prefix, be good for nothing from now on."""
-        return unwire.key(await self._line.write("DELETE", f"/api/keys/{quote(rules.called(id), safe='')}"))
+        return unwire.read_key(
+            await self._line.write("DELETE", f"/api/keys/{quote(key_rules.parse_reference(id), safe='')}")
+        )
 
 
 def _trigger(name: str) -> str:
-    return f"/api/triggers/{named(name)}"
+    return f"/api/triggers/{check_name(name)}"

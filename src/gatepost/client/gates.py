@@ -4,19 +4,19 @@ from collections.abc import AsyncIterator
 
 from gatepost.client.line import Line
 from gatepost.core import address, ids, unwire, wire
-from gatepost.core.gate import Gate, GateKind, GateWish
+from gatepost.core.gate import Gate, GateKind, GateSpec
 
 
 class Gates:
     _line: Line
 
-    async def add_gate(self, wish: GateWish, *, by: str | None = None) -> Gate:
+    async def add_gate(self, wish: GateSpec, *, by: str | None = None) -> Gate:
         """Make a gate, which keeps its owner from stopping."""
-        body = wire.GATE_WISH.write(wish) | {"madeBy": by}
-        return unwire.gate(await self._line.write("POST", "/api/gates", body))
+        body = wire.GATE_SPEC.write(wish) | {"madeBy": by}
+        return unwire.read_gate(await self._line.write("POST", "/api/gates", body))
 
     async def gate(self, id: str) -> Gate:
-        return unwire.gate(await self._line.get(_at(id)))
+        return unwire.read_gate(await self._line.get(_at(id)))
 
     def gates(
         self,
@@ -30,7 +30,7 @@ class Gates:
         """Gates in the order they were made."""
         wanted = kind.value if kind else None
         return self._line.all(
-            "/api/gates", unwire.gate, limit=limit, owner=owner, waiter=waiter, kind=wanted, pending=pending
+            "/api/gates", unwire.read_gate, limit=limit, owner=owner, waiter=waiter, kind=wanted, pending=pending
         )
 
     async def resolve_gate(self, id: str, *, by: str | None = None, reason: str = "") -> Gate:
@@ -43,11 +43,11 @@ class Gates:
 
     async def add_waiter(self, id: str, name: str, *, by: str | None = None) -> Gate:
         """Let somebody be told when a gate ends."""
-        body = {"name": address.single(name), "by": by}
-        return unwire.gate(await self._line.write("POST", f"{_at(id)}/waiters", body))
+        body = {"name": address.check_entity_address(name), "by": by}
+        return unwire.read_gate(await self._line.write("POST", f"{_at(id)}/waiters", body))
 
     async def _end(self, id: str, body: dict[str, object]) -> Gate:
-        return unwire.gate(await self._line.write("PUT", f"{_at(id)}/resolution", body))
+        return unwire.read_gate(await self._line.write("PUT", f"{_at(id)}/resolution", body))
 
 
 def _at(id: str) -> str:

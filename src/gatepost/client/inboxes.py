@@ -10,10 +10,10 @@ from gatepost.client.line import Line, Ready
 from gatepost.core import address, ids, unwire, wire
 from gatepost.core import claim as rules
 from gatepost.core.account import Account
-from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
-from gatepost.core.claim import Claim, Taken
-from gatepost.core.event import Item, Push, Pushed, Ref, State, Type
-from gatepost.core.instants import Duration, Instant, rfc3339, short
+from gatepost.core.batch import GUEST_BUDGET, GUEST_LIMIT
+from gatepost.core.claim import Claim, RenderedBatch
+from gatepost.core.event import EventType, Item, ItemState, Push, PushResult, Ref
+from gatepost.core.times import Duration, Instant, format_duration, format_rfc3339
 from gatepost.core.wire import Document
 from gatepost.errors import GatepostError
 
@@ -21,13 +21,13 @@ from gatepost.errors import GatepostError
 class Inboxes:
     _line: Line
 
-    async def push(self, push: Push) -> Pushed:
+    async def push(self, push: Push) -> PushResult:
         """Put an event into inboxes; when this returns, it is on disk, once."""
         keyed = _keyed(push)
-        pushed = unwire.pushed(await self._line.repeat("POST", "/api/inbox", wire.PUSH.write(keyed)))
+        pushed = unwire.read_push_result(await self._line.repeat("POST", "/api/inbox", wire.PUSH.write(keyed)))
         return pushed if keyed is push else _new(pushed)
 
-    async def push_all(self, pushes: Sequence[Push]) -> list[Pushed | GatepostError]:
+    async def push_all(self, pushes: Sequence[Push]) -> list[PushResult | GatepostError]:
         """Up to 1,000 pushes, which make up to 10,000 items, in one commit; an outcome each."""
         keyed = [_keyed(push) for push in pushes]
         body = {"pushes": [wire.PUSH.write(push) for push in keyed]}
@@ -38,8 +38,8 @@ class Inboxes:
         self,
         name: str | None = None,
         *,
-        state: State | None = None,
-        type: Type | None = None,
+        state: ItemState | None = None,
+        type: EventType | None = None,
         sender: str | None = None,
         ref: Ref | None = None,
         since: Instant | None = None,
@@ -48,46 +48,51 @@ class Inboxes:
     ) -> AsyncIterator[Item]:
         """The items of an inbox, or of all of them, in order of arrival."""
         return self._line.all(
-            "/api/inbox" if name is None else f"/api/inbox/{address.single(name)}",
-            unwire.item,
+            "/api/inbox" if name is None else f"/api/inbox/{address.check_entity_address(name)}",
+            unwire.read_item,
             limit=limit,
             state=state.value if state else None,
             type=type.value if type else None,
             sender=sender,
             ref=str(ref) if ref else None,
-            since=rfc3339(since) if since is not None else None,
-            until=rfc3339(until) if until is not None else None,
+            since=format_rfc3339(since) if since is not None else None,
+            until=format_rfc3339(until) if until is not None else None,
         )
 
-    async def peek(self, name: str, *, limit: int = GUEST_CAP) -> list[Item]:
+    async def peek(self, name: str, *, limit: int = GUEST_LIMIT) -> list[Item]:
         """What waits, most urgent first; nothing changes."""
         return [
-            each async for each in self._line.all(f"/api/inbox/{address.single(name)}/peek", unwire.item, limit=limit)
+            each
+            async for each in self._line.all(
+                f"/api/inbox/{address.check_entity_address(name)}/peek", unwire.read_item, limit=limit
+            )
         ]
 
     async def show(self, event: str) -> list[Item]:
         """An event as it stands with each of its recipients."""
-        return unwire.items(await self._line.get(f"/api/events/{ids.check('evt', event)}"))
+        return unwire.read_items(await self._line.get(f"/api/events/{ids.check('evt', event)}"))
 
     async def account(self, name: str) -> Account:
         """What an inbox accepted, and what has become of it."""
-        return unwire.account(await self._line.get(f"/api/inbox/{address.single(name)}/account"))
+        return unwire.read_account(await self._line.get(f"/api/inbox/{address.check_entity_address(name)}/account"))
 
     async def claim(
         self,
         name: str,
         *,
         owner: str,
-        limit: int = GUEST_CAP,
+        limit: int = GUEST_LIMIT,
         budget: int = GUEST_BUDGET,
         hold: Duration | None = None,
-    ) -> Taken:
+    ) -> RenderedBatch:
         """
         Take the next batch for a while; `ack` or `release` it. It is never asked for twice: if the answer is lost, the
         items come again when the time is over.
         """
-        body = {"owner": rules.owner(owner), "limit": limit, "budget": budget} | ({"hold": short(hold)} if hold else {})
-        return _taken(await self._line.ask(f"/api/inbox/{address.single(name)}/claim", body))
+        body = {"owner": rules.check_owner(owner), "limit": limit, "budget": budget} | (
+            {"hold": format_duration(hold)} if hold else {}
+        )
+        return _taken(await self._line.ask(f"/api/inbox/{address.check_entity_address(name)}/claim", body))
 
     async def ack(self, claim: Claim) -> int:
         """Say that the items of a claim were read; return how many."""
@@ -101,15 +106,17 @@ class Inboxes:
         return int(answer["released"])
 
     async def drain(
-        self, name: str, *, session: str | None = None, limit: int = GUEST_CAP, budget: int = GUEST_BUDGET
-    ) -> Taken:
+        self, name: str, *, session: str | None = None, limit: int = GUEST_LIMIT, budget: int = GUEST_BUDGET
+    ) -> RenderedBatch:
         """Take the next batch; it counts as read as soon as it was sent. To be sure of it, `claim` and `ack`."""
         body = {"session": session, "limit": limit, "budget": budget}
-        return _taken(await self._line.ask(f"/api/inbox/{address.single(name)}/drain", body))
+        return _taken(await self._line.ask(f"/api/inbox/{address.check_entity_address(name)}/drain", body))
 
     async def seen(self, name: str, events: Sequence[str]) -> int:
         """Record that somebody has seen items; return how many were new to them."""
-        answer = await self._line.repeat("POST", f"/api/inbox/{address.single(name)}/seen", {"events": list(events)})
+        answer = await self._line.repeat(
+            "POST", f"/api/inbox/{address.check_entity_address(name)}/seen", {"events": list(events)}
+        )
         return int(answer["seen"])
 
     async def replay(self, event: str, name: str | None = None) -> list[Item]:
@@ -129,15 +136,15 @@ class Inboxes:
         self, name: str, *, after: str | None = None, ready: Ready | None = None
     ) -> AsyncGenerator[Item]:
         """New items as they come, for ever, across lost connections; `ready` is called when it has begun."""
-        path = f"/api/inbox/{address.single(name)}/stream"
+        path = f"/api/inbox/{address.check_entity_address(name)}/stream"
         async with aclosing(self._line.stream(path, after=after, ready=ready)) as stream:
             async for what in stream:
                 if what.event == "inbox.item":
-                    yield unwire.item(what.data)
+                    yield unwire.read_item(what.data)
 
     async def _on_event(self, event: str, verb: str, name: str | None) -> list[Item]:
         path = f"/api/events/{ids.check('evt', event)}/{verb}"
-        return [unwire.item(each) for each in (await self._line.write("POST", path, {"name": name}))["items"]]
+        return [unwire.read_item(each) for each in (await self._line.write("POST", path, {"name": name}))["items"]]
 
 
 def _keyed(push: Push) -> Push:
@@ -145,32 +152,32 @@ def _keyed(push: Push) -> Push:
     A push that can be repeated: without a key of its own it gets one that nobody else has. An alert gets none here: the
     gateway knows it again by what it says, so a second try is as good as a second alert.
     """
-    if push.key is not None or push.type is Type.ALERT:
+    if push.key is not None or push.type is EventType.ALERT:
         return push
     return replace(push, key=f"client:{secrets.token_urlsafe(16)}")
 
 
-def _new(pushed: Pushed) -> Pushed:
+def _new(pushed: PushResult) -> PushResult:
     """What a push with such a key came to: a duplicate of it is its own first try."""
     deliveries = tuple(replace(each, duplicate=False) for each in pushed.deliveries)
     return replace(pushed, deliveries=deliveries, duplicate=False)
 
 
-def _outcome(answer: Document, own: bool) -> Pushed | GatepostError:
+def _outcome(answer: Document, own: bool) -> PushResult | GatepostError:
     if answer["status"] != 201:
         return problems.of(answer, answer["status"])
-    return unwire.pushed(answer) if own else _new(unwire.pushed(answer))
+    return unwire.read_push_result(answer) if own else _new(unwire.read_push_result(answer))
 
 
 def _held(claim: Claim) -> Document:
     return {"claimId": claim.id, "owner": claim.owner, "fence": claim.fence}
 
 
-def _taken(document: Document) -> Taken:
+def _taken(document: Document) -> RenderedBatch:
     held = document["claim"]
-    return Taken(
-        unwire.claim(held) if held else None,
-        tuple(unwire.item(each) for each in document["items"]),
+    return RenderedBatch(
+        unwire.read_claim(held) if held else None,
+        tuple(unwire.read_item(each) for each in document["items"]),
         document["held"],
         document["text"],
     )

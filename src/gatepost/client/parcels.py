@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import ClassVar
 
 from gatepost.client.client import Client
-from gatepost.core.event import State
+from gatepost.core.event import ItemState
 from gatepost.ports import EventHandler, ResyncHandler, build_unkept_event
 
 
@@ -23,5 +23,5 @@ class GatewayParcels:
     async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
         async with self._connect() as client, aclosing(client.watch_inbox(self._agent, ready=look)) as items:
             async for item in items:
-                if item.state is State.PENDING:
+                if item.state is ItemState.PENDING:
                     await take(build_unkept_event(item.event, look))

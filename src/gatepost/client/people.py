@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from gatepost.client.line import Line
 from gatepost.core import address, unwire
-from gatepost.core.entity import Entity, Kind
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.guest import GuestSession
 
 
@@ -15,7 +15,7 @@ class People:
     async def register(
         self,
         name: str,
-        kind: Kind,
+        kind: EntityKind,
         *,
         display: str | None = None,
         team: str | None = None,
@@ -25,7 +25,7 @@ class People:
     ) -> Entity:
         """Add somebody, who has an inbox from now on."""
         body = {
-            "name": address.name(name),
+            "name": address.check_name(name),
             "kind": kind.value,
             "displayName": display,
             "team": team,
@@ -33,31 +33,40 @@ class People:
             "owner": owner,
             "aliases": list(aliases),
         }
-        return unwire.entity(await self._line.write("POST", "/api/entities", body))
+        return unwire.read_entity(await self._line.write("POST", "/api/entities", body))
 
     async def entity(self, name: str) -> Entity:
-        return unwire.entity(await self._line.get(f"/api/entities/{address.single(name)}"))
+        return unwire.read_entity(await self._line.get(f"/api/entities/{address.check_entity_address(name)}"))
 
     async def session(self, id: str) -> GuestSession:
         """A session of a guest: whose it is, and what it is doing."""
-        return unwire.session(await self._line.get(f"/api/sessions/{quote(id, safe='')}"))
+        return unwire.read_session(await self._line.get(f"/api/sessions/{quote(id, safe='')}"))
 
     def entities(
-        self, *, kind: Kind | None = None, team: str | None = None, retired: bool = False, limit: int | None = None
+        self,
+        *,
+        kind: EntityKind | None = None,
+        team: str | None = None,
+        retired: bool = False,
+        limit: int | None = None,
     ) -> AsyncIterator[Entity]:
         """Entities in order of registration."""
         query = {"kind": kind.value if kind else None, "team": team, "retired": retired or None}
-        return self._line.all("/api/entities", unwire.entity, limit=limit, **query)
+        return self._line.all("/api/entities", unwire.read_entity, limit=limit, **query)
 
     async def change(self, name: str, **changes: str | None) -> Entity:
         """Change `display`, `team`, `role` or `owner`; None takes it away, and what is left out stays."""
         body = {"displayName" if field == "display" else field: value for field, value in changes.items()}
-        return unwire.entity(await self._line.write("PATCH", f"/api/entities/{address.single(name)}", body))
+        return unwire.read_entity(
+            await self._line.write("PATCH", f"/api/entities/{address.check_entity_address(name)}", body)
+        )
 
     async def retire(self, name: str) -> Entity:
         """Let somebody receive nothing from now on; what they have stays."""
-        return unwire.entity(await self._line.write("DELETE", f"/api/entities/{address.single(name)}"))
+        return unwire.read_entity(
+            await self._line.write("DELETE", f"/api/entities/{address.check_entity_address(name)}")
+        )
 
     async def wake(self, name: str) -> None:
         """Let an agent look at its inbox."""
-        await self._line.repeat("POST", f"/api/agents/{address.single(name)}/wake")
+        await self._line.repeat("POST", f"/api/agents/{address.check_entity_address(name)}/wake")

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from gatepost.client.line import Line
 from gatepost.core import ids, unwire
-from gatepost.core.plan import Plan, Status
+from gatepost.core.plan import Plan, PlanStatus
 
 
 class Plans:
@@ -18,18 +18,18 @@ class Plans:
         of `runAfter`, `scheduledAt`, `onGate` and `cron`, this with its `timeZone`.
         """
         if id is not None:
-            return unwire.plan(await self._line.write("PATCH", _at(id), {**fields, "by": by}))
-        return unwire.plan(await self._line.write("POST", "/api/plans", {**fields, "owner": owner, "by": by}))
+            return unwire.read_plan(await self._line.write("PATCH", _at(id), {**fields, "by": by}))
+        return unwire.read_plan(await self._line.write("POST", "/api/plans", {**fields, "owner": owner, "by": by}))
 
     async def plan(self, id: str) -> Plan:
-        return unwire.plan(await self._line.get(_at(id)))
+        return unwire.read_plan(await self._line.get(_at(id)))
 
     def plans(
-        self, *, owner: str | None = None, status: Status | None = None, limit: int | None = None
+        self, *, owner: str | None = None, status: PlanStatus | None = None, limit: int | None = None
     ) -> AsyncIterator[Plan]:
         """Plans in the order they were made."""
         wanted = status.value if status else None
-        return self._line.all("/api/plans", unwire.plan, limit=limit, owner=owner, status=wanted)
+        return self._line.all("/api/plans", unwire.read_plan, limit=limit, owner=owner, status=wanted)
 
     async def delete_plan(self, id: str) -> None:
         """Delete a plan: it fires no more."""

@@ -12,15 +12,15 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Json
 from gatepost.core.goal import Goal
 from gatepost.core.memory import Memory
-from gatepost.core.mind import Carried, Turn
-from gatepost.core.run import OpenCall, Run, Status, Step
+from gatepost.core.mind import MindSummaries, Turn
+from gatepost.core.run import OpenCall, Run, RunStatus, Step
 
 
 @dataclass(frozen=True, slots=True)
 class Mind:
     """What a resident has in mind: what it carries of old cycles, and the turns of the later ones."""
 
-    carried: Carried
+    carried: MindSummaries
     turns: tuple[Turn, ...]
     tokens: int
 
@@ -51,7 +51,7 @@ class Residents:
     ) -> Resident:
         """Register an agent that lives there. The configuration has the fields of HTTP: `model`, `instructions`, ..."""
         body = {
-            "name": address.name(name),
+            "name": address.check_name(name),
             "displayName": display,
             "team": team,
             "role": role,
@@ -65,7 +65,7 @@ class Residents:
     async def agent(self, name: str) -> tuple[Entity, Resident | None]:
         """An agent and, if it is a resident, what it is told to be, with its secrets masked."""
         document = await self._line.get(_at(name))
-        return unwire.entity(document), unwire.resident(document)
+        return unwire.read_entity(document), unwire.read_resident(document)
 
     async def change_agent(self, name: str, fields: Mapping[str, Any]) -> tuple[Entity, Resident | None]:
         """
@@ -73,7 +73,7 @@ class Residents:
         None sets one back. A guest that is given a configuration becomes a resident.
         """
         document = await self._line.write("PATCH", _at(name), dict(fields))
-        return unwire.entity(document), unwire.resident(document)
+        return unwire.read_entity(document), unwire.read_resident(document)
 
     async def pause(self, name: str) -> Resident:
         """Let a resident begin nothing from now on."""
@@ -86,72 +86,72 @@ class Residents:
     async def mind(self, name: str) -> Mind:
         """What a resident would begin its next cycle with."""
         document = await self._line.get(f"{_at(name)}/mind")
-        return Mind(*unwire.mind(document), document["tokens"])
+        return Mind(*unwire.read_mind(document), document["tokens"])
 
     async def memories(self, name: str) -> list[Memory]:
-        return [each async for each in self._line.all(f"{_at(name)}/memories", unwire.memory)]
+        return [each async for each in self._line.all(f"{_at(name)}/memories", unwire.read_memory)]
 
     async def goals(self, name: str) -> list[Goal]:
-        return [unwire.goal(each) for each in (await self._line.get(f"{_at(name)}/goals"))["items"]]
+        return [unwire.read_goal(each) for each in (await self._line.get(f"{_at(name)}/goals"))["items"]]
 
     def runs(
-        self, *, agent: str | None = None, status: Status | None = None, limit: int | None = None
+        self, *, agent: str | None = None, status: RunStatus | None = None, limit: int | None = None
     ) -> AsyncIterator[Run]:
         """Runs, the newest first."""
         wanted = status.value if status else None
-        return self._line.all("/api/runs", unwire.run, limit=limit, agent=agent, status=wanted)
+        return self._line.all("/api/runs", unwire.read_run, limit=limit, agent=agent, status=wanted)
 
     async def run(self, id: str) -> Run:
-        return unwire.run(await self._line.get(_run(id)))
+        return unwire.read_run(await self._line.get(_run(id)))
 
     async def calls(self, id: str) -> list[OpenCall]:
         """The calls of a run that somebody outside answers, or has answered."""
-        return [unwire.call(each) for each in (await self._line.get(_run(id)))["calls"]]
+        return [unwire.read_call(each) for each in (await self._line.get(_run(id)))["calls"]]
 
     async def steps(self, id: str) -> list[Step]:
         """What was shown, said and done in a run, in order."""
-        return [each async for each in self._line.all(f"{_run(id)}/steps", unwire.step)]
+        return [each async for each in self._line.all(f"{_run(id)}/steps", unwire.read_step)]
 
     async def watch_run(self, id: str, *, ready: Ready | None = None) -> AsyncGenerator[Step]:
         """The steps of a run as they are committed, from the first on, until it has ended."""
         async with aclosing(self._line.stream(f"{_run(id)}/stream", ready=ready)) as stream:
             async for what in stream:
                 if what.event == "run.step":
-                    yield unwire.step(what.data)
+                    yield unwire.read_step(what.data)
                 elif what.event.removeprefix("run.") in _ENDED:
                     return
 
     async def answer_call(self, run: str, call: str, result: Json) -> OpenCall:
         """Give the result of a call that a run waits for."""
         body = {"callId": call, "result": result}
-        return unwire.call(await self._line.write("POST", f"{_run(run)}/tool-results", body))
+        return unwire.read_call(await self._line.write("POST", f"{_run(run)}/tool-results", body))
 
     async def cancel(self, id: str) -> Run:
         """Stop a run; what it has done stays done."""
-        return unwire.run(await self._line.write("POST", f"{_run(id)}/cancel"))
+        return unwire.read_run(await self._line.write("POST", f"{_run(id)}/cancel"))
 
     async def replay_run(self, id: str, model: str) -> Replayed:
         """What another model would have said and done in a past run; nothing is done."""
         document = await self._line.repeat("POST", f"{_run(id)}/replay", {"model": model})
         return Replayed(
             document["model"],
-            [unwire.step(each) for each in document["original"]],
-            [unwire.turn(each) for each in document["replayed"]],
+            [unwire.read_step(each) for each in document["original"]],
+            [unwire.read_turn(each) for each in document["replayed"]],
             document["same"],
         )
 
 
-_ENDED = frozenset(status.value for status in Status if status not in (Status.RUNNING, Status.WAITING_TOOL))
+_ENDED = frozenset(status.value for status in RunStatus if status not in (RunStatus.RUNNING, RunStatus.WAITING_TOOL))
 
 
 def _resident(document: Any) -> Resident:
-    found = unwire.resident(document)
+    found = unwire.read_resident(document)
     assert found is not None
     return found
 
 
 def _at(name: str) -> str:
-    return f"/api/agents/{address.single(name)}"
+    return f"/api/agents/{address.check_entity_address(name)}"
 
 
 def _run(id: str) -> str:

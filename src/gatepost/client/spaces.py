@@ -15,40 +15,40 @@ class Spaces:
 
     async def create_space(self, name: str, *, id: str | None = None, members: Sequence[str] = ()) -> Space:
         """Make a space; without an id it has the one its name suggests."""
-        body = {"name": rules.title(name), "id": id, "members": list(members)}
-        return unwire.space(await self._line.write("POST", "/api/spaces", body))
+        body = {"name": rules.check_title(name), "id": id, "members": list(members)}
+        return unwire.read_space(await self._line.write("POST", "/api/spaces", body))
 
     async def space(self, id: str) -> Space:
-        return unwire.space(await self._line.get(_at(id)))
+        return unwire.read_space(await self._line.get(_at(id)))
 
     def spaces(self, *, member: str | None = None, limit: int | None = None) -> AsyncIterator[Space]:
         """The spaces of a member, or all that the caller may see."""
-        return self._line.all("/api/spaces", unwire.space, limit=limit, member=member)
+        return self._line.all("/api/spaces", unwire.read_space, limit=limit, member=member)
 
     async def rename_space(self, id: str, name: str) -> Space:
         """Change the title; the id stays."""
-        return unwire.space(await self._line.write("PATCH", _at(id), {"name": rules.title(name)}))
+        return unwire.read_space(await self._line.write("PATCH", _at(id), {"name": rules.check_title(name)}))
 
     async def archive_space(self, id: str) -> Space:
         """Let nothing more be said; its members may still read it."""
-        return unwire.space(await self._line.write("DELETE", _at(id)))
+        return unwire.read_space(await self._line.write("DELETE", _at(id)))
 
     async def members(self, id: str) -> list[Member]:
-        return [unwire.member(each) for each in (await self._line.get(f"{_at(id)}/members"))["items"]]
+        return [unwire.read_member(each) for each in (await self._line.get(f"{_at(id)}/members"))["items"]]
 
     async def join(self, id: str, name: str) -> Member:
-        body = {"name": address.single(name)}
-        return unwire.member(await self._line.write("POST", f"{_at(id)}/members", body))
+        body = {"name": address.check_entity_address(name)}
+        return unwire.read_member(await self._line.write("POST", f"{_at(id)}/members", body))
 
     async def leave(self, id: str, name: str) -> None:
-        await self._line.write("DELETE", f"{_at(id)}/members/{address.single(name)}")
+        await self._line.write("DELETE", f"{_at(id)}/members/{address.check_entity_address(name)}")
 
     async def post(
         self, id: str, content: str, *, sender: str | None = None, data: Json = None, key: str | None = None
     ) -> Message:
         """Say something in a space, once; with a `key` also if it is said again."""
         body = {"content": content, "sender": sender, "data": data}
-        return unwire.message(await self._line.write("POST", f"{_at(id)}/messages", body, key=key))
+        return unwire.read_message(await self._line.write("POST", f"{_at(id)}/messages", body, key=key))
 
     async def read(
         self,
@@ -64,7 +64,7 @@ class Spaces:
         while True:
             query = {"member": member, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit - len(messages)}
             answer = await self._line.get(f"{_at(id)}/messages", **query)
-            found = [unwire.message(each) for each in answer["items"]]
+            found = [unwire.read_message(each) for each in answer["items"]]
             messages = messages + found if after_seq is not None else found + messages
             if answer["next"] is None or len(messages) >= limit:
                 return messages
@@ -76,7 +76,7 @@ class Spaces:
     async def mark_read(self, id: str, seq: int, *, member: str | None = None) -> Member:
         """Note that a member has read up to a message; it never goes back."""
         body = {"seq": seq, "name": member}
-        return unwire.member(await self._line.repeat("PATCH", f"{_at(id)}/read", body))
+        return unwire.read_member(await self._line.repeat("PATCH", f"{_at(id)}/read", body))
 
     async def watch_space(
         self, id: str, *, member: str | None = None, after: int | None = None, ready: Ready | None = None
@@ -89,8 +89,8 @@ class Spaces:
         async with aclosing(self._line.stream(f"{_at(id)}/stream", after=last, ready=ready, member=member)) as stream:
             async for what in stream:
                 if what.event == "space.message":
-                    yield unwire.message(what.data)
+                    yield unwire.read_message(what.data)
 
 
 def _at(id: str) -> str:
-    return f"/api/spaces/{rules.check(id)}"
+    return f"/api/spaces/{rules.check_id(id)}"

@@ -17,9 +17,9 @@ class Account:
     discarded: int
 
     @property
-    def found(self) -> int:
+    def total(self) -> int:
         return self.pending + self.claimed + self.delivered + self.expired + self.dead + self.discarded
 
     @property
-    def balanced(self) -> bool:
-        return self.accepted == self.found
+    def is_balanced(self) -> bool:
+        return self.accepted == self.total

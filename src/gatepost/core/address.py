@@ -11,17 +11,17 @@ from typing import Final
 
 from gatepost.errors import Invalid
 
-LONGEST_NAME: Final = 63
-LONGEST_ALIAS: Final = 128
+MAX_NAME_LENGTH: Final = 63
+MAX_ALIAS_LENGTH: Final = 128
 #: of all addresses, that of a role in a team
-LONGEST: Final = len("team:/") + 2 * LONGEST_NAME
+MAX_LENGTH: Final = len("team:/") + 2 * MAX_NAME_LENGTH
 
-_NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
-_ALIAS: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{LONGEST_ALIAS - 1}}}")
+_NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
+_ALIAS: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{MAX_ALIAS_LENGTH - 1}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class EntityAddress:
     """One entity, by its name or one of its aliases."""
 
     name: str
@@ -31,7 +31,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class TeamAddress:
     """Every live member of a team, or those of it with one role."""
 
     team: str
@@ -42,30 +42,30 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Everyone:
+class AllAgentsAddress:
     """Every live agent, and each agent once."""
 
     def __str__(self) -> str:
         return "*"
 
 
-Address = Named | Team | Everyone
+Address = EntityAddress | TeamAddress | AllAgentsAddress
 
 
-def name(text: str, what: str = "name") -> str:
+def check_name(text: str, label: str = "name") -> str:
     """Return the text if it can be the name of an entity, a team or a role."""
     if not _NAME.fullmatch(text):
         raise Invalid(
-            f"{text[:60]!r} is not a {what}",
-            hint=f"use up to {LONGEST_NAME} lower-case letters, digits, dots, dashes and underscores, "
+            f"{text[:60]!r} is not a {label}",
+            hint=f"use up to {MAX_NAME_LENGTH} lower-case letters, digits, dots, dashes and underscores, "
             "a letter or digit first",
         )
     if text == "all":
-        raise Invalid(f"{text!r} cannot be a {what}: it reads as the address of every agent")
+        raise Invalid(f"{text!r} cannot be a {label}: it reads as the address of every agent")
     return text
 
 
-def alias(text: str) -> str:
+def check_alias(text: str) -> str:
     """Return the text if it can be an alias (a bead id, an account id)."""
     if not _ALIAS.fullmatch(text) or text.lower() == "all" or text.startswith("team:"):
         raise Invalid(f"{text[:60]!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
@@ -75,13 +75,13 @@ def alias(text: str) -> str:
 def parse(text: str) -> Address:
     """Read an address."""
     if text in ("*", "ALL"):
-        return Everyone()
+        return AllAgentsAddress()
     if text.startswith("team:"):
         team, slash, role = text.removeprefix("team:").partition("/")
-        return Team(name(team, "team"), name(role, "role") if slash else None)
+        return TeamAddress(check_name(team, "team"), check_name(role, "role") if slash else None)
     if not _ALIAS.fullmatch(text):
         raise Invalid(f"{text[:60]!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
-    return Named(text)
+    return EntityAddress(text)
 
 
 def is_team(text: str) -> bool:
@@ -89,10 +89,10 @@ def is_team(text: str) -> bool:
     return text.startswith("team:")
 
 
-def single(text: str) -> str:
+def check_entity_address(text: str) -> str:
     """Return the text if it can be the name or an alias of one entity."""
     match parse(text):
-        case Named(name):
+        case EntityAddress(name):
             return name
-        case Team() | Everyone():
+        case TeamAddress() | AllAgentsAddress():
             raise Invalid(f"{text!r} is not one entity", hint="name one")

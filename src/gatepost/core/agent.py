@@ -11,7 +11,7 @@ from typing import Final
 
 from gatepost.core.budget import Budget
 from gatepost.core.event import Json
-from gatepost.core.instants import SECOND, Duration, Instant
+from gatepost.core.times import SECOND, Duration, Instant
 
 #: the model that needs no key: deterministic, and says that it is a demo
 DEMO: Final = "demo"
@@ -48,7 +48,7 @@ class Execution(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ToolRequest:
     """The HTTP request of a tool. `{name}` in the URL, the headers and the body stands for an argument."""
 
     url: str
@@ -70,7 +70,7 @@ class Tool:
     #: whether the agent goes on without the result, which comes to its inbox
     is_async: bool = False
     timeout: Duration = 30 * SECOND
-    request: Request | None = None
+    request: ToolRequest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class MindRules:
     #: above so many tokens older cycles are replaced by their summaries
     max_tokens: int = 100_000
     #: so many of the last cycles stay whole, if they fit
-    recent: int = 10
+    min_recent_cycles: int = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class LoopRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class AgentConfig:
     model: ModelChoice = field(default_factory=ModelChoice)
     description: str = ""
     instructions: str = ""
@@ -132,7 +132,7 @@ class Resident:
     number: int
     name: str
     display: str
-    config: Config
+    config: AgentConfig
     #: grows with every change of the configuration
     version: int
     paused_at: Instant | None = None
@@ -144,4 +144,4 @@ class Resident:
     failures: int = 0
     rest_until: Instant | None = None
     #: how many items its next batch may have while a poisoned one is being looked for
-    cap: int | None = None
+    batch_limit: int | None = None

@@ -22,24 +22,24 @@ from typing import Final
 from gatepost.core.event import Priority
 
 #: items of a batch for a guest's hook, and for a resident
-GUEST_CAP: Final = 20
-RESIDENT_CAP: Final = 100
+GUEST_LIMIT: Final = 20
+RESIDENT_LIMIT: Final = 100
 #: bytes of a batch for a guest's hook: hosts cut at 10,000, be it bytes or UTF-16 units, of which there are never more
 GUEST_BUDGET: Final = 9_000
 #: candidates looked at for each place in the batch
-DEPTH: Final = 4
+CANDIDATES_PER_SLOT: Final = 4
 #: other sources whose first items are candidates too
-SOURCES: Final = 32
+MAX_OTHER_SOURCES: Final = 32
 #: how many items of each of them, unless these sources are few
-FEW: Final = 4
+HEADS_PER_SOURCE: Final = 4
 
 #: waiting items are counted up to this; past it the header says so with a plus
-COUNTED: Final = 1_000
+COUNT_LIMIT: Final = 1_000
 #: bytes below which a budget has no room for an item and how to read the rest of it
-LEAST_BUDGET: Final = 600
+MIN_BUDGET: Final = 600
 
-_HEADER: Final = 80
-_SHORTEST: Final = 160
+_HEADER_SIZE: Final = 80
+_MIN_LINE: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Candidate:
     arrival: int
     priority: int
     #: whether a person sent it
-    person: bool
+    is_person: bool
     #: the sender, else the source
     source: str
     #: bytes of its line
@@ -55,67 +55,70 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedItem:
     arrival: int
     #: the bytes it may be shown in, where its line is longer
-    room: int | None = None
+    size_limit: int | None = None
 
 
-def choose(candidates: Iterable[Candidate], *, cap: int, budget: int) -> list[Chosen]:
+def select_batch(candidates: Iterable[Candidate], *, limit: int, budget: int) -> list[SelectedItem]:
     """Return what to show now, in the order to show it."""
-    ranked = sorted(set(candidates), key=_rank)
-    picked = _shared(ranked, cap) if len(ranked) > cap else ranked
+    ranking = sorted(set(candidates), key=_rank)
+    selection = _apply_limit(ranking, limit) if len(ranking) > limit else ranking
     return [
-        chosen for _, chosen in sorted(_fitted(picked, budget), key=lambda pair: (pair[0].priority, pair[0].arrival))
+        selected_item
+        for _, selected_item in sorted(
+            _apply_budget(selection, budget), key=lambda pair: (pair[0].priority, pair[0].arrival)
+        )
     ]
 
 
-def crowded(candidates: Iterable[Candidate], cap: int) -> bool:
+def is_crowded(candidates: Iterable[Candidate], limit: int) -> bool:
     """Whether these cannot fill a batch without one source taking more than its share: then others matter."""
     counts = Counter(item.source for item in candidates)
-    return sum(min(count, share(cap)) for count in counts.values()) < cap
+    return sum(min(count, compute_share(limit)) for count in counts.values()) < limit
 
 
-def share(cap: int) -> int:
+def compute_share(limit: int) -> int:
     """What one source may take of a batch while others wait."""
-    return max(1, cap // 2)
+    return max(1, limit // 2)
 
 
-def most_that_fit(budget: int) -> int:
+def count_lines_that_fit(budget: int) -> int:
     """How many of the shortest lines a budget has room for."""
     return budget // len('[System] ""\n') + 1
 
 
 def _rank(item: Candidate) -> tuple[int, bool, int]:
-    return item.priority, not item.person, item.arrival
+    return item.priority, not item.is_person, item.arrival
 
 
-def _shared(ranked: Sequence[Candidate], cap: int) -> list[Candidate]:
+def _apply_limit(ranking: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Every critical item, then up to the cap, half of it at most for one source while others wait."""
-    taken = [item for item in ranked if item.priority == Priority.CRITICAL]
-    shares = Counter(item.source for item in taken)
-    passed_over: list[Candidate] = []
-    for item in ranked[len(taken) :]:
-        if len(taken) >= cap:
+    selection = [item for item in ranking if item.priority == Priority.CRITICAL]
+    counts = Counter(item.source for item in selection)
+    leftovers: list[Candidate] = []
+    for item in ranking[len(selection) :]:
+        if len(selection) >= limit:
             break
-        if shares[item.source] >= share(cap):
-            passed_over.append(item)
+        if counts[item.source] >= compute_share(limit):
+            leftovers.append(item)
         else:
-            shares[item.source] += 1
-            taken.append(item)
-    taken += passed_over[: max(0, cap - len(taken))]
-    return sorted(taken, key=_rank)
+            counts[item.source] += 1
+            selection.append(item)
+    selection += leftovers[: max(0, limit - len(selection))]
+    return sorted(selection, key=_rank)
 
 
-def _fitted(picked: Iterable[Candidate], budget: int) -> Iterable[tuple[Candidate, Chosen]]:
+def _apply_budget(selection: Iterable[Candidate], budget: int) -> Iterable[tuple[Candidate, SelectedItem]]:
     """As many as fit, each cut to a third of the budget; a critical one to what is left, if it still says something."""
-    left = budget - _HEADER
-    longest = max(_SHORTEST, left // 3)
-    for item in picked:
-        size = min(item.size, longest)
-        if size > left and item.priority == Priority.CRITICAL and left >= _SHORTEST:
-            size = left
-        if size > left:
+    room = budget - _HEADER_SIZE
+    max_size = max(_MIN_LINE, room // 3)
+    for item in selection:
+        size = min(item.size, max_size)
+        if size > room and item.priority == Priority.CRITICAL and room >= _MIN_LINE:
+            size = room
+        if size > room:
             return
-        left -= size + 1
-        yield item, Chosen(item.arrival, None if item.size <= size else size)
+        room -= size + 1
+        yield item, SelectedItem(item.arrival, None if item.size <= size else size)

@@ -9,7 +9,7 @@ every request: a request that is begun is finished, so a budget is exceeded by o
 from dataclasses import dataclass
 from typing import Literal
 
-from gatepost.core.instants import DAY, HOUR, Instant
+from gatepost.core.times import DAY, HOUR, Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,20 +18,20 @@ class Budget:
     cycles: int | None = None
     per: Literal["hour", "day"] = "day"
 
-    def period(self, now: Instant) -> tuple[Instant, Instant]:
+    def find_period(self, now: Instant) -> tuple[Instant, Instant]:
         """Return when the period began that this instant is in, and when the next one begins."""
         length = HOUR if self.per == "hour" else DAY
         start = now - now % length
         return start, start + length
 
-    def is_spent(self, spending: "Spending", *, beginning: bool) -> bool:
+    def is_spent(self, spending: "Spending", *, is_start: bool) -> bool:
         """Return True if there is nothing left: no token for another request or, at its `beginning`, no cycle."""
         if self.tokens is not None and spending.tokens >= self.tokens:
             return True
-        return beginning and self.cycles is not None and spending.cycles >= self.cycles
+        return is_start and self.cycles is not None and spending.cycles >= self.cycles
 
     def __str__(self) -> str:
-        parts = [f"{count} {what}" for count, what in ((self.tokens, "tokens"), (self.cycles, "cycles")) if count]
+        parts = [f"{count} {unit}" for count, unit in ((self.tokens, "tokens"), (self.cycles, "cycles")) if count]
         return f"{' and '.join(parts)} {'an hour' if self.per == 'hour' else 'a day'}"
 
 

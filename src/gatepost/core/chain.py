@@ -9,21 +9,21 @@ program passes on what an agent did, in a person's name, has some.
 
 from typing import Final
 
-from gatepost.core.instants import HOUR, MINUTE, Duration, Instant
+from gatepost.core.times import HOUR, MINUTE, Duration, Instant
 
 #: links of a chain of events that are counted: one that is longer stays so long
-LONGEST_CHAIN: Final = 10_000
+MAX_HOPS: Final = 10_000
 #: what comes so long after it was set begins a new chain: who looks again every ten minutes does not run away
-PAUSE: Final[Duration] = 5 * MINUTE
+CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
 #: items of an inbox that are looked at for one; a loop that others interrupt more than that costs less than they do
 MAX_ITEMS: Final = 50
 
 
-def next_hops(longest: int) -> int:
+def compute_next_hops(hops: int) -> int:
     """Return the hops of what follows a chain."""
-    return min(longest + 1, LONGEST_CHAIN)
+    return min(hops + 1, MAX_HOPS)
 
 
-def alert_topic(sender: str | None, recipient: str, now: Instant) -> str:
+def build_alert_topic(sender: str | None, recipient: str, now: Instant) -> str:
     """Return what an alert is about: all events of one sender to one recipient within an hour share one alert."""
     return f"hops:{sender or '-'}:{recipient}:{now // HOUR}"

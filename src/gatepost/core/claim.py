@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from gatepost.core import line
+from gatepost.core import render
 from gatepost.core.event import Item
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
-_LONGEST_OWNER: Final = 200
+_MAX_OWNER_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,33 +38,35 @@ class Batch:
     claim: Claim | None
     items: tuple[Item, ...] = ()
     #: for each item the characters it may be shown in, where its line is longer
-    rooms: tuple[int | None, ...] = ()
+    size_limits: tuple[int | None, ...] = ()
     #: how many more wait, counted up to `batch.COUNTED`
-    held: int = 0
+    deferred_count: int = 0
     at: Instant
 
     def __str__(self) -> str:
-        return line.batch(self.items, at=self.at, held=self.held, rooms=self.rooms)
+        return render.render_batch(
+            self.items, at=self.at, deferred_count=self.deferred_count, size_limits=self.size_limits
+        )
 
 
-def owner(text: str) -> str:
+def check_owner(text: str) -> str:
     """Return the text if it can be the owner of a claim: a session, a run."""
-    if not text or len(text) > _LONGEST_OWNER or not text.isprintable():
+    if not text or len(text) > _MAX_OWNER_LENGTH or not text.isprintable():
         raise Invalid(f"{text[:60]!r} is not an owner of a claim", hint="name the session or the run")
     return text
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RenderedBatch:
     """A batch as it is handed over, through whichever door: what an agent reads of it is written already."""
 
     #: None when nothing waited
     claim: Claim | None
     items: tuple[Item, ...]
     #: how many more wait
-    held: int
+    deferred_count: int
     text: str
 
     @staticmethod
-    def of(batch: Batch) -> "Taken":
-        return Taken(batch.claim, batch.items, batch.held, str(batch) if batch.items else "")
+    def from_batch(batch: Batch) -> "RenderedBatch":
+        return RenderedBatch(batch.claim, batch.items, batch.deferred_count, str(batch) if batch.items else "")

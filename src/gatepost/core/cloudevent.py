@@ -23,13 +23,13 @@ from gatepost.core.event import Json
 from gatepost.errors import Malformed, TooLarge
 
 #: events in a batch
-MOST: Final = 1_000
+MAX_BATCH_SIZE: Final = 1_000
 
-_REQUIRED: Final = ("specversion", "id", "source", "type")
-_ATTRIBUTE: Final = re.compile(r"[a-z0-9]+")
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_JSON: Final = re.compile(r"(?:application|text)/(?:[^;/]+\+)?json")
-_TEXT: Final = re.compile(r"text/.+|application/(?:[^;/]+\+)?xml")
+_REQUIRED_ATTRIBUTES: Final = ("specversion", "id", "source", "type")
+_ATTRIBUTE_NAME: Final = re.compile(r"[a-z0-9]+")
+_QUOTED_STRING: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_JSON_TYPE: Final = re.compile(r"(?:application|text)/(?:[^;/]+\+)?json")
+_TEXT_TYPE: Final = re.compile(r"text/.+|application/(?:[^;/]+\+)?xml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CloudEvent:
     attributes: Mapping[str, str | int | float | bool]
     data: Json
     #: whether the attributes were in the body, where a signature covers them
-    enclosed: bool
+    is_structured: bool
 
     @property
     def type(self) -> str:
@@ -50,27 +50,29 @@ class CloudEvent:
 
 def unwrap(headers: Mapping[str, str], body: bytes) -> list[CloudEvent] | None:
     """Return the events of a request (header names in lower case), or None when it is no CloudEvent at all."""
-    media = _media(headers.get("content-type", ""))
-    if media == "application/cloudevents+json":
-        return [_structured(strict.read(body))]
-    if media == "application/cloudevents-batch+json":
-        return _batch(strict.read(body))
-    if media.startswith("application/cloudevents"):
-        raise Malformed(f"{media!r} is not a format that is read here", hint="send application/cloudevents+json")
-    if any(f"ce-{attribute}" in headers for attribute in _REQUIRED):
-        return [_binary(headers, body, media)]
+    media_type = _parse_media_type(headers.get("content-type", ""))
+    if media_type == "application/cloudevents+json":
+        return [_parse_structured(strict.parse_json(body))]
+    if media_type == "application/cloudevents-batch+json":
+        return _parse_batch(strict.parse_json(body))
+    if media_type.startswith("application/cloudevents"):
+        raise Malformed(f"{media_type!r} is not a format that is read here", hint="send application/cloudevents+json")
+    if any(f"ce-{attribute}" in headers for attribute in _REQUIRED_ATTRIBUTES):
+        return [_parse_binary(headers, body, media_type)]
     return None
 
 
-def _batch(document: Json) -> list[CloudEvent]:
+def _parse_batch(document: Json) -> list[CloudEvent]:
     if not isinstance(document, list):
         raise Malformed("a batch of CloudEvents is an array")
-    if len(document) > MOST:
-        raise TooLarge(f"a batch of {len(document)} CloudEvents is over the limit of {MOST}", hint="send several")
-    return [_structured(one) for one in document]
+    if len(document) > MAX_BATCH_SIZE:
+        raise TooLarge(
+            f"a batch of {len(document)} CloudEvents is over the limit of {MAX_BATCH_SIZE}", hint="send several"
+        )
+    return [_parse_structured(item) for item in document]
 
 
-def _structured(document: Json) -> CloudEvent:
+def _parse_structured(document: Json) -> CloudEvent:
     if not isinstance(document, dict):
         raise Malformed("a CloudEvent is an object")
     attributes = {
@@ -78,71 +80,73 @@ def _structured(document: Json) -> CloudEvent:
     }
     if any(isinstance(value, dict | list) for value in attributes.values()):
         raise Malformed("an attribute of a CloudEvent is a string, a number or a boolean")
-    return CloudEvent(_checked(attributes), _data(document, attributes), enclosed=True)
+    return CloudEvent(_check_attributes(attributes), _read_data(document, attributes), is_structured=True)
 
 
-def _data(document: dict[str, Json], attributes: Mapping[str, Json]) -> Json:
-    encoded = document.get("data_base64")
-    if encoded is None:
+def _read_data(document: dict[str, Json], attributes: Mapping[str, Json]) -> Json:
+    base64_text = document.get("data_base64")
+    if base64_text is None:
         return document.get("data")
-    if "data" in document or not isinstance(encoded, str):
+    if "data" in document or not isinstance(base64_text, str):
         raise Malformed("a CloudEvent has either data or data_base64, which is a string")
     try:
-        raw = b64decode(encoded, validate=True)
+        raw = b64decode(base64_text, validate=True)
     except ValueError:
         raise Malformed("data_base64 of the CloudEvent is not base64") from None
-    return _content(raw, _media(str(attributes.get("datacontenttype", ""))))
+    return _decode_content(raw, _parse_media_type(str(attributes.get("datacontenttype", ""))))
 
 
-def _binary(headers: Mapping[str, str], body: bytes, media: str) -> CloudEvent:
+def _parse_binary(headers: Mapping[str, str], body: bytes, media_type: str) -> CloudEvent:
     attributes = {
-        name.removeprefix("ce-"): _decoded(value) for name, value in headers.items() if name.startswith("ce-")
+        name.removeprefix("ce-"): _decode_header(value) for name, value in headers.items() if name.startswith("ce-")
     }
     if "content-type" in headers:
         attributes["datacontenttype"] = headers["content-type"]
-    return CloudEvent(_checked(attributes), _content(body, media), enclosed=False)
+    return CloudEvent(_check_attributes(attributes), _decode_content(body, media_type), is_structured=False)
 
 
-def _decoded(value: str) -> str:
+def _decode_header(value: str) -> str:
     """Undo what a header needed: quotes with their backslashes (of older senders), then one round of percent signs."""
-    if quoted := _QUOTED.fullmatch(value):
-        value = re.sub(r"\\(.)", r"\1", quoted[1])
+    if match := _QUOTED_STRING.fullmatch(value):
+        value = re.sub(r"\\(.)", r"\1", match[1])
     try:
         return unquote_to_bytes(value.encode("latin-1")).decode()
     except UnicodeError:
         raise Malformed("a ce- header is not UTF-8", hint="write other characters than ASCII as %XX of UTF-8") from None
 
 
-def _content(raw: bytes, media: str) -> Json:
+def _decode_content(raw: bytes, media_type: str) -> Json:
     if not raw:
         return None
-    if not media or _JSON.fullmatch(media):
-        return strict.read(raw, "the data of the CloudEvent")
-    if not _TEXT.fullmatch(media):
-        raise Malformed(f"data of the type {media!r} is neither JSON nor text", hint="send a reference to it instead")
+    if not media_type or _JSON_TYPE.fullmatch(media_type):
+        return strict.parse_json(raw, "the data of the CloudEvent")
+    if not _TEXT_TYPE.fullmatch(media_type):
+        raise Malformed(
+            f"data of the type {media_type!r} is neither JSON nor text", hint="send a reference to it instead"
+        )
     try:
         return raw.decode()
     except UnicodeDecodeError:
         raise Malformed("the data of the CloudEvent is not UTF-8") from None
 
 
-def _checked(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
+def _check_attributes(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
     """Refuse what lacks a name, or has one that could be another's."""
     if attributes.get("specversion") != "1.0":
         raise Malformed(
             f"CloudEvents of version {str(attributes.get('specversion'))[:20]!r} are not read here, only 1.0"
         )
-    for name in _REQUIRED:
+    for name in _REQUIRED_ATTRIBUTES:
         if not isinstance(attributes.get(name), str) or not attributes[name]:
             raise Malformed(f"the CloudEvent has no {name}")
     if re.search(r"\s", attributes["source"]):
         raise Malformed("the source of the CloudEvent has a space in it", hint="a source is a URI or a path")
     for name in attributes:
-        if not _ATTRIBUTE.fullmatch(name):
+        if not _ATTRIBUTE_NAME.fullmatch(name):
             raise Malformed(f"{name[:60]!r} is not the name of a CloudEvent's attribute")
     return attributes
 
 
-def _media(text: str) -> str:
+def _parse_media_type(text: str) -> str:
     """The type without its parameters."""
     return text.partition(";")[0].strip().lower()

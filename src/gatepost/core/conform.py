@@ -23,57 +23,66 @@ _TYPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 }
 
 
-def check(schema: Json, value: Json, where: str = "") -> None:
+def check(schema: Json, value: Json, path: str = "") -> None:
     """Raise Invalid with one sentence about the first thing that is wrong."""
     if not isinstance(schema, dict):
         return
-    _check_kind(schema, value, where)
-    _check_choices(schema, value, where)
+    _check_type(schema, value, path)
+    _check_choices(schema, value, path)
     if isinstance(value, dict):
-        _check_members(schema, value, where)
+        _check_members(schema, value, path)
     if isinstance(value, list):
-        for index, one in enumerate(value):
-            check(schema.get("items"), one, f"{where}[{index}]")
+        for index, item in enumerate(value):
+            check(schema.get("items"), item, f"{path}[{index}]")
 
 
-def _check_kind(schema: Mapping[str, Json], value: Json, where: str) -> None:
-    asked = schema.get("type")
-    kinds = [kind for kind in (asked if isinstance(asked, list) else [asked]) if isinstance(kind, str)]
+def _check_type(schema: Mapping[str, Json], value: Json, path: str) -> None:
+    schema_type = schema.get("type")
+    kinds = [
+        kind for kind in (schema_type if isinstance(schema_type, list) else [schema_type]) if isinstance(kind, str)
+    ]
     if kinds and not any(_TYPES.get(kind, lambda _: True)(value) for kind in kinds):
-        raise Invalid(f"{_called(where)} is {value!r:.60}, not of the type {' or '.join(kinds)}")
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not of the type {' or '.join(kinds)}")
 
 
-def _check_choices(schema: Mapping[str, Json], value: Json, where: str) -> None:
-    allowed = schema.get("enum")
-    if isinstance(allowed, list) and not any(_same(value, one) for one in allowed):
-        raise Invalid(f"{_called(where)} is {value!r:.60}, not one of {allowed!r:.200}")
-    if "const" in schema and not _same(value, schema["const"]):
-        raise Invalid(f"{_called(where)} is {value!r:.60}, not {schema['const']!r:.60}")
-    for word in ("anyOf", "oneOf"):
-        ways = schema.get(word)
-        if isinstance(ways, list) and ways and not any(_fits(one, value) for one in ways):
-            raise Invalid(f"{_called(where)} is {value!r:.60}, which fits none of the ways it may be written")
+def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
+    choices = schema.get("enum")
+    if isinstance(choices, list) and not any(_is_equal(value, choice) for choice in choices):
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not one of {choices!r:.200}")
+    if "const" in schema and not _is_equal(value, schema["const"]):
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not {schema['const']!r:.60}")
+    for keyword in ("anyOf", "oneOf"):
+        alternatives = schema.get(keyword)
+        if (
+            isinstance(alternatives, list)
+            and alternatives
+            and not any(_is_valid(choice, value) for choice in alternatives)
+        ):
+            raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, which fits none of the ways it may be written")
 
 
-def _check_members(schema: Mapping[str, Json], value: Mapping[str, Json], where: str) -> None:
-    known = schema.get("properties")
-    properties: Mapping[str, Json] = known if isinstance(known, dict) else {}
-    required = schema.get("required")
-    for name in required if isinstance(required, list) else ():
+def _check_members(schema: Mapping[str, Json], value: Mapping[str, Json], path: str) -> None:
+    raw_properties = schema.get("properties")
+    properties: Mapping[str, Json] = raw_properties if isinstance(raw_properties, dict) else {}
+    required_names = schema.get("required")
+    for name in required_names if isinstance(required_names, list) else ():
         if name not in value:
-            raise Invalid(f"{_called(_within(where, str(name)))} is missing")
-    for name, one in value.items():
-        inner = _within(where, name)
+            raise Invalid(f"{_describe_argument(_join_path(path, str(name)))} is missing")
+    for name, member in value.items():
+        member_path = _join_path(path, name)
         if name in properties:
-            check(properties[name], one, inner)
+            check(properties[name], member, member_path)
         elif schema.get("additionalProperties") is False:
-            has = ", ".join(properties)
-            raise Invalid(f"there is no argument {inner!r:.100}", hint=f"there are {has}" if has else None)
+            property_names = ", ".join(properties)
+            raise Invalid(
+                f"there is no argument {member_path!r:.100}",
+                hint=f"there are {property_names}" if property_names else None,
+            )
         else:
-            check(schema.get("additionalProperties"), one, inner)
+            check(schema.get("additionalProperties"), member, member_path)
 
 
-def _fits(schema: Json, value: Json) -> bool:
+def _is_valid(schema: Json, value: Json) -> bool:
     try:
         check(schema, value)
     except Invalid:
@@ -81,18 +90,20 @@ def _fits(schema: Json, value: Json) -> bool:
     return True
 
 
-def _same(one: Json, other: Json) -> bool:
+def _is_equal(left_value: Json, right_value: Json) -> bool:
     """Equal as JSON has it, where true is not 1."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    if isinstance(left_value, list) and isinstance(right_value, list):
+        return len(left_value) == len(right_value) and all(map(_is_equal, left_value, right_value))
+    if isinstance(left_value, dict) and isinstance(right_value, dict):
+        return left_value.keys() == right_value.keys() and all(
+            _is_equal(value, right_value[name]) for name, value in left_value.items()
+        )
+    return bool(left_value == right_value) and isinstance(left_value, bool) == isinstance(right_value, bool)
 
 
-def _within(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+def _join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
-def _called(where: str) -> str:
-    return f"the argument {where!r:.100}" if where else "what the tool was given"
+def _describe_argument(path: str) -> str:
+    return f"the argument {path!r:.100}" if path else "what the tool was given"

@@ -24,21 +24,21 @@ from typing import Final
 from gatepost.core import text
 from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.gate import Ending
-from gatepost.core.instants import Duration, Instant, rfc3339
+from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.errors import Conflict, Invalid
 
 #: rounds of one decision
-MOST_ROUNDS: Final = 3
-MOST_OPTIONS: Final = 20
-_LONGEST_QUESTION: Final = 10_000
-_LONGEST_LABEL: Final = 200
-_LONGEST_TEXT: Final = 10_000
-_LONGEST_CONTEXT: Final = 64 * 1024
-_LONGEST_SESSION: Final = 256
-_OPTION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+MAX_ROUNDS: Final = 3
+MAX_OPTIONS: Final = 20
+_MAX_QUESTION_LENGTH: Final = 10_000
+_MAX_LABEL_LENGTH: Final = 200
+_MAX_TEXT_LENGTH: Final = 10_000
+_MAX_CONTEXT_LENGTH: Final = 64 * 1024
+_MAX_SESSION_LENGTH: Final = 256
+_OPTION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
-class Outcome(StrEnum):
+class DecisionOutcome(StrEnum):
     ANSWERED = "answered"
     REJECTED = "rejected"
     DEFAULTED = "defaulted"
@@ -50,18 +50,18 @@ class Outcome(StrEnum):
     AGAIN = "again"
 
     @property
-    def ending(self) -> Ending | None:
+    def gate_ending(self) -> Ending | None:
         """How the gate ends by it; None where it does not."""
         match self:
-            case Outcome.ANSWERED | Outcome.DEFAULTED:
+            case DecisionOutcome.ANSWERED | DecisionOutcome.DEFAULTED:
                 return Ending.RESOLVED
-            case Outcome.REJECTED | Outcome.WITHDRAWN:
+            case DecisionOutcome.REJECTED | DecisionOutcome.WITHDRAWN:
                 return Ending.WITHDRAWN
-            case Outcome.EXPIRED:
+            case DecisionOutcome.EXPIRED:
                 return Ending.EXPIRED
-            case Outcome.ORPHANED:
+            case DecisionOutcome.ORPHANED:
                 return Ending.ORPHANED
-            case Outcome.AGAIN:
+            case DecisionOutcome.AGAIN:
                 return None
 
 
@@ -87,7 +87,7 @@ class Option:
 class Answer:
     """How a round ended."""
 
-    outcome: Outcome
+    outcome: DecisionOutcome
     option: str | None
     text: str | None
     #: None when nobody did anything: at the deadline
@@ -103,7 +103,7 @@ class Decision:
     gate: str
     asker: str
     #: who may answer
-    asked: tuple[str, ...]
+    respondents: tuple[str, ...]
     question: str
     options: tuple[Option, ...]
     #: whether it may be answered in words
@@ -128,41 +128,41 @@ class Decision:
     number: int = 0
 
     @property
-    def last(self) -> Answer | None:
+    def last_answer(self) -> Answer | None:
         """How the round that stands ended, or the one that followed without being asked."""
         return self.answers[-1] if self.answers and self.answers[-1].iteration >= self.iteration else None
 
     @property
     def status(self) -> DecisionStatus:
-        match self.last:
+        match self.last_answer:
             case None:
                 return DecisionStatus.PENDING
-            case Answer(outcome=Outcome.AGAIN):
+            case Answer(outcome=DecisionOutcome.AGAIN):
                 return DecisionStatus.REVISING
-            case Answer(outcome=Outcome.DEFAULTED):
+            case Answer(outcome=DecisionOutcome.DEFAULTED):
                 return DecisionStatus.ANSWERED
             case Answer(outcome=outcome):
                 return DecisionStatus(outcome.value)
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether its gate is still pending."""
         return self.status in (DecisionStatus.PENDING, DecisionStatus.REVISING)
 
-    def overdue(self, now: Instant) -> bool:
+    def is_overdue(self, now: Instant) -> bool:
         """Whether its deadline has passed and nobody has written down yet what becomes of it."""
-        return self.open and self.deadline is not None and self.deadline <= now
+        return self.is_open and self.deadline is not None and self.deadline <= now
 
-    def label(self, option: str) -> str:
-        return next((one.label for one in self.options if one.id == option), option)
+    def find_label(self, option: str) -> str:
+        return next((candidate.label for candidate in self.options if candidate.id == option), option)
 
     @property
-    def concerned(self) -> frozenset[str]:
+    def viewers(self) -> frozenset[str]:
         """Who may see it: who asked, and who was asked."""
-        return frozenset((self.asker, *self.asked))
+        return frozenset((self.asker, *self.respondents))
 
-    def concerns(self, name: str) -> bool:
-        return name in self.concerned
+    def has_viewer(self, name: str) -> bool:
+        return name in self.viewers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ class Question:
     options: tuple[Option, ...] = ()
     free_text: bool = False
     #: addresses: names or teams; by default whoever owns the one who asks. A revision goes to those who were asked
-    of: tuple[str, ...] = ()
+    respondents: tuple[str, ...] = ()
     urgency: Priority = Priority.NORMAL
     default: str | None = None
     deadline: Instant | None = None
@@ -184,7 +184,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class AnswerSpec:
     """An answer as somebody gives it: an option, words, or both; words that ask for another round; or a rejection."""
 
     option: str | None = None
@@ -195,138 +195,143 @@ class Reply:
     context_hash: str | None = None
 
 
-def checked(question: Question, *, until: Instant | None = None) -> Question:
+def check_question(question: Question, *, current_deadline: Instant | None = None) -> Question:
     """Return the question if it can be answered; `until` is the deadline that stays if it names none."""
-    if not text.shows(question.question):
+    if not text.has_visible_text(question.question):
         raise Invalid("there is nothing in the question")
-    _fits("question", question.question, _LONGEST_QUESTION)
+    _check_text("question", question.question, _MAX_QUESTION_LENGTH)
     if question.context is not None:
-        _fits("context", question.context, _LONGEST_CONTEXT)
+        _check_text("context", question.context, _MAX_CONTEXT_LENGTH)
     if question.session is not None:
-        _fits("session", question.session, _LONGEST_SESSION)
+        _check_text("session", question.session, _MAX_SESSION_LENGTH)
     for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
-        _fits("reference", part, _LONGEST_LABEL)
+        _check_text("reference", part, _MAX_LABEL_LENGTH)
     if not question.options and not question.free_text:
         raise Invalid("nobody could answer", hint="give options, or let it be answered in words")
-    if len(question.options) > MOST_OPTIONS:
-        raise Invalid(f"{len(question.options)} options are too many", hint=f"use at most {MOST_OPTIONS}")
-    ids = [_option(each).id for each in question.options]
+    if len(question.options) > MAX_OPTIONS:
+        raise Invalid(f"{len(question.options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
+    ids = [_check_option(option).id for option in question.options]
     if len(set(ids)) < len(ids):
-        twice = next(id for id in ids if ids.count(id) > 1)
-        raise Invalid(f"there are two options {twice!r}", hint="give each an id of its own")
-    labels = [text.alike(each.label) for each in question.options]
+        duplicate_id = next(id for id in ids if ids.count(id) > 1)
+        raise Invalid(f"there are two options {duplicate_id!r}", hint="give each an id of its own")
+    labels = [text.fold_for_comparison(option.label) for option in question.options]
     if len(set(labels)) < len(labels):
-        first = next(label for label in labels if labels.count(label) > 1)
-        same = [id for id, label in zip(ids, labels, strict=True) if label == first]
-        raise Invalid(f"the options {same[0]!r} and {same[1]!r} have the same label", hint="give each one of its own")
+        duplicate_label = next(label for label in labels if labels.count(label) > 1)
+        duplicate_ids = [id for id, label in zip(ids, labels, strict=True) if label == duplicate_label]
+        raise Invalid(
+            f"the options {duplicate_ids[0]!r} and {duplicate_ids[1]!r} have the same label",
+            hint="give each one of its own",
+        )
     if question.default is not None and question.default not in ids:
-        raise Invalid(f"the default {question.default!r:.60} is not among the options", hint=_choice(ids))
-    if question.default is not None and question.deadline is question.within is until is None:
+        raise Invalid(f"the default {question.default!r:.60} is not among the options", hint=_render_choice_hint(ids))
+    if question.default is not None and question.deadline is question.within is current_deadline is None:
         raise Invalid("a default counts at the deadline, and there is none", hint="say within (2h) or deadline")
     return question
 
 
-def settle(decision: Decision, reply: Reply) -> Outcome:
+def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     """What a reply to the question as it stands comes to, or why it does not count."""
-    ids = [each.id for each in decision.options]
-    said = text.shows(reply.text or "")
-    if reply.text is not None:
-        _fits("text", reply.text, _LONGEST_TEXT)
-    if reply.context_hash is not None and reply.context_hash != decision.context_hash:
+    ids = [option.id for option in decision.options]
+    has_text = text.has_visible_text(spec.text or "")
+    if spec.text is not None:
+        _check_text("text", spec.text, _MAX_TEXT_LENGTH)
+    if spec.context_hash is not None and spec.context_hash != decision.context_hash:
         raise Conflict(
             f"the decision {decision.id!r} has changed since that was read", hint="read it again, and answer that"
         )
-    if reply.option is not None and reply.option not in ids:
-        raise Invalid(f"{reply.option!r:.60} is not an option of this decision", hint=_choice(ids))
-    if reply.again + reply.reject + (reply.option is not None) > 1:
+    if spec.option is not None and spec.option not in ids:
+        raise Invalid(f"{spec.option!r:.60} is not an option of this decision", hint=_render_choice_hint(ids))
+    if spec.again + spec.reject + (spec.option is not None) > 1:
         raise Invalid("an option, again and reject exclude each other", hint="choose one")
-    if reply.reject:
-        return Outcome.REJECTED
-    if reply.option is None and not said:
-        raise Invalid("there is nothing in the answer", hint=_choice(ids) if ids else "answer in words")
-    if reply.again and not decision.free_text:
-        raise Invalid("this decision cannot be sent back: it takes no words", hint=_choice(ids))
-    if reply.option is None and not decision.free_text:
-        raise Invalid("this decision cannot be answered in words alone", hint=_choice(ids))
-    if reply.again and decision.iteration >= MOST_ROUNDS:
-        raise Conflict(f"this decision was asked {MOST_ROUNDS} times already", hint="answer it, or reject it")
-    return Outcome.AGAIN if reply.again else Outcome.ANSWERED
+    if spec.reject:
+        return DecisionOutcome.REJECTED
+    if spec.option is None and not has_text:
+        raise Invalid("there is nothing in the answer", hint=_render_choice_hint(ids) if ids else "answer in words")
+    if spec.again and not decision.free_text:
+        raise Invalid("this decision cannot be sent back: it takes no words", hint=_render_choice_hint(ids))
+    if spec.option is None and not decision.free_text:
+        raise Invalid("this decision cannot be answered in words alone", hint=_render_choice_hint(ids))
+    if spec.again and decision.iteration >= MAX_ROUNDS:
+        raise Conflict(f"this decision was asked {MAX_ROUNDS} times already", hint="answer it, or reject it")
+    return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED
 
 
-def digest(question: str, options: Sequence[Option], ref: Ref | None, context: str | None) -> str:
+def hash_question(question: str, options: Sequence[Option], ref: Ref | None, context: str | None) -> str:
     """What a question is known by: question, options, reference and context."""
-    about = [ref.type, ref.id] if ref is not None else None
-    document = [question, [[each.id, each.label, each.description] for each in options], about, context]
+    ref_parts = [ref.type, ref.id] if ref is not None else None
+    document = [question, [[option.id, option.label, option.description] for option in options], ref_parts, context]
     return hashlib.sha256(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def key(decision: Decision, iteration: int) -> str:
+def build_event_key(decision: Decision, iteration: int) -> str:
     """By which the question of a round is known in an inbox, and its answer in another."""
     return f"decision:{decision.id}:{iteration}"
 
 
-def of_key(key: str) -> str | None:
+def parse_event_key(key: str) -> str | None:
     """The id of the decision that an event with this key would be about."""
     parts = key.split(":")
     return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
 
 
-def asking(decision: Decision) -> str:
+def render_question(decision: Decision) -> str:
     """A decision as those who are asked read it, in one piece of text."""
-    words = [decision.question]
+    sentences = [decision.question]
     if decision.options:
-        words.append(f"Options: {'; '.join(map(_shown, decision.options))}.")
+        sentences.append(f"Options: {'; '.join(map(_render_option, decision.options))}.")
     if decision.free_text:
-        words.append("It may be answered in words." if decision.options else "Answer in words.")
+        sentences.append("It may be answered in words." if decision.options else "Answer in words.")
     if decision.deadline is not None:
-        left = f"{decision.default} counts" if decision.default is not None else "it expires"
-        words.append(f"Without an answer until {rfc3339(decision.deadline - decision.deadline % 1_000_000)} {left}.")
-    return " ".join(words)
+        fallback = f"{decision.default} counts" if decision.default is not None else "it expires"
+        sentences.append(
+            f"Without an answer until {format_rfc3339(decision.deadline - decision.deadline % 1_000_000)} {fallback}."
+        )
+    return " ".join(sentences)
 
 
-def said(decision: Decision, answer: Answer) -> str:
+def render_answer(decision: Decision, answer: Answer) -> str:
     """What was answered, as whoever asked reads it: the label of the option, and the words."""
-    label = decision.label(answer.option) if answer.option is not None else None
+    label = decision.find_label(answer.option) if answer.option is not None else None
     return " - ".join(part for part in (label, answer.text) if part)
 
 
-def winner(decision: Decision) -> dict[str, Json]:
+def describe_answer(decision: Decision) -> dict[str, Json]:
     """Who answered what, for whoever was late."""
-    last = decision.last
-    assert last is not None
+    last_answer = decision.last_answer
+    assert last_answer is not None
     return {
         "decisionId": decision.id,
-        "outcome": last.outcome.value,
-        "option": last.option,
-        "text": last.text,
-        "by": last.by,
-        "at": rfc3339(last.at),
-        "iteration": last.iteration,
+        "outcome": last_answer.outcome.value,
+        "option": last_answer.option,
+        "text": last_answer.text,
+        "by": last_answer.by,
+        "at": format_rfc3339(last_answer.at),
+        "iteration": last_answer.iteration,
     }
 
 
-def _option(option: Option) -> Option:
-    if not _OPTION.fullmatch(option.id):
+def _check_option(option: Option) -> Option:
+    if not _OPTION_ID.fullmatch(option.id):
         raise Invalid(
             f"{option.id!r:.60} is not the id of an option",
             hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
         )
-    if not text.shows(option.label):
+    if not text.has_visible_text(option.label):
         raise Invalid(f"the option {option.id!r} has no label")
-    _fits("label", option.label, _LONGEST_LABEL)
-    _fits("description", option.description, _LONGEST_QUESTION)
+    _check_text("label", option.label, _MAX_LABEL_LENGTH)
+    _check_text("description", option.description, _MAX_QUESTION_LENGTH)
     return option
 
 
-def _shown(option: Option) -> str:
+def _render_option(option: Option) -> str:
     return f"{option.id} ({option.label})" + (f", {option.description}" if option.description else "")
 
 
-def _choice(ids: Sequence[str]) -> str:
+def _render_choice_hint(ids: Sequence[str]) -> str:
     return f"use one of {', '.join(ids)}" if ids else "it has no options: answer in words"
 
 
-def _fits(what: str, given: str, most: int) -> None:
-    if len(given) > most:
-        raise Invalid(f"the {what} has {len(given)} characters, over the limit of {most}")
-    text.storable(what, given)
+def _check_text(field: str, value: str, limit: int) -> None:
+    if len(value) > limit:
+        raise Invalid(f"the {field} has {len(value)} characters, over the limit of {limit}")
+    text.check_storable(field, value)

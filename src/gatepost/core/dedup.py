@@ -33,9 +33,9 @@ from gatepost.core.event import Push
 from gatepost.errors import Invalid
 
 #: characters of a key as it is given, without a prefix
-LONGEST: Final = 512
+MAX_LENGTH: Final = 512
 #: bytes of a stored key, with its prefix: an index of PostgreSQL takes no more than this
-_LONGEST_STORED: Final = 2_600
+_MAX_STORED_BYTES: Final = 2_600
 
 REDIS: Final = "redis:"
 NATS: Final = "nats:"
@@ -45,12 +45,12 @@ PREFIXES: Final = ("by:", REDIS, NATS)
 _PREFIX: Final = re.compile(r"by:[a-z0-9._-]{1,63}(?:/trigger:[^:]*)?:|redis:|nats:")
 
 
-def prefix_entity(name: str) -> str:
+def build_entity_prefix(name: str) -> str:
     """Return the prefix of what an entity pushes with a credential of its own."""
     return f"by:{name}:"
 
 
-def prefix_trigger(agent: str, service: str) -> str:
+def build_trigger_prefix(agent: str, service: str) -> str:
     """Return the prefix of what a service says to an agent with a key that can only trigger this agent."""
     return f"by:{agent}/trigger:{escape(service)}:"
 
@@ -72,17 +72,17 @@ def check(key: str) -> None:
 
 def check_stored(key: str) -> None:
     """Refuse what cannot be a stored key."""
-    own = len(_PREFIX.sub("", key, count=1)) if _PREFIX.match(key) else len(key)
-    if not 0 < own <= LONGEST or len(key.encode("utf-8", "surrogatepass")) > _LONGEST_STORED:
-        raise Invalid(f"a dedup key has 1 to {LONGEST} characters, not {own}")
+    own_length = len(_PREFIX.sub("", key, count=1)) if _PREFIX.match(key) else len(key)
+    if not 0 < own_length <= MAX_LENGTH or len(key.encode("utf-8", "surrogatepass")) > _MAX_STORED_BYTES:
+        raise Invalid(f"a dedup key has 1 to {MAX_LENGTH} characters, not {own_length}")
 
 
-def name_alert(push: Push) -> str:
+def build_alert_key(push: Push) -> str:
     """
     Return the key of an alert that was pushed without one: the same alert again is a repeat while the first one is
     remembered. It is the same if it says the same about the same thing, equally urgently; an alert that gets more
     urgent is another one.
     """
-    said = [push.subject, push.content, push.data, str(push.ref) if push.ref else None, push.priority.value]
-    text = json.dumps(said, separators=(",", ":"))
+    parts = [push.subject, push.content, push.data, str(push.ref) if push.ref else None, push.priority.value]
+    text = json.dumps(parts, separators=(",", ":"))
     return f"alert:{push.source}:{sha256(text.encode()).hexdigest()[:32]}"

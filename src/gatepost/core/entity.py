@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 
 
-class Kind(StrEnum):
+class EntityKind(StrEnum):
     AGENT = "agent"
     HUMAN = "human"
     SERVICE = "service"
@@ -17,7 +17,7 @@ class Entity:
     #: what other rows refer to; never shown
     number: int
     name: str
-    kind: Kind
+    kind: EntityKind
     display: str
     team: str | None = None
     role: str | None = None
@@ -28,5 +28,5 @@ class Entity:
     retired_at: Instant | None = None
 
     @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         return self.retired_at is None

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core.event import Json
-from gatepost.core.instants import MINUTE, SECOND, Duration, Instant
+from gatepost.core.times import MINUTE, SECOND, Duration, Instant
 
 #: tries after which an errand ends as failed: with the pauses below, most of a day
-TRIES: Final = 100
-_LONGEST_PAUSE: Final = 15 * MINUTE
+MAX_JOB_ATTEMPTS: Final = 100
+_MAX_JOB_DELAY: Final = 15 * MINUTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class Job:
     id: str
     kind: str
     payload: Json
@@ -21,6 +21,6 @@ class Errand:
     due_at: Instant
 
 
-def pause(attempts: int) -> Duration:
+def compute_job_delay(attempts: int) -> Duration:
     """How long to wait after so many tries: one second, doubling, at most a quarter of an hour."""
-    return min(SECOND << min(attempts, 20), _LONGEST_PAUSE)
+    return min(SECOND << min(attempts, 20), _MAX_JOB_DELAY)

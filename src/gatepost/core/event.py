@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
-from gatepost.core.entity import Kind
-from gatepost.core.instants import LAST, Duration, Instant
-from gatepost.core.word import Word
+from gatepost.core.entity import EntityKind
+from gatepost.core.enums import ParsedEnum
+from gatepost.core.times import MAX_INSTANT, Duration, Instant
 from gatepost.errors import Invalid
 
 Json = Any
@@ -36,7 +36,7 @@ class Priority(IntEnum):
         raise Invalid(f"{text!r} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
 
 
-class Type(Word, what="a type of event"):
+class EventType(ParsedEnum, description="a type of event"):
     SPACE_MESSAGE = "space_message"
     PLAN = "plan"
     SERVICE = "service"
@@ -52,7 +52,7 @@ class Type(Word, what="a type of event"):
     SYSTEM = "system"
 
 
-class Trust(Word, what="a trust"):
+class Trust(ParsedEnum, description="a trust"):
     """How far the text may be trusted; it is always data, never an instruction of ours."""
 
     OWNER = "owner"
@@ -61,15 +61,15 @@ class Trust(Word, what="a trust"):
 
 
 #: what Gatepost itself tells of; whoever else tells of it is outside
-_REPORTS: Final = frozenset((Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE))
+_GATEPOST_TYPES: Final = frozenset((EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE))
 
 
-def get_trust(type: Type, sender: str | None) -> Trust:
+def get_trust(type: EventType, sender: str | None) -> Trust:
     """Return the trust of what somebody pushes; only Gatepost's own verbs give another."""
-    return Trust.EXTERNAL if type in _REPORTS and sender is None else Trust.MEMBER
+    return Trust.EXTERNAL if type in _GATEPOST_TYPES and sender is None else Trust.MEMBER
 
 
-class State(Word, what="a state"):
+class ItemState(ParsedEnum, description="a state"):
     PENDING = "pending"
     CLAIMED = "claimed"
     DELIVERED = "delivered"
@@ -90,10 +90,10 @@ class Ref:
 
     @staticmethod
     def parse(text: str) -> "Ref":
-        kind, colon, ident = text.partition(":")
-        if not (kind and colon and ident):
+        kind, colon, ref_id = text.partition(":")
+        if not (kind and colon and ref_id):
             raise Invalid(f"{text!r} is not a reference", hint="write it as TYPE:ID, such as task:0.0.123")
-        return Ref(kind, ident)
+        return Ref(kind, ref_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Route:
 class Sender:
     name: str
     display: str
-    kind: Kind
+    kind: EntityKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Outsider:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     id: str
-    type: Type
+    type: EventType
     #: the program or system it came through; the sender is who it came from
     source: str
     sender: Sender | None = None
@@ -169,7 +169,7 @@ class Item:
 
     event: Event
     recipient: str
-    state: State = State.PENDING
+    state: ItemState = ItemState.PENDING
     attempts: int = 0
     seen_at: Instant | None = None
     ended_at: Instant | None = None
@@ -181,7 +181,7 @@ class Push:
     """A wish to tell somebody something; it becomes an event when it is accepted."""
 
     to: str
-    type: Type = Type.EVENT
+    type: EventType = EventType.EVENT
     source: str
     #: the name of the entity it is from
     sender: str | None = None
@@ -215,7 +215,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushResult:
     """What a push came to. A broadcast has no deliveries yet: each agent takes it when it next looks."""
 
     event: str
@@ -298,7 +298,7 @@ class Ended:
 class Told:
     """An alert, an event, a word from an agent or from the system: a source and a text."""
 
-    type: Type
+    type: EventType
     source: str
     text: str
 
@@ -310,7 +310,7 @@ Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | En
 class _Data:
     """The data of an event, read with defaults for what is missing and an error for what is of the wrong kind."""
 
-    type: Type
+    type: EventType
     fields: Mapping[str, Json] = field(default_factory=dict)
 
     def text(self, name: str, default: str = "") -> str:
@@ -331,16 +331,16 @@ class _Data:
 
     def instant(self, name: str) -> Instant | None:
         value = self.number(name)
-        if value is not None and not 0 <= value <= LAST:
+        if value is not None and not 0 <= value <= MAX_INSTANT:
             raise Invalid(f"data.{name} of a {self.type} must be a time in microseconds since 1970, not {value!r:.60}")
         return value
 
 
-def body(event: "Event | Push") -> Body:
+def parse_body(event: "Event | Push") -> Body:
     """Read an event as what it is. Missing fields fall back on source, subject and content."""
     data = _Data(event.type, event.data if isinstance(event.data, Mapping) else {})
     match event.type:
-        case Type.SPACE_MESSAGE:
+        case EventType.SPACE_MESSAGE:
             space = data.text("spaceId", event.source)
             return Posted(
                 space,
@@ -348,9 +348,9 @@ def body(event: "Event | Push") -> Body:
                 data.text("messageId"),
                 data.number("seq"),
                 event.content or data.text("content"),
-                _outsider(data) if event.sender is None else None,
+                _read_outsider(data) if event.sender is None else None,
             )
-        case Type.PLAN:
+        case EventType.PLAN:
             plan = data.text("planId")
             return Due(
                 plan,
@@ -358,34 +358,34 @@ def body(event: "Event | Push") -> Body:
                 event.content or data.text("instruction"),
                 data.instant("dueAt"),
             )
-        case Type.SERVICE:
+        case EventType.SERVICE:
             payload = data.fields.get("payload", event.data)
             return Called(data.text("serviceName", event.source), event.content if payload is None else payload)
-        case Type.TOOL_RESULT:
+        case EventType.TOOL_RESULT:
             result = data.fields.get("result", event.data)
             return Returned(
                 data.text("toolName", event.source),
                 data.text("toolCallId"),
                 event.content if result is None else result,
             )
-        case Type.MAIL:
+        case EventType.MAIL:
             return Mailed(data.text("mailId"), event.subject or "", event.content)
-        case Type.NOTE:
+        case EventType.NOTE:
             about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
             return Noted(about, event.content)
-        case Type.CHANNEL:
+        case EventType.CHANNEL:
             route = event.route
             return Heard(route.channel if route else event.source, route.session if route else "", event.content)
-        case Type.DECISION:
+        case EventType.DECISION:
             decision = data.text("decisionId", event.ref.id if event.ref else event.source)
             return Answered(decision, data.text("outcome", "answered"), data.text("by"), event.content)
-        case Type.GATE:
+        case EventType.GATE:
             gate = data.text("gateId", event.ref.id if event.ref else event.source)
             return Ended(gate, data.text("outcome", "resolved"), event.content)
-        case Type.ALERT | Type.EVENT | Type.AGENT | Type.SYSTEM:
+        case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
             return Told(event.type, event.source, event.content)
 
 
-def _outsider(data: _Data) -> Outsider | None:
-    found = Outsider(data.text("senderEntityId"), data.text("senderName"), data.text("senderType"))
-    return found if found.id or found.name else None
+def _read_outsider(data: _Data) -> Outsider | None:
+    outsider = Outsider(data.text("senderEntityId"), data.text("senderName"), data.text("senderType"))
+    return outsider if outsider.id or outsider.name else None

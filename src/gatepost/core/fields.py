@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gatepost.core.instants import Instant, instant
+from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
 
-_MOST: Final = 2**53
+_MAX_INTEGER: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
     document: Mapping[str, Any]
     #: whether one of ours wrote it: its texts may hold whatever JSON can
-    own: bool = False
+    is_trusted: bool = False
 
     def value(self, name: str) -> Any:
         if name not in self.document:
@@ -25,7 +25,7 @@ class Fields:
         value = self.value(name)
         if not isinstance(value, str):
             raise Invalid(f"{name!r} must be a string, not {value!r:.60}")
-        if self.own:
+        if self.is_trusted:
             return value
         try:
             value.encode()
@@ -42,11 +42,11 @@ class Fields:
         value = self.value(name)
         if not isinstance(value, list):
             raise Invalid(f"{name!r} must be a list, not {value!r:.60}")
-        return [Fields({name: each}, self.own).text(name) for each in value]
+        return [Fields({name: item}, self.is_trusted).text(name) for item in value]
 
     def whole(self, name: str) -> int:
         value = self.value(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_INTEGER:
             raise Invalid(f"{name!r} must be a whole number, not {value!r:.60}")
         return value
 
@@ -57,7 +57,7 @@ class Fields:
         return value
 
     def time(self, name: str) -> Instant:
-        return instant(self.text(name))
+        return parse_instant(self.text(name))
 
     def inner(self, name: str) -> "Fields":
         value = self.value(name)
@@ -65,16 +65,16 @@ class Fields:
             raise Invalid(f"{name!r} is missing")
         if not isinstance(value, dict):
             raise Invalid(f"{name!r} must be an object, not {value!r:.60}")
-        return Fields(value, self.own)
+        return Fields(value, self.is_trusted)
 
     def inners(self, name: str) -> "list[Fields]":
         value = self.value(name)
         if not isinstance(value, list):
             raise Invalid(f"{name!r} must be a list, not {value!r:.60}")
-        for each in value:
-            if not isinstance(each, dict):
-                raise Invalid(f"{name!r} must be a list of objects, not of {each!r:.60}")
-        return [Fields(each, self.own) for each in value]
+        for item in value:
+            if not isinstance(item, dict):
+                raise Invalid(f"{name!r} must be a list of objects, not of {item!r:.60}")
+        return [Fields(item, self.is_trusted) for item in value]
 
     def one_of(self, name: str, *choices: str) -> str:
         value = self.text(name)

@@ -5,7 +5,8 @@ What other programs leave for an agent on a transport: a JSON object in one of t
     {"id": "...", "type": "...", "source": "...", "content": "...", "priority": 2,
      "timestamp": 1707858243000, "dedup_key": "...", "ttl_seconds": 600}
 
-The second is a line of a spool (`core/entry.py`). Either may have `subject`, `content`, `source`, `priority`, `data`.
+The second is a line of a spool (`core/spool_line.py`). Either may have `subject`, `content`, `source`,
+`priority`, `data`.
 What is left out gets its default; what is of the wrong kind is an error that says which field it is.
 
 The key begins with the transport it came by, so that it can take the key of nothing else. The event is from outside:
@@ -15,8 +16,8 @@ whoever it names as its sender is shown as an outsider, and its time is what its
 from typing import Any, Final
 
 from gatepost.core import dedup, strict
-from gatepost.core.event import Event, Priority, Push, Trust, Type
-from gatepost.core.instants import LAST, LONGEST, SECOND, Duration, Instant, instant
+from gatepost.core.event import Event, EventType, Priority, Push, Trust
+from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Duration, Instant, parse_instant
 from gatepost.errors import Invalid, Malformed, TooLarge
 
 #: how the keys begin of what came by JetStream, and therefore need not be put there again
@@ -24,33 +25,33 @@ NATS: Final = "nats"
 REDIS: Final = "redis"
 
 #: bytes that are worth reading; the limits of an event are lower
-_LARGEST: Final = 4 * 1024 * 1024
+_MAX_BYTES: Final = 4 * 1024 * 1024
 _MILLISECOND: Final = 1_000
 
 
-def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Push:
+def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None = None) -> Push:
     """
     Read what was left for an address, or raise what is wrong with it. `place` names it where it names itself not, the
     same whenever it is read again.
     """
-    if len(raw) > _LARGEST:
-        raise TooLarge(f"the entry is {len(raw)} bytes, over the limit of {_LARGEST}")
-    document = strict.read(raw, "the entry")
+    if len(raw) > _MAX_BYTES:
+        raise TooLarge(f"the entry is {len(raw)} bytes, over the limit of {_MAX_BYTES}")
+    document = strict.parse_json(raw, "the entry")
     if not isinstance(document, dict):
         raise Malformed("the entry is not a JSON object")
-    is_line = "eventId" not in document and (place is not None or "id" in document or "dedup_key" in document)
-    occurred_at = _milliseconds(document.get("timestamp")) if is_line else _time(document)
-    ttl = _ttl(document.get("ttl_seconds"))
+    is_line = "eventId" not in document and (fallback_key is not None or "id" in document or "dedup_key" in document)
+    occurred_at = _parse_milliseconds(document.get("timestamp")) if is_line else _read_time(document)
+    ttl = _parse_ttl(document.get("ttl_seconds"))
     return Push(
         to=to,
-        type=Type.parse(_text(document, "type", Type.EVENT if is_line else None)),
-        source=_text(document, "source", road) or road,
-        subject=_text(document, "subject", "") or None,
-        content=_text(document, "content", ""),
+        type=EventType.parse(_read_text(document, "type", EventType.EVENT if is_line else None)),
+        source=_read_text(document, "source", transport) or transport,
+        subject=_read_text(document, "subject", "") or None,
+        content=_read_text(document, "content", ""),
         data=document.get("data"),
-        priority=_priority(document.get("priority")),
-        key=_name(document, is_line, place),
-        key_prefix=f"{road}:",
+        priority=_parse_priority(document.get("priority")),
+        key=_read_key(document, is_line, fallback_key),
+        key_prefix=f"{transport}:",
         occurred_at=occurred_at,
         ttl=ttl if occurred_at is None else None,
         expires_at=occurred_at + ttl if occurred_at is not None and ttl is not None else None,
@@ -58,54 +59,54 @@ def read_push(raw: bytes, to: str, *, road: str, place: str | None = None) -> Pu
     )
 
 
-def is_from(event: Event, road: str) -> bool:
+def is_from_transport(event: Event, transport: str) -> bool:
     """Return True if the event was left on that transport by another program."""
-    return event.key is not None and event.key.startswith(f"{road}:")
+    return event.key is not None and event.key.startswith(f"{transport}:")
 
 
-def _name(document: dict[str, Any], is_line: bool, place: str | None) -> str:
+def _read_key(document: dict[str, Any], is_line: bool, fallback_key: str | None) -> str:
     """What it is called by whoever left it: a repeat has the same name."""
     if not is_line:
-        return _identity(document, "eventId")
+        return _read_identity(document, "eventId")
     for field in ("dedup_key", "id"):
         if document.get(field) not in (None, ""):
-            return _identity(document, field)
-    if place is None:
+            return _read_identity(document, field)
+    if fallback_key is None:
         raise Invalid("the entry has neither a dedup_key nor an id")
-    return place
+    return fallback_key
 
 
-def _identity(document: dict[str, Any], field: str) -> str:
-    name = _text(document, field)
-    if not 0 < len(name) <= dedup.LONGEST:
-        raise Invalid(f"the {field} has {len(name)} characters, not 1 to {dedup.LONGEST}")
+def _read_identity(document: dict[str, Any], field: str) -> str:
+    name = _read_text(document, field)
+    if not 0 < len(name) <= dedup.MAX_LENGTH:
+        raise Invalid(f"the {field} has {len(name)} characters, not 1 to {dedup.MAX_LENGTH}")
     return name
 
 
-def _time(document: dict[str, Any]) -> Instant | None:
-    return instant(_text(document, "timestamp")) if document.get("timestamp") is not None else None
+def _read_time(document: dict[str, Any]) -> Instant | None:
+    return parse_instant(_read_text(document, "timestamp")) if document.get("timestamp") is not None else None
 
 
-def _milliseconds(value: Any) -> Instant | None:
+def _parse_milliseconds(value: Any) -> Instant | None:
     """A time in milliseconds; 0 is the default of programs that do not know it. Others write it as everywhere else."""
     if value is None or value == 0:
         return None
     if isinstance(value, str):
-        return instant(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * _MILLISECOND <= LAST:
+        return parse_instant(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * _MILLISECOND <= MAX_INSTANT:
         raise Invalid(f"the timestamp must be in milliseconds since 1970, not {value!r:.60}")
     return int(value * _MILLISECOND)
 
 
-def _ttl(value: Any) -> Duration | None:
+def _parse_ttl(value: Any) -> Duration | None:
     if value is None or value == 0:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * SECOND <= LONGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * SECOND <= MAX_DURATION:
         raise Invalid(f"the ttl_seconds must be over zero and at most a hundred years, not {value!r:.60}")
     return int(value * SECOND)
 
 
-def _text(document: dict[str, Any], name: str, default: str | None = None) -> str:
+def _read_text(document: dict[str, Any], name: str, default: str | None = None) -> str:
     value = document.get(name)
     if value is None and default is not None:
         return default
@@ -116,7 +117,7 @@ def _text(document: dict[str, Any], name: str, default: str | None = None) -> st
     return value
 
 
-def _priority(value: Any) -> Priority:
+def _parse_priority(value: Any) -> Priority:
     if value is None:
         return Priority.NORMAL
     if isinstance(value, bool) or not isinstance(value, int | str):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gatepost.core.event import Json
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,4 +16,4 @@ class Frame:
 
 
 #: what a transport carries to other processes
-TransportMessage = Ring | Frame
+TransportMessage = Signal | Frame

@@ -27,26 +27,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gatepost.core import line, text
-from gatepost.core.event import Type
-from gatepost.core.instants import LAST, LONGEST, Duration, Instant, rfc3339
-from gatepost.core.word import Word
+from gatepost.core import render, text
+from gatepost.core.enums import ParsedEnum
+from gatepost.core.event import EventType
+from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
 from gatepost.errors import Invalid
 
 #: how it begins what somebody is told who wants to stop and may not
-CLOSED: Final = "You cannot stop yet:"
+BLOCKED_HEADING: Final = "You cannot stop yet:"
 
-_LONGEST_NAME: Final = 200
-_LONGEST_TEXT: Final = 4_000
+_MAX_NAME_LENGTH: Final = 200
+_MAX_TEXT_LENGTH: Final = 4_000
 #: how the reminder begins that a resident is shown before it ends its cycle
-REMINDER: Final = "Before you end this cycle:"
+REMINDER_HEADING: Final = "Before you end this cycle:"
 
 #: gates that are named to whoever they hold
-_SHOWN: Final = 20
-_CI: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
+_MAX_SHOWN_GATES: Final = 20
+_CI_TARGET: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
 
 
-class GateKind(Word, what="a kind of gate"):
+class GateKind(ParsedEnum, description="a kind of gate"):
     HUMAN = "human"
     DECISION = "decision"
     TIMER = "timer"
@@ -63,14 +63,14 @@ class Ending(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class AtDeadline(Word, what="something to do at a deadline"):
+class AtDeadline(ParsedEnum, description="something to do at a deadline"):
     #: it ends as expired and lets go
     OPEN = "open"
     #: whoever owns the one it holds is alerted, once, and it stays
     ESCALATE = "escalate"
 
 
-class Fail(Word, what="a way to fail"):
+class FailMode(ParsedEnum, description="a way to fail"):
     """Whether a gate holds that nobody can look at: its command is broken, its store out of reach."""
 
     OPEN = "open"
@@ -104,7 +104,7 @@ class Gate:
     waiters: tuple[str, ...]
     deadline: Instant | None
     at_deadline: AtDeadline
-    fail: Fail
+    fail: FailMode
     #: why the last look at it failed; None when it did not
     trouble: str | None
     escalated_at: Instant | None
@@ -116,31 +116,31 @@ class Gate:
     number: int = 0
 
     @property
-    def pending(self) -> bool:
+    def is_pending(self) -> bool:
         return self.resolution is None
 
-    def overdue(self, now: Instant) -> bool:
+    def is_overdue(self, now: Instant) -> bool:
         """Whether its deadline has passed and nobody has written down yet what becomes of it."""
-        return self.pending and self.deadline is not None and self.deadline <= now
+        return self.is_pending and self.deadline is not None and self.deadline <= now
 
     def holds(self, now: Instant) -> bool:
         """Whether its owner may not stop now."""
-        if not self.pending or (self.trouble is not None and self.fail is Fail.OPEN):
+        if not self.is_pending or (self.trouble is not None and self.fail is FailMode.OPEN):
             return False
-        return not self.overdue(now) or (self.at_deadline is AtDeadline.ESCALATE and self.kind is not GateKind.TIMER)
+        return not self.is_overdue(now) or (self.at_deadline is AtDeadline.ESCALATE and self.kind is not GateKind.TIMER)
 
     @property
-    def concerned(self) -> frozenset[str]:
+    def viewers(self) -> frozenset[str]:
         """Who may see it: whom it holds, who made it, who resolves it, who waits for it."""
-        awaited = self.awaits if self.kind is GateKind.HUMAN else None
-        return frozenset(name for name in (self.owner, self.made_by, awaited, *self.waiters) if name is not None)
+        resolver = self.awaits if self.kind is GateKind.HUMAN else None
+        return frozenset(name for name in (self.owner, self.made_by, resolver, *self.waiters) if name is not None)
 
-    def concerns(self, name: str) -> bool:
-        return name in self.concerned
+    def has_viewer(self, name: str) -> bool:
+        return name in self.viewers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateWish:
+class GateSpec:
     """A gate to make. A deadline is said as an instant or as how long from now."""
 
     name: str
@@ -153,75 +153,77 @@ class GateWish:
     deadline: Instant | None = None
     within: Duration | None = None
     at_deadline: AtDeadline = AtDeadline.OPEN
-    fail: Fail = Fail.OPEN
+    fail: FailMode = FailMode.OPEN
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class ConditionMet:
     """What a gate waits for has come."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class ConditionGone:
     """What a gate waits for will not come any more."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
+class ConditionPending:
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Troubled:
+class CheckFailed:
     """It could not be seen."""
 
     reason: str
 
 
 #: what a look at a gate has shown
-Sight = Met | Gone | NotYet | Troubled
+CheckResult = ConditionMet | ConditionGone | ConditionPending | CheckFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CiTarget:
     """A run (`run`) or a pull request (`pr`) on GitHub."""
 
-    what: str
+    kind: str
     id: str
     #: OWNER/NAME; None for the one that belongs to the folder
     repository: str | None
 
 
-def checked(wish: GateWish) -> GateWish:
+def check_spec(spec: GateSpec) -> GateSpec:
     """Return the wish if such a gate can be, whoever it is about."""
-    named(wish.name)
-    short("instruction", wish.instruction)
-    if wish.kind is GateKind.DECISION:
+    check_name(spec.name)
+    check_text("instruction", spec.instruction)
+    if spec.kind is GateKind.DECISION:
         raise Invalid("a gate of the kind 'decision' is made by asking", hint="use `gatepost decision ask`")
-    if wish.kind is GateKind.TIMER and wish.deadline is None and wish.within is None:
+    if spec.kind is GateKind.TIMER and spec.deadline is None and spec.within is None:
         raise Invalid("a timer needs a deadline", hint="say within (10m) or deadline (2026-02-20T10:00:00Z)")
-    match wish.kind, wish.awaits:
+    match spec.kind, spec.awaits:
         case GateKind.TIMER, str() as awaits:
             raise Invalid(f"a timer awaits its deadline, not {awaits!r:.60}")
         case GateKind.EVENT, str() as awaits:
-            awaited_event(awaits)
+            parse_awaited_event(awaits)
         case GateKind.CI, str() as awaits:
-            awaited_check(awaits)
+            parse_ci_target(awaits)
         case GateKind.COMMAND, str() as awaits:
-            if not short("command", awaits).strip():
+            if not check_text("command", awaits).strip():
                 raise Invalid("the command is empty")
         case ((GateKind.EVENT | GateKind.MAIL | GateKind.COMMAND | GateKind.CI), None):
-            raise Invalid(f"a gate of the kind {wish.kind.value!r} must say what it awaits", hint=_AWAITS[wish.kind])
+            raise Invalid(
+                f"a gate of the kind {spec.kind.value!r} must say what it awaits", hint=_AWAITS_HINTS[spec.kind]
+            )
         case _:
             pass
-    return wish
+    return spec
 
 
-_AWAITS: Final = {
+_AWAITS_HINTS: Final = {
     GateKind.EVENT: "TYPE or TYPE:SOURCE, such as service:jira-webhook",
     GateKind.MAIL: "the name of a sender",
     GateKind.COMMAND: "a command line",
@@ -229,91 +231,96 @@ _AWAITS: Final = {
 }
 
 
-def named(name: str) -> str:
+def check_name(name: str) -> str:
     """Return the text if it can be the name of a gate."""
-    if len(name) > _LONGEST_NAME or not name.strip() or not name.isprintable():
+    if len(name) > _MAX_NAME_LENGTH or not name.strip() or not name.isprintable():
         raise Invalid(
-            f"{name!r:.60} is not a name of a gate", hint=f"use up to {_LONGEST_NAME} printable characters on one line"
+            f"{name!r:.60} is not a name of a gate",
+            hint=f"use up to {_MAX_NAME_LENGTH} printable characters on one line",
         )
     return name
 
 
-def short(what: str, given: str) -> str:
+def check_text(field: str, value: str) -> str:
     """Return the text if it can be stored beside a gate."""
-    if len(given) > _LONGEST_TEXT:
-        raise Invalid(f"the {what} has {len(given)} characters, over the limit of {_LONGEST_TEXT}")
-    return text.storable(what, given)
+    if len(value) > _MAX_TEXT_LENGTH:
+        raise Invalid(f"the {field} has {len(value)} characters, over the limit of {_MAX_TEXT_LENGTH}")
+    return text.check_storable(field, value)
 
 
-def until(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
+def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
     """When a deadline is that may be said in either way."""
     if deadline is not None and within is not None:
         raise Invalid("a deadline is said in one way, not in two", hint="give deadline or within")
     if within is not None:
-        if not 0 < within <= LONGEST:
+        if not 0 < within <= MAX_DURATION:
             raise Invalid(f"{within} is no time to wait", hint="it must be over zero and at most a hundred years")
         return now + within
-    if deadline is not None and not now < deadline <= LAST:
-        raise Invalid(f"the deadline {_moment(deadline)} has passed", hint="name a time to come")
+    if deadline is not None and not now < deadline <= MAX_INSTANT:
+        raise Invalid(f"the deadline {_format_time(deadline)} has passed", hint="name a time to come")
     return deadline
 
 
-def awaited_event(awaits: str) -> tuple[Type, str | None]:
+def parse_awaited_event(awaits: str) -> tuple[EventType, str | None]:
     """The type of event that a gate waits for, and the source if only one counts."""
-    kind, colon, source = awaits.partition(":")
+    type_name, colon, source = awaits.partition(":")
     if colon and not source:
-        raise Invalid(f"{awaits!r:.60} names no source", hint=_AWAITS[GateKind.EVENT])
-    return Type.parse(kind), short("source", source) if colon else None
+        raise Invalid(f"{awaits!r:.60} names no source", hint=_AWAITS_HINTS[GateKind.EVENT])
+    return EventType.parse(type_name), check_text("source", source) if colon else None
 
 
-def awaited_check(awaits: str) -> Check:
-    found = _CI.fullmatch(awaits)
-    if found is None:
-        raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS[GateKind.CI])
-    return Check(found[1], found[2], found[3])
+def parse_ci_target(awaits: str) -> CiTarget:
+    match = _CI_TARGET.fullmatch(awaits)
+    if match is None:
+        raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS_HINTS[GateKind.CI])
+    return CiTarget(match[1], match[2], match[3])
 
 
 def is_repository(name: str) -> bool:
     """Return True if a repository on GitHub can have this name, such as `acme/shop`."""
-    return _CI.fullmatch(f"run:1@{name}") is not None
+    return _CI_TARGET.fullmatch(f"run:1@{name}") is not None
 
 
-def explain_refusal(check: Check, allowed: Sequence[str]) -> str | None:
+def explain_refusal(target: CiTarget, allowed_repositories: Sequence[str]) -> str | None:
     """Return why GitHub is not asked about this; None if its repository is one of those allowed."""
-    if check.repository is None:
-        return f"{f'{check.what}:{check.id}'!r} names no repository"
-    if check.repository.lower() not in map(str.lower, allowed):
-        return f"`ci` gates may not ask about the repository {check.repository!r}: it is not in gates.ci"
+    if target.repository is None:
+        return f"{f'{target.kind}:{target.id}'!r} names no repository"
+    if target.repository.lower() not in map(str.lower, allowed_repositories):
+        return f"`ci` gates may not ask about the repository {target.repository!r}: it is not in gates.ci"
     return None
 
 
-def instruction(gates: Sequence[Gate]) -> str:
+def render_blocked_stop(gates: Sequence[Gate]) -> str:
     """What somebody is told who wants to stop and may not: a line for each gate that holds, up to a few."""
     head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
-    more = [f"- and {len(gates) - _SHOWN} more"] if len(gates) > _SHOWN else []
-    return "\n".join([f"{CLOSED} {head} still closed.", *map(_told, gates[:_SHOWN]), *more])
+    overflow_lines = [f"- and {len(gates) - _MAX_SHOWN_GATES} more"] if len(gates) > _MAX_SHOWN_GATES else []
+    return "\n".join(
+        [f"{BLOCKED_HEADING} {head} still closed.", *map(_render_gate, gates[:_MAX_SHOWN_GATES]), *overflow_lines]
+    )
 
 
-def remind(gates: Sequence[Gate]) -> str:
+def render_reminder(gates: Sequence[Gate]) -> str:
     """Write what a resident is told, once, of gates that it can do something about before it ends its cycle."""
     head = "a gate of yours is" if len(gates) == 1 else f"{len(gates)} gates of yours are"
     lines = [
-        f"{_told(gate)}; resolve it with resolve_gate" if gate.kind is GateKind.HUMAN else _told(gate) for gate in gates
+        f"{_render_gate(gate)}; resolve it with resolve_gate" if gate.kind is GateKind.HUMAN else _render_gate(gate)
+        for gate in gates
     ]
     return "\n".join(
         [
-            f"{REMINDER} {head} still closed. Do what is asked if you can, then end the cycle; you are not reminded"
+            f"{REMINDER_HEADING} {head} still closed. Do what is asked if you can, then end the cycle; "
+            "you are not reminded"
             " again, and are told when it ends.",
             *lines,
         ]
     )
 
 
-def _told(gate: Gate) -> str:
-    notes = [gate.id] + ([f"until {_moment(gate.deadline)}"] if gate.deadline is not None else [])
-    words = f": {line.quote(gate.instruction)}" if gate.instruction else ""
-    return f"- {line.title(gate.name)}{words} ({', '.join(notes)})"
+def _render_gate(gate: Gate) -> str:
+    notes = [gate.id] + ([f"until {_format_time(gate.deadline)}"] if gate.deadline is not None else [])
+    instruction_text = f": {render.quote(gate.instruction)}" if gate.instruction else ""
+    return f"- {render.render_name(gate.name)}{instruction_text} ({', '.join(notes)})"
 
 
-def _moment(at: Instant) -> str:
-    return rfc3339(at - at % 1_000_000) if 0 <= at <= LAST else str(at)
+def _format_time(at: Instant) -> str:
+    return format_rfc3339(at - at % 1_000_000) if 0 <= at <= MAX_INSTANT else str(at)

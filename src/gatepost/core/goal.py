@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core import text
-from gatepost.core.instants import Instant
-from gatepost.core.word import Word
+from gatepost.core.enums import ParsedEnum
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
 #: goals that one agent may have, ended ones included
-MOST: Final = 200
-LONGEST: Final = 4_000
-_FARTHEST: Final = 1_000
+MAX_GOALS: Final = 200
+MAX_DESCRIPTION_LENGTH: Final = 4_000
+_MAX_PRIORITY: Final = 1_000
 
 
-class Status(Word, what="a status of a goal"):
+class GoalStatus(ParsedEnum, description="a status of a goal"):
     ACTIVE = "active"
     COMPLETED = "completed"
     ABANDONED = "abandoned"
@@ -24,7 +24,7 @@ class Status(Word, what="a status of a goal"):
 class Goal:
     id: str
     description: str
-    status: Status = Status.ACTIVE
+    status: GoalStatus = GoalStatus.ACTIVE
     #: higher is more
     priority: int = 0
     created_at: Instant
@@ -33,26 +33,30 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoalWish:
+class GoalSpec:
     """A goal to make or, with an id, what to change of one: whatever is None stays as it is."""
 
     id: str | None = None
     description: str | None = None
-    status: Status | None = None
+    status: GoalStatus | None = None
     priority: int | None = None
 
 
-def described(given: str | None) -> str:
+def check_description(description: str | None) -> str:
     """Return the text if it can say what a goal is."""
-    if given is None or not given.strip():
+    if description is None or not description.strip():
         raise Invalid("a goal needs a description")
-    if len(given) > LONGEST:
-        raise Invalid(f"the description of a goal has {len(given)} characters, over the limit of {LONGEST}")
-    return text.storable("description of a goal", given)
+    if len(description) > MAX_DESCRIPTION_LENGTH:
+        raise Invalid(
+            f"the description of a goal has {len(description)} characters, over the limit of {MAX_DESCRIPTION_LENGTH}"
+        )
+    return text.check_storable("description of a goal", description)
 
 
-def ranked(given: int) -> int:
+def check_priority(priority: int) -> int:
     """Return the number if it can be the priority of a goal."""
-    if not -_FARTHEST <= given <= _FARTHEST:
-        raise Invalid(f"{given} is not a priority of a goal", hint=f"use -{_FARTHEST} to {_FARTHEST}, higher is more")
-    return given
+    if not -_MAX_PRIORITY <= priority <= _MAX_PRIORITY:
+        raise Invalid(
+            f"{priority} is not a priority of a goal", hint=f"use -{_MAX_PRIORITY} to {_MAX_PRIORITY}, higher is more"
+        )
+    return priority

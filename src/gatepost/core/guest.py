@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 
 #: what a session is doing: its agent is at work, or waits for its person, or is gone
 WORKING: Final = "working"
@@ -18,7 +18,7 @@ class GuestSession(NamedTuple):
     agent: str
     #: the program: `claude`, `codex`, `gemini`, `cursor`
     host: str
-    doing: str
+    state: str
     started_at: Instant
     seen_at: Instant
 

@@ -6,7 +6,7 @@ Only the listed prefixes exist, so that an id pasted into the wrong place is rec
 
 from typing import Final
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
 PREFIXES: Final = {
@@ -41,11 +41,13 @@ def check(prefix: str, text: str) -> str:
     head, _, tail = text.partition("_")
     if head == prefix and len(tail) == 32 and _HEX.issuperset(tail):
         return text
-    known = PREFIXES.get(head)
-    if known and head != prefix:
-        raise Invalid(f"{text!r} is the id of {_a(known)}, not of {_a(PREFIXES[prefix])}")
-    raise Invalid(f"{text!r} is not the id of {_a(PREFIXES[prefix])}", hint=f"such an id begins with {prefix}_")
+    kind = PREFIXES.get(head)
+    if kind and head != prefix:
+        raise Invalid(f"{text!r} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}")
+    raise Invalid(
+        f"{text!r} is not the id of {_add_article(PREFIXES[prefix])}", hint=f"such an id begins with {prefix}_"
+    )
 
 
-def _a(word: str) -> str:
+def _add_article(word: str) -> str:
     return f"an {word}" if word.startswith("e") else f"a {word}"

@@ -11,26 +11,26 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
-Kind = Literal["admin", "agent", "trigger", "public"]
+KeyKind = Literal["admin", "agent", "trigger", "public"]
 
 #: whom a ring is for that says that a key, or whoever it stands for, has changed
 TOPIC: Final = "keys:"
 
 #: `sk_` or `pk_` and eight characters, by which a key is listed
-PREFIX: Final = 11
-_SECRET: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
-_LONGEST_NAME: Final = 200
-_PREFIX: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
+PREFIX_LENGTH: Final = 11
+_SECRET_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
+_MAX_NAME_LENGTH: Final = 200
+_PREFIX_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     id: str
     prefix: str
-    kind: Kind
+    kind: KeyKind
     #: who may be acted as (`agent`), or be triggered (`trigger`)
     entity: str | None = None
     #: the trigger it is for
@@ -41,19 +41,19 @@ class Key:
     number: int = 0
 
 
-def digest(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """What is kept of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def same(digest: str, other: str) -> bool:
+def is_same_digest(digest: str, other_digest: str) -> bool:
     """Compare two digests in a time that says nothing about them."""
-    return hmac.compare_digest(digest, other)
+    return hmac.compare_digest(digest, other_digest)
 
 
-def check(kind: Kind, secret: str) -> str:
+def check(kind: KeyKind, secret: str) -> str:
     """Return the secret if it has the form of such a key; what it says otherwise does not show it."""
-    if not _SECRET.fullmatch(secret) or secret.startswith("pk_") != (kind == "public"):
+    if not _SECRET_FORM.fullmatch(secret) or secret.startswith("pk_") != (kind == "public"):
         raise Invalid(
             f"this cannot be a key of the kind {kind!r}",
             hint=f"it is {'pk_' if kind == 'public' else 'sk_'} and 43 random characters that are safe in a URL",
@@ -61,21 +61,23 @@ def check(kind: Kind, secret: str) -> str:
     return secret
 
 
-def named(text: str) -> str:
+def check_name(text: str) -> str:
     """Return the text if it can be what a key is listed as."""
-    if len(text) > _LONGEST_NAME or not (text == "" or text.isprintable()):
-        raise Invalid(f"{text[:60]!r} is not a name of a key", hint=f"use up to {_LONGEST_NAME} printable characters")
+    if len(text) > _MAX_NAME_LENGTH or not (text == "" or text.isprintable()):
+        raise Invalid(
+            f"{text[:60]!r} is not a name of a key", hint=f"use up to {_MAX_NAME_LENGTH} printable characters"
+        )
     return text
 
 
-def called(text: str) -> str:
+def parse_reference(text: str) -> str:
     """What a key is looked up by: its id, or the prefix of what may be all of it."""
-    return text if text.startswith("key_") and text.isascii() and text.isprintable() else prefix(text)
+    return text if text.startswith("key_") and text.isascii() and text.isprintable() else parse_prefix(text)
 
 
-def prefix(text: str) -> str:
+def parse_prefix(text: str) -> str:
     """The prefix of a key, of which the rest may have been given too."""
-    found = _PREFIX.match(text)
-    if found is None or len(text) not in (PREFIX, PREFIX + 35):
+    match = _PREFIX_FORM.match(text)
+    if match is None or len(text) not in (PREFIX_LENGTH, PREFIX_LENGTH + 35):
         raise Invalid("this is neither the id nor the prefix of a key", hint="`gatepost key list` shows both")
-    return found[0]
+    return match[0]

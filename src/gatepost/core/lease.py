@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +14,6 @@ class Lease:
     deadline: Instant
 
 
-def name_of(agent: str) -> str:
+def name_agent_lease(agent: str) -> str:
     """The lease of whoever thinks for an agent."""
     return f"agent:{agent}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gatepost.core.instants import DAY, MINUTE, Duration
+from gatepost.core.times import DAY, MINUTE, Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core import text
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, TooLarge
 
 #: memories that one agent may have
-MOST: Final = 1_000
-LONGEST_KEY: Final = 200
+MAX_MEMORIES: Final = 1_000
+MAX_KEY_LENGTH: Final = 200
 #: bytes of a value, as UTF-8
-LARGEST_VALUE: Final = 16 * 1024
+MAX_VALUE_BYTES: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +21,17 @@ class Memory:
     updated_at: Instant
 
 
-def key(given: str) -> str:
+def check_key(key: str) -> str:
     """Return the text if it can be the key of a memory."""
-    if not given.strip() or len(given) > LONGEST_KEY or not given.isprintable():
-        raise Invalid(f"{given!r:.60} is not the key of a memory", hint=f"use up to {LONGEST_KEY} printable characters")
-    return given
+    if not key.strip() or len(key) > MAX_KEY_LENGTH or not key.isprintable():
+        raise Invalid(
+            f"{key!r:.60} is not the key of a memory", hint=f"use up to {MAX_KEY_LENGTH} printable characters"
+        )
+    return key
 
 
-def value(given: str) -> str:
+def check_value(value: str) -> str:
     """Return the text if it can be the value of a memory."""
-    if (size := len(text.storable("value of a memory", given).encode())) > LARGEST_VALUE:
-        raise TooLarge(f"the value of a memory is {size} bytes, over the limit of {LARGEST_VALUE}")
-    return given
+    if (size := len(text.check_storable("value of a memory", value).encode())) > MAX_VALUE_BYTES:
+        raise TooLarge(f"the value of a memory is {size} bytes, over the limit of {MAX_VALUE_BYTES}")
+    return value

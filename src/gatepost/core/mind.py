@@ -20,9 +20,9 @@ from gatepost.core.agent import MindRules
 
 _HEADING: Final = "[EARLIER CYCLES: your own summaries, oldest first]"
 #: what is cut keeps so many characters
-_CUT: Final = 500
+_CUT_LENGTH: Final = 500
 #: tokens that every message takes, however short it is
-_PER_MESSAGE: Final = 5
+_TOKENS_PER_MESSAGE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A tool the model wants to use."""
 
     id: str
@@ -53,11 +53,11 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What the model said."""
 
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     #: the model that said it
     model: str = ""
@@ -68,7 +68,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """What a call came to: JSON."""
 
     call: str
@@ -77,11 +77,11 @@ class Result:
     ok: bool = True
 
 
-Turn = Prompt | Reply | Result
+Turn = Prompt | ModelReply | CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class CycleWeight:
     """What a cycle in the mind weighs, and what is left of it when it is old."""
 
     run: int
@@ -90,131 +90,137 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class MindSummaries:
     """What is left of the cycles up to and including `run`."""
 
     run: int = 0
     summaries: tuple[str, ...] = ()
     #: summaries that were let go in the end, because even they were too many
-    dropped: int = 0
+    dropped_count: int = 0
 
     @property
     def tokens(self) -> int:
-        return sum(tokens(summary) for summary in self.summaries)
+        return sum(estimate_tokens(summary) for summary in self.summaries)
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text has: four bytes each, and a little for every message."""
-    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + _PER_MESSAGE
+    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + _TOKENS_PER_MESSAGE
 
 
-def byte_limit(most: int) -> int:
+def compute_byte_limit(token_limit: int) -> int:
     """Return the bytes that a message of so many tokens may have."""
-    return max(0, 4 * (most - _PER_MESSAGE))
+    return max(0, 4 * (token_limit - _TOKENS_PER_MESSAGE))
 
 
 def weigh(turn: Turn) -> int:
     match turn:
         case Prompt(text=text):
-            return tokens(text)
-        case Reply(text=text, calls=calls):
-            return tokens(text) + sum(tokens(call.tool + call.arguments) for call in calls)
-        case Result(content=content):
-            return tokens(content)
+            return estimate_tokens(text)
+        case ModelReply(text=text, calls=calls):
+            return estimate_tokens(text) + sum(estimate_tokens(call.tool + call.arguments) for call in calls)
+        case CallResult(content=content):
+            return estimate_tokens(content)
 
 
-def estimate_usage(usage: Usage, system: str, shown: Sequence[Turn], reply: Reply) -> Usage:
+def estimate_usage(usage: Usage, system: str, turns: Sequence[Turn], reply: ModelReply) -> Usage:
     """Return the usage with what is 0 in it estimated, by weight, where it cannot be 0."""
-    said = bool(reply.text or reply.calls)
+    has_output = bool(reply.text or reply.calls)
     return Usage(
-        prompt=usage.prompt if usage.prompt > 0 else tokens(system) + sum(map(weigh, shown)),
-        completion=usage.completion if usage.completion > 0 or not said else weigh(reply),
+        prompt=usage.prompt if usage.prompt > 0 else estimate_tokens(system) + sum(map(weigh, turns)),
+        completion=usage.completion if usage.completion > 0 or not has_output else weigh(reply),
     )
 
 
-def compact(cycles: Sequence[Weight], carried: Carried, rules: MindRules) -> Carried:
+def compact(cycles: Sequence[CycleWeight], mind_summaries: MindSummaries, rules: MindRules) -> MindSummaries:
     """
     What to carry instead of old cycles, oldest first: the same as before while everything fits. What stays whole is
     the last `recent` cycles, or as many of them as fit into half the limit, and always the last one.
     """
-    if carried.tokens + sum(cycle.tokens for cycle in cycles) <= rules.max_tokens:
-        return carried
+    if mind_summaries.tokens + sum(cycle.tokens for cycle in cycles) <= rules.max_tokens:
+        return mind_summaries
     room = rules.max_tokens // 2
-    whole = 0
-    for cycle in reversed(cycles[-rules.recent :]):
+    whole_count = 0
+    for cycle in reversed(cycles[-rules.min_recent_cycles :]):
         room -= cycle.tokens
-        if whole and room < 0:
+        if whole_count and room < 0:
             break
-        whole += 1
-    old = cycles[: len(cycles) - whole]
-    if not old:
-        return carried
-    summaries = [*carried.summaries, *(cycle.summary for cycle in old if cycle.summary)]
+        whole_count += 1
+    old_cycles = cycles[: len(cycles) - whole_count]
+    if not old_cycles:
+        return mind_summaries
+    summaries = [*mind_summaries.summaries, *(cycle.summary for cycle in old_cycles if cycle.summary)]
     spare = rules.max_tokens // 4
-    kept: list[str] = []
+    kept_summaries: list[str] = []
     for summary in reversed(summaries):
-        spare -= tokens(summary)
+        spare -= estimate_tokens(summary)
         if spare < 0:
             break
-        kept.append(summary)
-    return Carried(old[-1].run, tuple(reversed(kept)), carried.dropped + len(summaries) - len(kept))
+        kept_summaries.append(summary)
+    return MindSummaries(
+        old_cycles[-1].run,
+        tuple(reversed(kept_summaries)),
+        mind_summaries.dropped_count + len(summaries) - len(kept_summaries),
+    )
 
 
-def recalled(carried: Carried) -> Prompt | None:
+def render_summaries(mind_summaries: MindSummaries) -> Prompt | None:
     """What is left of old cycles, as the agent is shown it."""
-    if not carried.summaries and not carried.dropped:
+    if not mind_summaries.summaries and not mind_summaries.dropped_count:
         return None
-    older = [f"({carried.dropped} older ones are in the audit only)"] if carried.dropped else []
-    return Prompt("\n".join([_HEADING, *older, *(f"- {summary}" for summary in carried.summaries)]))
+    older_note = (
+        [f"({mind_summaries.dropped_count} older ones are in the audit only)"] if mind_summaries.dropped_count else []
+    )
+    return Prompt("\n".join([_HEADING, *older_note, *(f"- {summary}" for summary in mind_summaries.summaries)]))
 
 
-def fitted(turns: Sequence[Turn], most: int) -> list[Turn]:
+def trim_turns(turns: Sequence[Turn], token_limit: int) -> list[Turn]:
     """
     The same turns, cut until they weigh no more than `most`, if that is enough: first the results of tools, from the
     oldest on, then what old calls were made with.
     """
-    fit = list(turns)
-    excess = sum(map(weigh, turns)) - most
-    for cut in (_cut_result, _cut_calls):
-        for place, turn in enumerate(fit):
+    trimmed_turns = list(turns)
+    excess = sum(map(weigh, turns)) - token_limit
+    for cut_turn in (_cut_result, _cut_calls):
+        for index, turn in enumerate(trimmed_turns):
             if excess <= 0:
-                return fit
-            if (shorter := cut(turn)) is not turn:
-                fit[place] = shorter
+                return trimmed_turns
+            if (shorter := cut_turn(turn)) is not turn:
+                trimmed_turns[index] = shorter
                 excess -= weigh(turn) - weigh(shorter)
-    return fit
+    return trimmed_turns
 
 
-def recent(turns: Sequence[Turn], most: int) -> list[Turn]:
+def take_recent_turns(turns: Sequence[Turn], token_limit: int) -> list[Turn]:
     """As many of the last turns as weigh no more than `most`, from a prompt on: no result stands without its call."""
     start, weight = len(turns), 0
-    for place in reversed(range(len(turns))):
-        weight += weigh(turns[place])
-        if weight > most:
+    for index in reversed(range(len(turns))):
+        weight += weigh(turns[index])
+        if weight > token_limit:
             break
-        if isinstance(turns[place], Prompt):
-            start = place
+        if isinstance(turns[index], Prompt):
+            start = index
     return list(turns[start:])
 
 
 def _cut_result(turn: Turn) -> Turn:
-    if not isinstance(turn, Result) or len(turn.content) <= 2 * _CUT:
+    if not isinstance(turn, CallResult) or len(turn.content) <= 2 * _CUT_LENGTH:
         return turn
-    return Result(turn.call, turn.tool, _shortened(turn.content), turn.ok)
+    return CallResult(turn.call, turn.tool, _shorten(turn.content), turn.ok)
 
 
 def _cut_calls(turn: Turn) -> Turn:
     """Arguments are JSON that a model wrote. Cut, they are other JSON, and the message is no longer word for word."""
-    if not isinstance(turn, Reply) or all(len(call.arguments) <= 2 * _CUT for call in turn.calls):
+    if not isinstance(turn, ModelReply) or all(len(call.arguments) <= 2 * _CUT_LENGTH for call in turn.calls):
         return turn
     calls = tuple(
-        replace(call, arguments=json.dumps({"cut": _shortened(call.arguments)}))
-        if len(call.arguments) > 2 * _CUT
+        replace(call, arguments=json.dumps({"cut": _shorten(call.arguments)}))
+        if len(call.arguments) > 2 * _CUT_LENGTH
         else call
         for call in turn.calls
     )
     return replace(turn, calls=calls, raw=None)
 
 
-def _shortened(text: str) -> str:
-    return f"{text[:_CUT]} ... ({len(text) - _CUT} more characters are in the audit)"
+def _shorten(text: str) -> str:
+    return f"{text[:_CUT_LENGTH]} ... ({len(text) - _CUT_LENGTH} more characters are in the audit)"

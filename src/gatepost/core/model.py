@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gatepost.core.event import Json
-from gatepost.core.mind import Reply, Turn
+from gatepost.core.mind import ModelReply, Turn
 
 
 class Trouble(StrEnum):
@@ -70,7 +70,7 @@ class CallDelta:
     arguments: str = ""
 
 
-ModelOutput = TextDelta | CallDelta | Reply
+ModelOutput = TextDelta | CallDelta | ModelReply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,30 +21,30 @@ from typing import Final, assert_never
 from gatepost.core import cron as crons
 from gatepost.core import ids
 from gatepost.core.cron import Cron
+from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Json
-from gatepost.core.instants import LAST, MINUTE, Duration, Instant, duration, instant
-from gatepost.core.word import Word
+from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 
 #: how late a slot may be and still count as on time: ticking is not exact, and a gateway may just be restarting
 GRACE: Final = MINUTE
 #: how many slots of a plan fire at one time
-MOST: Final = 100
+MAX_SLOTS: Final = 100
 
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 _FIELDS: Final = ("id", "name", "instruction", "runAfter", "scheduledAt", "cron", "timeZone", "onGate", "catchUp")
-_ONE_OF: Final = (
+_SCHEDULE_HINT: Final = (
     "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z), cron (0 9 * * 1) and onGate (gate_...)"
 )
 
 
-class CatchUp(Word, what="a way to catch up"):
+class CatchUp(ParsedEnum, description="a way to catch up"):
     ONCE = "once"
     SKIP = "skip"
     ALL = "all"
 
 
-class Status(Word, what="a status of a plan"):
+class PlanStatus(ParsedEnum, description="a status of a plan"):
     PENDING = "pending"
     #: it was to fire once, and has
     COMPLETED = "completed"
@@ -53,14 +53,14 @@ class Status(Word, what="a status of a plan"):
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class AfterDelay:
     """So long from when it is set."""
 
-    length: Duration
+    delay: Duration
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtTime:
     instant: Instant
 
 
@@ -71,7 +71,7 @@ class OnGate:
     gate: str
 
 
-Schedule = After | At | Cron | OnGate
+Schedule = AfterDelay | AtTime | Cron | OnGate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Plan:
     cron: str | None
     zone: str | None
     catch_up: CatchUp
-    status: Status
+    status: PlanStatus
     #: the slot that fires next; None when it is over, or waits for its gate
     next_at: Instant | None
     #: the slot that fired last, which is not when it fired
@@ -101,7 +101,7 @@ class Plan:
     number: int = 0
 
     @property
-    def recurring(self) -> Cron | None:
+    def recurrence(self) -> Cron | None:
         return Cron(self.cron, self.zone or "UTC") if self.cron is not None else None
 
     @property
@@ -111,7 +111,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanWish:
+class PlanSpec:
     """A plan to make or, with an id, what to change of one: whatever is None stays as it is."""
 
     id: str | None = None
@@ -129,7 +129,7 @@ class Firing:
     next_at: Instant | None
 
 
-def read(fields: Mapping[str, Json]) -> PlanWish:
+def parse_spec(fields: Mapping[str, Json]) -> PlanSpec:
     """Read a wish as programs write it: a name, perhaps an instruction, and one of the ways to say when."""
     for field, value in fields.items():
         if field not in _FIELDS:
@@ -137,11 +137,11 @@ def read(fields: Mapping[str, Json]) -> PlanWish:
         if value is not None and not isinstance(value, str):
             raise Invalid(f"{field} of a plan must be a string, not {value!r:.60}")
     catch_up = fields.get("catchUp")
-    return PlanWish(
+    return PlanSpec(
         id=fields.get("id"),
         name=fields.get("name"),
         instruction=fields.get("instruction"),
-        schedule=schedule(
+        schedule=parse_schedule(
             run_after=fields.get("runAfter"),
             scheduled_at=fields.get("scheduledAt"),
             cron=fields.get("cron"),
@@ -152,7 +152,7 @@ def read(fields: Mapping[str, Json]) -> PlanWish:
     )
 
 
-def schedule(
+def parse_schedule(
     *,
     run_after: str | None = None,
     scheduled_at: str | None = None,
@@ -161,78 +161,79 @@ def schedule(
     on_gate: str | None = None,
 ) -> Schedule | None:
     """Read when a plan is due: None when nothing is said, an error when it is said twice."""
-    given = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
-    if len(given) > 1:
-        raise Invalid(f"a plan is due in one way, not in {len(given)}", hint=_ONE_OF)
+    choices = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
+    if len(choices) > 1:
+        raise Invalid(f"a plan is due in one way, not in {len(choices)}", hint=_SCHEDULE_HINT)
     if zone is not None and cron is None:
         raise Invalid(f"the time zone {zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
     if cron is not None:
         return crons.parse(cron, zone if zone is not None else "UTC")
     if run_after is not None:
-        return After(duration(run_after))
+        return AfterDelay(parse_duration(run_after))
     if on_gate is not None:
         return OnGate(ids.check("gate", on_gate))
-    return At(_time(scheduled_at)) if scheduled_at is not None else None
+    return AtTime(_parse_time(scheduled_at)) if scheduled_at is not None else None
 
 
-def required(wish: PlanWish) -> tuple[str, Schedule]:
+def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
     """The name and the schedule, which a plan cannot be made without."""
-    if wish.name is None:
+    if spec.name is None:
         raise Invalid("a plan needs a name")
-    if wish.schedule is None:
-        raise Invalid("a plan must say when it is due", hint=_ONE_OF)
-    return wish.name, wish.schedule
+    if spec.schedule is None:
+        raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
+    return spec.name, spec.schedule
 
 
-def named(text: str) -> str:
+def check_name(text: str) -> str:
     """Return the text if it can be the name of a plan."""
-    if len(text) > _LONGEST_NAME or not text.strip() or not text.isprintable():
+    if len(text) > _MAX_NAME_LENGTH or not text.strip() or not text.isprintable():
         raise Invalid(
-            f"{text!r:.60} is not a name of a plan", hint=f"use up to {_LONGEST_NAME} printable characters on one line"
+            f"{text!r:.60} is not a name of a plan",
+            hint=f"use up to {_MAX_NAME_LENGTH} printable characters on one line",
         )
     return text
 
 
-def first(when: Schedule, now: Instant) -> Instant | None:
+def find_first_slot(schedule: Schedule, now: Instant) -> Instant | None:
     """The slot that fires first, seen from now; None as long as a gate has to say so."""
-    match when:
-        case After(length):
-            return now + length
-        case At(at):
+    match schedule:
+        case AfterDelay(delay):
+            return now + delay
+        case AtTime(at):
             return at
         case Cron():
-            return when.next(now)
+            return schedule.find_next(now)
         case OnGate():
             return None
         case _:
-            assert_never(when)
+            assert_never(schedule)
 
 
-def due(plan: Plan, now: Instant) -> Firing:
+def compute_firing(plan: Plan, now: Instant) -> Firing:
     """What a plan comes to whose next slot has come."""
     assert plan.next_at is not None
     assert plan.next_at <= now
-    cron = plan.recurring
+    cron = plan.recurrence
     if cron is None:
         return Firing((plan.next_at,), None)
     # The slot that was promised fires even if the zone's rules have changed since, and it is none by them any more.
-    slots = [plan.next_at, *cron.latest(plan.next_at, now, MOST)][-MOST:]
-    return Firing(tuple(_kept(plan.catch_up, slots, now)), cron.next(now))
+    slots = [plan.next_at, *cron.list_latest(plan.next_at, now, MAX_SLOTS)][-MAX_SLOTS:]
+    return Firing(tuple(_apply_catch_up(plan.catch_up, slots, now)), cron.find_next(now))
 
 
-def _kept(catch_up: CatchUp, slots: list[Instant], now: Instant) -> list[Instant]:
-    on_time = [slot for slot in slots if now - slot <= GRACE]
+def _apply_catch_up(catch_up: CatchUp, slots: list[Instant], now: Instant) -> list[Instant]:
+    timely_slots = [slot for slot in slots if now - slot <= GRACE]
     match catch_up:
         case CatchUp.ONCE:
-            return on_time or slots[-1:]
+            return timely_slots or slots[-1:]
         case CatchUp.SKIP:
-            return on_time
+            return timely_slots
         case CatchUp.ALL:
             return slots
 
 
-def _time(text: str) -> Instant:
-    at = instant(text)
-    if not 0 <= at <= LAST:
+def _parse_time(text: str) -> Instant:
+    at = parse_instant(text)
+    if not 0 <= at <= MAX_INSTANT:
         raise Invalid(f"{text!r} is not a time for a plan", hint="use one between 1970 and 9999")
     return at

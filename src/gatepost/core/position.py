@@ -11,8 +11,8 @@ from typing import Final
 
 from gatepost.errors import Invalid
 
-_TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
-_MOST: Final = 2**63
+_POSITION_FORM: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
+_MAX_NUMBER: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,7 +27,7 @@ class Position:
 
     @staticmethod
     def parse(text: str) -> "Position":
-        found = _TEXT.fullmatch(text)
-        if found is None or int(found[1]) >= _MOST or int(found[2]) >= _MOST:
+        match = _POSITION_FORM.fullmatch(text)
+        if match is None or int(match[1]) >= _MAX_NUMBER or int(match[2]) >= _MAX_NUMBER:
             raise Invalid(f"{text[:60]!r} is not a place to resume from", hint="send the last `id:` back as it was")
-        return Position(int(found[1]), int(found[2]))
+        return Position(int(match[1]), int(match[2]))

@@ -2,7 +2,7 @@
 What a resident is told before every cycle: who it is, where it is, what it wants, what it knows and how things work.
 
 Everything in it that somebody else chose (names, titles, memories) is on one line of its own and quoted as in the inbox
-(`core/line.py`), so nobody can write a section of it. Only the instructions that its owner gave it stand as they are,
+(`core/render.py`), so nobody can write a section of it. Only the instructions that its owner gave it stand as they are,
 and last.
 """
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core import text
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.goal import Goal
-from gatepost.core.instants import Instant, rfc3339
-from gatepost.core.line import quote, title
 from gatepost.core.memory import Memory
 from gatepost.core.plan import Plan
+from gatepost.core.render import quote, render_name
+from gatepost.core.times import Instant, format_rfc3339
 
 #: characters of one memory, goal or plan
-_CUT: Final = 400
+_MAX_TEXT_LENGTH: Final = 400
 
 _INSTRUCTIONS: Final = """\
 You live in Gatepost. You sleep until something reaches your inbox; then you wake for one cycle, and what has come is \
@@ -47,26 +47,26 @@ about WHAT. What you did. What is pending, or that nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Companion:
+class MemberFacts:
     name: str
     display: str
-    kind: Kind
+    kind: EntityKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SpaceFacts:
     """A space, and some of who is in it."""
 
     id: str
     name: str
-    members: tuple[Companion, ...]
+    members: tuple[MemberFacts, ...]
     #: whether there are others
-    more: bool = False
-    archived: bool = False
+    has_more: bool = False
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class AgentFacts:
     """What a resident is told about itself. Of what there may be much of, only the first; `more` names those."""
 
     name: str
@@ -75,57 +75,68 @@ class Facts:
     role: str | None = None
     description: str = ""
     instructions: str = ""
-    places: tuple[Place, ...] = ()
+    spaces: tuple[SpaceFacts, ...] = ()
     goals: tuple[Goal, ...] = ()
     memories: tuple[Memory, ...] = ()
     plans: tuple[Plan, ...] = ()
     #: the sections that leave something out
-    more: frozenset[str] = frozenset()
+    incomplete_sections: frozenset[str] = frozenset()
 
 
-def system(facts: Facts, now: Instant) -> str:
+def render_system_prompt(facts: AgentFacts, now: Instant) -> str:
     """Write the system prompt; sections with nothing in them are left out."""
     sections = (
-        ("IDENTITY", _identity(facts, now)),
-        ("YOUR SPACES", _listed(facts, "places", (_place(facts, place) for place in facts.places))),
-        ("GOALS", _listed(facts, "goals", map(_goal, facts.goals))),
-        ("MEMORIES", _listed(facts, "memories", map(_memory, facts.memories), "get_memories")),
-        ("PLANS", _listed(facts, "plans", map(_plan, facts.plans), "get_plans")),
+        ("IDENTITY", _render_identity(facts, now)),
+        ("YOUR SPACES", _render_list(facts, "places", (_render_space(facts, space) for space in facts.spaces))),
+        ("GOALS", _render_list(facts, "goals", map(_render_goal, facts.goals))),
+        ("MEMORIES", _render_list(facts, "memories", map(_render_memory, facts.memories), "get_memories")),
+        ("PLANS", _render_list(facts, "plans", map(_render_plan, facts.plans), "get_plans")),
         ("INSTRUCTIONS", [_INSTRUCTIONS]),
         ("CUSTOM INSTRUCTIONS", [facts.instructions.strip()] if facts.instructions.strip() else []),
     )
     return "\n\n".join("\n".join((heading, *lines)) for heading, lines in sections if lines)
 
 
-def _identity(facts: Facts, now: Instant) -> list[str]:
-    team = [f"Team: {title(facts.team)}" + (f" (as {title(facts.role)})" if facts.role else "")] if facts.team else []
-    about = [f"Description: {quote(facts.description)}"] if facts.description.strip() else []
-    time = f"Time now: {rfc3339(now - now % 1_000_000)}"
-    return [f"You are {title(facts.display)}, an agent. Your name here is {facts.name}.", *team, *about, time]
-
-
-def _listed(facts: Facts, section: str, lines: Iterable[str], tool: str | None = None) -> Sequence[str]:
-    more = f"(and more: {tool} shows them)" if tool else "(and more)"
-    return [f"- {line}" for line in lines] + ([more] if section in facts.more else [])
-
-
-def _place(facts: Facts, place: Place) -> str:
-    members = ["You" if one.name == facts.name else f"{title(one.display)} ({one.kind})" for one in place.members] + (
-        ["others"] if place.more else []
+def _render_identity(facts: AgentFacts, now: Instant) -> list[str]:
+    team = (
+        [f"Team: {render_name(facts.team)}" + (f" (as {render_name(facts.role)})" if facts.role else "")]
+        if facts.team
+        else []
     )
-    closed = " (archived: it can only be read)" if place.archived else ""
-    return f"{quote(place.name)} (id: {place.id}) -- {', '.join(members)}{closed}"
+    description_line = [f"Description: {quote(facts.description)}"] if facts.description.strip() else []
+    time = f"Time now: {format_rfc3339(now - now % 1_000_000)}"
+    return [
+        f"You are {render_name(facts.display)}, an agent. Your name here is {facts.name}.",
+        *team,
+        *description_line,
+        time,
+    ]
 
 
-def _goal(goal: Goal) -> str:
-    return f"{quote(text.cut(goal.description, _CUT))} (goal {goal.id}, priority {goal.priority})"
+def _render_list(facts: AgentFacts, section: str, lines: Iterable[str], tool: str | None = None) -> Sequence[str]:
+    more_note = f"(and more: {tool} shows them)" if tool else "(and more)"
+    return [f"- {line}" for line in lines] + ([more_note] if section in facts.incomplete_sections else [])
 
 
-def _memory(memory: Memory) -> str:
-    return f"{title(memory.key)}: {quote(text.cut(memory.value, _CUT))}"
+def _render_space(facts: AgentFacts, space: SpaceFacts) -> str:
+    members = [
+        "You" if member.name == facts.name else f"{render_name(member.display)} ({member.kind})"
+        for member in space.members
+    ] + (["others"] if space.has_more else [])
+    archived_note = " (archived: it can only be read)" if space.is_archived else ""
+    return f"{quote(space.name)} (id: {space.id}) -- {', '.join(members)}{archived_note}"
 
 
-def _plan(plan: Plan) -> str:
-    when = f"next {rfc3339(plan.next_at)}" if plan.next_at is not None else plan.status.value
-    again = f", cron {quote(plan.cron)} in {title(plan.zone or 'UTC')}" if plan.cron is not None else ""
-    return f"{title(plan.name)}: {quote(text.cut(plan.instruction, _CUT))} (plan {plan.id}, {when}{again})"
+def _render_goal(goal: Goal) -> str:
+    return f"{quote(text.shorten(goal.description, _MAX_TEXT_LENGTH))} (goal {goal.id}, priority {goal.priority})"
+
+
+def _render_memory(memory: Memory) -> str:
+    return f"{render_name(memory.key)}: {quote(text.shorten(memory.value, _MAX_TEXT_LENGTH))}"
+
+
+def _render_plan(plan: Plan) -> str:
+    next_run = f"next {format_rfc3339(plan.next_at)}" if plan.next_at is not None else plan.status.value
+    recurrence = f", cron {quote(plan.cron)} in {render_name(plan.zone or 'UTC')}" if plan.cron is not None else ""
+    instruction = quote(text.shorten(plan.instruction, _MAX_TEXT_LENGTH))
+    return f"{render_name(plan.name)}: {instruction} (plan {plan.id}, {next_run}{recurrence})"

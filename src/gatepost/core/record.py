@@ -28,16 +28,16 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core import ids, kept, settled, wire
 from gatepost.core.entity import Entity
-from gatepost.core.event import Json, Push, Receipt, State
+from gatepost.core.event import ItemState, Json, Push, Receipt
 from gatepost.core.fields import Fields
 from gatepost.core.gate import Gate
-from gatepost.core.instants import Instant
 from gatepost.core.kept import DecisionRecord
 from gatepost.core.key import Key
-from gatepost.core.plan import Plan, Status
+from gatepost.core.plan import Plan, PlanStatus
 from gatepost.core.settled import ResidentRecord
 from gatepost.core.shape import Shape
 from gatepost.core.space import Space
+from gatepost.core.times import Instant
 from gatepost.core.trigger import Trigger
 from gatepost.errors import Invalid
 
@@ -66,7 +66,7 @@ class EventRecord:
 class ItemRecord:
     event: str
     recipient: str
-    state: State
+    state: ItemState
     key: str | None
     expires_at: Instant | None
     wakes: bool
@@ -170,23 +170,23 @@ def read(line: bytes) -> Record:
 
 
 def _member(fields: Fields) -> MemberRecord:
-    member = _MEMBER.of(fields)
+    member = _MEMBER.read_fields(fields)
     if member.read is not None:
         ids.check("msg", member.read)
     return member
 
 
 def _message(fields: Fields) -> MessageRecord:
-    message = _MESSAGE.of(fields)
+    message = _MESSAGE.read_fields(fields)
     ids.check("msg", message.id)
     return message
 
 
 def _plan(fields: Fields) -> Plan:
-    plan = wire.PLAN.of(Fields({"onGate": None, "hops": 0, **fields.document}))  # older exports have neither
+    plan = wire.PLAN.read_fields(Fields({"onGate": None, "hops": 0, **fields.document}))  # older exports have neither
     ids.check("plan", plan.id)
-    due = plan.next_at is not None or (plan.gate is not None and plan.status is Status.PENDING)
-    if (plan.status is Status.PENDING) is not due or due is (plan.ended_at is not None):
+    due = plan.next_at is not None or (plan.gate is not None and plan.status is PlanStatus.PENDING)
+    if (plan.status is PlanStatus.PENDING) is not due or due is (plan.ended_at is not None):
         raise Invalid(
             f"a plan that is {plan.status} needs {'nextRunAt' if plan.ended_at is None else 'endedAt'!r}, alone"
         )
@@ -194,14 +194,14 @@ def _plan(fields: Fields) -> Plan:
 
 
 def _trigger(fields: Fields) -> TriggerRecord:
-    trigger, secret = wire.TRIGGER.of(fields), fields.text_or_none("secret")
+    trigger, secret = wire.TRIGGER.read_fields(fields), fields.text_or_none("secret")
     if secret == "":
         raise Invalid("a secret is not empty")
     return TriggerRecord(trigger, secret)
 
 
 def _key(fields: Fields) -> KeyRecord:
-    key, hash = wire.KEY.of(fields), fields.text("hash")
+    key, hash = wire.KEY.read_fields(fields), fields.text("hash")
     ids.check("key", key.id)
     if not _HASH.fullmatch(hash):
         raise Invalid("'hash' must be the SHA-256 of a key in hexadecimal")
@@ -210,18 +210,18 @@ def _key(fields: Fields) -> KeyRecord:
 
 def _event(fields: Fields) -> EventRecord:
     fields = Fields({"occurredAt": None, **fields.document})  # older exports have none
-    event = _EVENT.of(fields, wish=_WISH.of(fields))
+    event = _EVENT.read_fields(fields, wish=_WISH.read_fields(fields))
     ids.check("evt", event.id)
     return event
 
 
 def _item(fields: Fields) -> ItemRecord:
-    item = _ITEM.of(fields)
+    item = _ITEM.read_fields(fields)
     ids.check("evt", item.event)
     if item.receipt is not None:
         fields.inner("receipt").one_of("kind", "drain", "session", "run", "person")
         item = replace(item, receipt=replace(item.receipt, owner=item.receipt.owner[:200]))
-    if item.ended_at is None and item.state not in (State.PENDING, State.CLAIMED):
+    if item.ended_at is None and item.state not in (ItemState.PENDING, ItemState.CLAIMED):
         raise Invalid(f"an item that is {item.state} needs 'endedAt'")
     return replace(item, attempts=min(item.attempts, 1_000))
 
@@ -254,21 +254,21 @@ class _Kind(NamedTuple):
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
-    "export": _Kind(Head, _HEAD.write, _HEAD.of),
-    "entity": _Kind(Entity, wire.entity, wire.ENTITY.of),
-    "space": _Kind(Space, _SPACE.write, _SPACE.of),
+    "export": _Kind(Head, _HEAD.write, _HEAD.read_fields),
+    "entity": _Kind(Entity, wire.write_entity, wire.ENTITY.read_fields),
+    "space": _Kind(Space, _SPACE.write, _SPACE.read_fields),
     "message": _Kind(MessageRecord, _MESSAGE.write, _message),
     "member": _Kind(MemberRecord, _MEMBER.write, _member),
-    "trigger": _Kind(TriggerRecord, lambda one: wire.trigger(one.trigger) | {"secret": one.secret}, _trigger),
-    "key": _Kind(KeyRecord, lambda one: wire.key(one.key) | {"hash": one.hash}, _key),
+    "trigger": _Kind(TriggerRecord, lambda one: wire.write_trigger(one.trigger) | {"secret": one.secret}, _trigger),
+    "key": _Kind(KeyRecord, lambda one: wire.write_key(one.key) | {"hash": one.hash}, _key),
     "event": _Kind(EventRecord, lambda one: _EVENT.write(one) | _WISH.write(one.wish), _event),
     "item": _Kind(ItemRecord, _ITEM.write, _item),
     "gate": _Kind(Gate, kept.gate_document, kept.gate),
     "decision": _Kind(DecisionRecord, kept.document, kept.decision),
-    "plan": _Kind(Plan, wire.plan, _plan),
+    "plan": _Kind(Plan, wire.write_plan, _plan),
     "resident": _Kind(ResidentRecord, settled.document, settled.read),
-    "account": _Kind(AccountRecord, _ACCOUNT.write, _ACCOUNT.of),
-    "end": _Kind(End, _END.write, _END.of),
+    "account": _Kind(AccountRecord, _ACCOUNT.write, _ACCOUNT.read_fields),
+    "end": _Kind(End, _END.write, _END.read_fields),
 }
 _NAMES: Final[Mapping[type[Record], str]] = {kind.noun: name for name, kind in _KINDS.items()}
 

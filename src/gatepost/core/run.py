@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gatepost.core.agent import LoopRules
-from gatepost.core.chain import next_hops
+from gatepost.core.chain import compute_next_hops
 from gatepost.core.event import Json
-from gatepost.core.instants import Instant
-from gatepost.core.mind import Reply, Turn, weigh
+from gatepost.core.mind import ModelReply, Turn, weigh
+from gatepost.core.times import Instant
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     RUNNING = "running"
     WAITING_TOOL = "waiting_tool"
     COMPLETED = "completed"
@@ -28,7 +28,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Limit(StrEnum):
+class RunLimit(StrEnum):
     """A limit at which a cycle ends, though its model has not said that it is done."""
 
     STEPS = "steps"
@@ -43,7 +43,7 @@ class Run:
     number: int
     id: str
     agent: str
-    status: Status
+    status: RunStatus
     #: the how-manieth cycle of its agent it is
     cycle: int
     #: what woke it: the type of the first event of its batch
@@ -65,33 +65,33 @@ class Run:
     version: int = 0
     model: str = ""
     #: the mind it began with: what was carried then
-    carried: int | None = None
+    mind_number: int | None = None
     summary: str = ""
     error: str | None = None
     #: the limit at which it ended; None if its model ended it
-    limit: Limit | None = None
+    limit: RunLimit | None = None
     started_at: Instant
     ended_at: Instant | None = None
 
     @property
-    def onward(self) -> int:
+    def outgoing_hops(self) -> int:
         """The hops of whatever comes of it: one more than of what led here."""
-        return next_hops(self.hops)
+        return compute_next_hops(self.hops)
 
 
-def find_limit(turns: Sequence[Turn], rules: LoopRules) -> Limit | None:
+def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
     """
     Return the limit that a cycle of these turns has reached, None while it may go on. Every turn that the cycle added
     counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
     """
-    replies = [turn for turn in turns if isinstance(turn, Reply)]
+    replies = [turn for turn in turns if isinstance(turn, ModelReply)]
     if not replies:
         return None
     if replies[-1].dropped_calls:
-        return Limit.CALLS
+        return RunLimit.CALLS
     if len(replies) >= rules.max_steps:
-        return Limit.STEPS
-    return Limit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
+        return RunLimit.STEPS
+    return RunLimit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,10 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
+from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Priority
 from gatepost.core.fields import Fields
-from gatepost.core.instants import Duration, Instant, duration, rfc3339, short
-from gatepost.core.word import Word
+from gatepost.core.times import Duration, Instant, format_duration, format_rfc3339, parse_duration
 
 N = TypeVar("N")
 
@@ -40,75 +40,77 @@ class _Form(NamedTuple):
 
 
 class Shape(Generic[N]):
-    def __init__(self, noun: Callable[..., N], fields: str, *within: "Shape[Any]", **untold: Any) -> None:
+    def __init__(self, noun: Callable[..., N], fields: str, *inner_shapes: "Shape[Any]", **defaults: Any) -> None:
         """`within` are the shapes of nouns that are part of it; `untold` is what it has wherever it was read."""
         self._noun = noun
-        self._untold = untold
+        self._defaults = defaults
         #: the types of what is in a document, by the names there
         self.types: dict[str, Any] = {}
-        self._written: list[tuple[str, str, Callable[[Any], Any] | None]] = []
-        self._read: list[tuple[str, str, Callable[[Fields, str], Any]]] = []
+        self._writers: list[tuple[str, str, Callable[[Any], Any] | None]] = []
+        self._readers: list[tuple[str, str, Callable[[Fields, str], Any]]] = []
         types: Mapping[str, Any] = noun.__annotations__
-        shapes = {shape._noun: shape for shape in within}
-        for name, _, other in (field.partition("=") for field in fields.split()):
-            attribute = other or re.sub(r"([A-Z])", r"_\1", name).lower()
-            kind = self.types[name] = types.get(attribute) or _returned(noun, attribute)
-            form = _form(kind, shapes)
-            self._written.append((name, attribute, form.write))
+        shapes = {shape._noun: shape for shape in inner_shapes}
+        for name, _, attribute_name in (field.partition("=") for field in fields.split()):
+            attribute = attribute_name or re.sub(r"([A-Z])", r"_\1", name).lower()
+            kind = self.types[name] = types.get(attribute) or _get_property_type(noun, attribute)
+            form = _find_form(kind, shapes)
+            self._writers.append((name, attribute, form.write))
             if attribute in types:
-                self._read.append((name, attribute, form.read))
+                self._readers.append((name, attribute, form.read))
 
     def write(self, noun: N) -> dict[str, Any]:
         return {
             name: getattr(noun, attribute) if write is None else write(getattr(noun, attribute))
-            for name, attribute, write in self._written
+            for name, attribute, write in self._writers
         }
 
-    def read(self, document: Mapping[str, Any], **given: Any) -> N:
+    def read(self, document: Mapping[str, Any], **overrides: Any) -> N:
         """Read what one of ours wrote; what is `given` is not looked for in it."""
-        return self.of(Fields(document, own=True), **given)
+        return self.read_fields(Fields(document, is_trusted=True), **overrides)
 
-    def of(self, fields: Fields, **given: Any) -> N:
+    def read_fields(self, fields: Fields, **overrides: Any) -> N:
         """Read what may be anybody's."""
-        found = {attribute: read(fields, name) for name, attribute, read in self._read if attribute not in given}
-        return self._noun(**self._untold, **found, **given)
+        values = {
+            attribute: read(fields, name) for name, attribute, read in self._readers if attribute not in overrides
+        }
+        return self._noun(**self._defaults, **values, **overrides)
 
 
-def _returned(noun: Any, attribute: str) -> Any:
+def _get_property_type(noun: Any, attribute: str) -> Any:
     """The type of a property."""
     return getattr(noun, attribute).fget.__annotations__["return"]
 
 
-def _form(kind: Any, shapes: Mapping[Any, Shape[Any]]) -> _Form:
+def _find_form(kind: Any, shapes: Mapping[Any, Shape[Any]]) -> _Form:
     if kind in _FORMS:
         return _FORMS[kind]
     if kind in shapes:
-        return _object(shapes[kind])
+        return _build_object_form(shapes[kind])
     inner = get_args(kind)
     if get_origin(kind) is tuple:
-        return _array(shapes[inner[0]]) if inner[0] in shapes else _TEXTS
+        return _build_array_form(shapes[inner[0]]) if inner[0] in shapes else _TEXTS
     if get_origin(kind) is Literal:
         return _Form(None, lambda fields, name: fields.one_of(name, *inner))
     if get_origin(kind) in (Union, UnionType):
-        return _optional(_form(inner[0], shapes))
-    if issubclass(kind, Word):
+        return _build_optional_form(_find_form(inner[0], shapes))
+    if issubclass(kind, ParsedEnum):
         return _Form(_value, lambda fields, name: kind.parse(fields.text(name)))
     assert issubclass(kind, StrEnum), kind
     return _Form(_value, lambda fields, name: kind(fields.one_of(name, *kind)))
 
 
-def _object(shape: Shape[Any]) -> _Form:
-    return _Form(shape.write, lambda fields, name: shape.of(fields.inner(name)))
+def _build_object_form(shape: Shape[Any]) -> _Form:
+    return _Form(shape.write, lambda fields, name: shape.read_fields(fields.inner(name)))
 
 
-def _array(shape: Shape[Any]) -> _Form:
+def _build_array_form(shape: Shape[Any]) -> _Form:
     return _Form(
         lambda nouns: [shape.write(noun) for noun in nouns],
-        lambda fields, name: tuple(shape.of(each) for each in fields.inners(name)),
+        lambda fields, name: tuple(shape.read_fields(inner_fields) for inner_fields in fields.inners(name)),
     )
 
 
-def _optional(form: _Form) -> _Form:
+def _build_optional_form(form: _Form) -> _Form:
     write, read = form
     return _Form(
         None if write is None else lambda value: None if value is None else write(value),
@@ -123,8 +125,8 @@ _FORMS: Final[Mapping[Any, _Form]] = {
     str: _Form(None, Fields.text),
     int: _Form(None, Fields.whole),
     bool: _Form(None, Fields.flag),
-    Instant: _Form(rfc3339, Fields.time),
+    Instant: _Form(format_rfc3339, Fields.time),
     Mapping[str, str]: _Form(dict, lambda fields, name: fields.inner(name).document),
-    Duration: _Form(short, lambda fields, name: duration(fields.text(name))),
+    Duration: _Form(format_duration, lambda fields, name: parse_duration(fields.text(name))),
     Priority: _Form(_value, lambda fields, name: Priority.parse(fields.whole(name))),
 }

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core import address
-from gatepost.core.entity import Kind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Json
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
-_LONGEST_TITLE: Final = 200
-_LONGEST_ID: Final = 63
+_MAX_TITLE_LENGTH: Final = 200
+_MAX_ID_LENGTH: Final = 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Space:
 class Member:
     name: str
     display: str
-    kind: Kind
+    kind: EntityKind
     joined_at: Instant
     #: the number of the last message it has read
     read_seq: int = 0
@@ -46,40 +46,40 @@ class Message:
     seq: int
     sender: str
     sender_display: str
-    sender_kind: Kind
+    sender_kind: EntityKind
     content: str
     data: Json = None
     created_at: Instant
 
 
 #: a message as an agent is told it: its id, who said it, of what kind they are, the content, and when it was said
-Said = tuple[str, str, str, str, Instant]
+MessageRow = tuple[str, str, str, str, Instant]
 
 
-def title(text: str) -> str:
+def check_title(text: str) -> str:
     """Return the text if it can be the title of a space."""
-    if len(text) > _LONGEST_TITLE or not text.strip() or not text.isprintable():
+    if len(text) > _MAX_TITLE_LENGTH or not text.strip() or not text.isprintable():
         raise Invalid(
-            f"{text[:60]!r} is not a title of a space", hint=f"use up to {_LONGEST_TITLE} printable characters"
+            f"{text[:60]!r} is not a title of a space", hint=f"use up to {_MAX_TITLE_LENGTH} printable characters"
         )
     return text
 
 
-def check(id: str) -> str:
+def check_id(id: str) -> str:
     """Return the text if it can be the id of a space."""
-    return address.name(id, "space id")
+    return address.check_name(id, "space id")
 
 
 def is_id(text: str) -> bool:
     """Return True if the text can be the id of a space."""
     try:
-        return bool(check(text))
+        return bool(check_id(text))
     except Invalid:
         return False
 
 
-def slug(title: str) -> str | None:
+def make_slug(title: str) -> str | None:
     """The id that a title suggests: `Q4 Report` is `q4-report`. None where no letter of it may be in an id."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    words = re.sub(r"[^a-z0-9._]+", "-", plain).strip("-._")
-    return words[:_LONGEST_ID].rstrip("-._") or None
+    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9._]+", "-", ascii_title).strip("-._")
+    return words[:_MAX_ID_LENGTH].rstrip("-._") or None

@@ -9,40 +9,40 @@ from typing import Any, Final, Never
 
 from gatepost.errors import Malformed
 
-DEPTH: Final = 100
+MAX_DEPTH: Final = 100
 
 
-def read(raw: bytes, what: str = "the body") -> Any:
+def parse_json(raw: bytes, label: str = "the body") -> Any:
     """Return what the bytes say, or raise Malformed."""
     try:
         value = _decode(raw.decode())
     except UnicodeDecodeError:
-        raise Malformed(f"{what} is not UTF-8", hint="send JSON in UTF-8") from None
+        raise Malformed(f"{label} is not UTF-8", hint="send JSON in UTF-8") from None
     except ValueError:
         raise Malformed(
-            f"{what} is not JSON", hint="send one JSON value, with Content-Type: application/json"
+            f"{label} is not JSON", hint="send one JSON value, with Content-Type: application/json"
         ) from None
     except RecursionError:
-        raise _deep(what) from None
+        raise _build_depth_error(label) from None
     except OverflowError as error:
-        raise Malformed(f"{what} has a number in it that is too large: {error}", hint="send it as text") from None
-    if deeper(value, DEPTH, raw.count(b"[") + raw.count(b"{")):
-        raise _deep(what)
+        raise Malformed(f"{label} has a number in it that is too large: {error}", hint="send it as text") from None
+    if is_deeper_than(value, MAX_DEPTH, raw.count(b"[") + raw.count(b"{")):
+        raise _build_depth_error(label)
     return value
 
 
-def deeper(value: Any, most: int, brackets: int) -> bool:
+def is_deeper_than(value: Any, limit: int, brackets: int) -> bool:
     """Whether more than that many arrays and objects lie within each other; few brackets in the text settle it."""
     level = [value]
-    while brackets > most and (level := [one for one in level if isinstance(one, dict | list | tuple)]):
-        if most == 0:
+    while brackets > limit and (level := [node for node in level if isinstance(node, dict | list | tuple)]):
+        if limit == 0:
             return True
-        most, brackets = most - 1, brackets - len(level)
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        limit, brackets = limit - 1, brackets - len(level)
+        level = [inner for node in level for inner in (node.values() if isinstance(node, dict) else node)]
     return False
 
 
-def _refused(word: str) -> Never:
+def _reject_constant(word: str) -> Never:
     raise ValueError(word)
 
 
@@ -54,8 +54,8 @@ def _parse_float(text: str) -> float:
     return number
 
 
-_decode: Final = json.JSONDecoder(parse_constant=_refused, parse_float=_parse_float).decode
+_decode: Final = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_parse_float).decode
 
 
-def _deep(what: str) -> Malformed:
-    return Malformed(f"{what} is nested over {DEPTH} deep", hint="send it flatter")
+def _build_depth_error(label: str) -> Malformed:
+    return Malformed(f"{label} is nested over {MAX_DEPTH} deep", hint="send it flatter")

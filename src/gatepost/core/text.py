@@ -7,47 +7,54 @@ from typing import Final
 from gatepost.errors import Invalid
 
 #: controls, formats, surrogates, separators, and marks that go on top of something
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
 #: letters and a symbol that are drawn as nothing: the fillers of Hangul, and Braille without dots
-_BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+_BLANK_CHARACTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 #: what is not seen even beside something that is; marks are
-_NOWHERE: Final = _UNSEEN - {"Mn", "Me"}
+_HIDDEN_CATEGORIES: Final = _INVISIBLE_CATEGORIES - {"Mn", "Me"}
 #: marks that are drawn as nothing: the joiner of graphemes, and those that select a variant
 _SELECTORS: Final = frozenset(
     map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
-_NOTHING: Final = _BLANK | _SELECTORS
+_HIDDEN_CHARACTERS: Final = _BLANK_CHARACTERS | _SELECTORS
 #: an escape of JSON, or a pair of them, that a cut has left half-written at the end
 _HALF_ESCAPE: Final = re.compile(
     r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-f]{0,3}|d[89ab][0-9a-f]{2}(?:\\(?:u[0-9a-f]{0,3})?)?))?$"
 )
 
 
-def shows(given: str) -> bool:
+def has_visible_text(text: str) -> bool:
     """Whether there is anything to be seen of it."""
-    return any(each not in _BLANK and unicodedata.category(each) not in _UNSEEN for each in given)
+    return any(
+        character not in _BLANK_CHARACTERS and unicodedata.category(character) not in _INVISIBLE_CATEGORIES
+        for character in text
+    )
 
 
-def alike(given: str) -> str:
+def fold_for_comparison(text: str) -> str:
     """What two texts have in common that differ only in case, in spaces and in what is not seen."""
-    seen = (each for each in given if each not in _NOTHING and unicodedata.category(each) not in _NOWHERE)
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", "".join(seen)).casefold())
+    visible_characters = (
+        character
+        for character in text
+        if character not in _HIDDEN_CHARACTERS and unicodedata.category(character) not in _HIDDEN_CATEGORIES
+    )
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", "".join(visible_characters)).casefold())
 
 
-def storable(what: str, given: str) -> str:
+def check_storable(field: str, text: str) -> str:
     """Return the text if both databases can store it."""
-    if "\x00" in given:
-        raise Invalid(f"the {what} has a NUL character in it", hint="remove it")
+    if "\x00" in text:
+        raise Invalid(f"the {field} has a NUL character in it", hint="remove it")
     try:
-        given.encode()
+        text.encode()
     except UnicodeEncodeError:
-        raise Invalid(f"the {what} is not valid Unicode: it has half of a surrogate pair in it") from None
-    return given
+        raise Invalid(f"the {field} is not valid Unicode: it has half of a surrogate pair in it") from None
+    return text
 
 
-def cut(given: str, most: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """The text, or as much of it as there is room for and how much there was."""
-    return given if len(given) <= most else f"{given[:most]} ... (cut, {len(given)} characters in all)"
+    return text if len(text) <= limit else f"{text[:limit]} ... (cut, {len(text)} characters in all)"
 
 
 def count_bytes(text: str) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gatepost.core import address
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.core.webhook import Scheme
 
 
@@ -31,6 +31,6 @@ class Trigger:
     created_at: Instant
 
 
-def named(text: str) -> str:
+def check_name(text: str) -> str:
     """Return the text if a trigger can be called that."""
-    return address.name(text, "name of a trigger")
+    return address.check_name(text, "name of a trigger")

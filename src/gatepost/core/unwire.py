@@ -5,69 +5,71 @@ an entity's number, is 0; and what was read here is written by `wire` as it was.
 
 from typing import Final
 
-from gatepost.core import config, wire
+from gatepost.core import agent_config, wire
 from gatepost.core.agent import Resident
-from gatepost.core.event import Event, Item, Json, Pushed, Type
+from gatepost.core.event import Event, EventType, Item, Json, PushResult
 from gatepost.core.goal import Goal
-from gatepost.core.instants import instant
-from gatepost.core.mind import Carried, Turn
+from gatepost.core.mind import MindSummaries, Turn
 from gatepost.core.run import Step
+from gatepost.core.times import parse_instant
 from gatepost.core.wire import Document
 from gatepost.errors import Refused
 
-account: Final = wire.ACCOUNT.read
-call: Final = wire.CALL.read
-claim: Final = wire.CLAIM.read
-decision: Final = wire.DECISION.read
-entity: Final = wire.ENTITY.read
-gate: Final = wire.GATE.read
-key: Final = wire.KEY.read
-member: Final = wire.MEMBER.read
-memory: Final = wire.MEMORY.read
-message: Final = wire.MESSAGE.read
-plan: Final = wire.PLAN.read
-run: Final = wire.RUN.read
-session: Final = wire.SESSION.read
-space: Final = wire.SPACE.read
-trigger: Final = wire.TRIGGER.read
+read_account: Final = wire.ACCOUNT.read
+read_call: Final = wire.OPEN_CALL.read
+read_claim: Final = wire.CLAIM.read
+read_decision: Final = wire.DECISION.read
+read_entity: Final = wire.ENTITY.read
+read_gate: Final = wire.GATE.read
+read_key: Final = wire.KEY.read
+read_member: Final = wire.MEMBER.read
+read_memory: Final = wire.MEMORY.read
+read_message: Final = wire.MESSAGE.read
+read_plan: Final = wire.PLAN.read
+read_run: Final = wire.RUN.read
+read_session: Final = wire.SESSION.read
+read_space: Final = wire.SPACE.read
+read_trigger: Final = wire.TRIGGER.read
 
 
-def event(document: Document) -> Event:
+def read_event(document: Document) -> Event:
     sender = wire.SENDER.read(document) if document["sender"] else None
-    occurred = document["occurredAt"]
-    source_time = instant(occurred) if occurred not in (None, document["createdAt"]) else None
-    return wire.EVENT.read(document, sender=sender, data=data(document), source_time=source_time)
+    occurred_at = document["occurredAt"]
+    source_time = parse_instant(occurred_at) if occurred_at not in (None, document["createdAt"]) else None
+    return wire.EVENT.read(document, sender=sender, data=read_data(document), source_time=source_time)
 
 
-def item(document: Document) -> Item:
-    return wire.STANDING.read(document, event=event(document), recipient=document["recipient"])
+def read_item(document: Document) -> Item:
+    return wire.ITEM_STATE.read(document, event=read_event(document), recipient=document["recipient"])
 
 
-def items(document: Document) -> list[Item]:
+def read_items(document: Document) -> list[Item]:
     """An event as it stands with each of its recipients."""
-    return [item(document | each | {"recipient": each["name"]}) for each in document["recipients"]]
+    return [read_item(document | recipient | {"recipient": recipient["name"]}) for recipient in document["recipients"]]
 
 
-def pushed(document: Document) -> Pushed:
+def read_push_result(document: Document) -> PushResult:
     deliveries = tuple(map(wire.DELIVERY.read, document["recipients"]))
-    return Pushed(document["eventId"] or "", deliveries, document.get("broadcast"), document.get("duplicate", False))
+    return PushResult(
+        document["eventId"] or "", deliveries, document.get("broadcast"), document.get("duplicate", False)
+    )
 
 
-def resident(document: Document) -> Resident | None:
+def read_resident(document: Document) -> Resident | None:
     """An agent as a resident, its secrets masked; None if it is a guest."""
     if not document["resident"]:
         return None
     if document["config"] is None:
         raise Refused(f"the configuration of {document['name']!r} is not for you")
-    told = config.parse(document["config"], masked=True)
-    return wire.RESIDENT.read(document, name=document["name"], display=document["displayName"], config=told)
+    masked_config = agent_config.parse(document["config"], is_masked=True)
+    return wire.RESIDENT.read(document, name=document["name"], display=document["displayName"], config=masked_config)
 
 
-def step(document: Document) -> Step:
-    return Step(number=document["number"], turn=turn(document), at=instant(document["at"]))
+def read_step(document: Document) -> Step:
+    return Step(number=document["number"], turn=read_turn(document), at=parse_instant(document["at"]))
 
 
-def turn(document: Document) -> Turn:
+def read_turn(document: Document) -> Turn:
     match document["kind"]:
         case "prompt":
             return wire.PROMPT.read(document["prompt"])
@@ -77,20 +79,20 @@ def turn(document: Document) -> Turn:
             return wire.RESULT.read(document["result"])
 
 
-def mind(document: Document) -> tuple[Carried, tuple[Turn, ...]]:
-    carried = Carried(summaries=tuple(document["summaries"]), dropped=document["dropped"])
-    return carried, tuple(turn(each) for each in document["turns"])
+def read_mind(document: Document) -> tuple[MindSummaries, tuple[Turn, ...]]:
+    mind_summaries = MindSummaries(summaries=tuple(document["summaries"]), dropped_count=document["dropped"])
+    return mind_summaries, tuple(read_turn(turn_document) for turn_document in document["turns"])
 
 
-def goal(document: Document) -> Goal:
+def read_goal(document: Document) -> Goal:
     return wire.GOAL.read(document, priority=document["priority"])
 
 
-def data(document: Document) -> Json:
+def read_data(document: Document) -> Json:
     """The data and what was set apart from it, with times as events have them."""
     extra = document.get("extra")
     if not extra:
         return document["data"]
-    if document["type"] == Type.PLAN and "dueAt" in extra:
-        extra = extra | {"dueAt": instant(extra["dueAt"])}
+    if document["type"] == EventType.PLAN and "dueAt" in extra:
+        extra = extra | {"dueAt": parse_instant(extra["dueAt"])}
     return document["data"] | extra

@@ -20,7 +20,7 @@ and Stripe keep it in the body; a body without one is known by its signature.
 
 Not all that names a delivery is signed: GitHub's id is in a header of its own, and so may be those of CloudEvents, and
 the content type that says how to read them. Whoever has captured a request could send it under another name. Therefore
-a signature is remembered with the names that came with it first (`actions/services.py`), and a copy goes by those.
+a signature is remembered with the names that came with it first (`actions/webhooks.py`), and a copy goes by those.
 """
 
 import hmac
@@ -32,21 +32,21 @@ from hashlib import sha256
 from typing import Final, assert_never
 
 from gatepost.core import cloudevent, strict
+from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Json
-from gatepost.core.instants import MINUTE, SECOND, Duration, Instant
-from gatepost.core.word import Word
+from gatepost.core.times import MINUTE, SECOND, Duration, Instant
 from gatepost.errors import Invalid, Malformed
 
 TOLERANCE: Final[Duration] = 5 * MINUTE
-SHORTEST_SECRET: Final = 16
-LONGEST_SECRET: Final = 500
+MIN_SECRET_LENGTH: Final = 16
+MAX_SECRET_LENGTH: Final = 500
 
 _SECRET_HEADERS: Final = ("x-secret-key", "x-webhook-secret", "x-gitlab-token")
 _STANDARD_PREFIX: Final = "whsec_"
-_STAMP: Final = re.compile(r"[0-9]{1,12}")
+_TIMESTAMP: Final = re.compile(r"[0-9]{1,12}")
 
 
-class Scheme(Word, what="a webhook scheme"):
+class Scheme(ParsedEnum, description="a webhook scheme"):
     HEADER = "header"
     BEARER = "bearer"
     STANDARD = "standard-webhooks"
@@ -60,7 +60,7 @@ class Scheme(Word, what="a webhook scheme"):
         return _SIGNATURE_HEADERS.get(self)
 
     @property
-    def proof(self) -> str:
+    def instructions(self) -> str:
         """What a caller does with the secret, and in which header, in words."""
         match self:
             case Scheme.HEADER:
@@ -88,7 +88,7 @@ _SIGNATURE_HEADERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     #: what the service calls this delivery, if it says so outside the body
     delivery: str | None = None
     #: of the request, where the scheme has one: the same for nothing but a copy
@@ -96,7 +96,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class WebhookRefusal:
     reason: str
 
 
@@ -117,155 +117,171 @@ class Occurrence:
     #: what kind of thing, in the service's own words
     kind: str | None = None
     #: what the service says about it beside the payload
-    about: Mapping[str, Json] = field(default_factory=dict)
+    details: Mapping[str, Json] = field(default_factory=dict)
 
 
-def headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """
     Headers by their names in lower case. One that comes twice is joined, as HTTP has it, so that nobody further out
     can have looked at one of them and we at the other.
     """
-    found: dict[str, str] = {}
+    merged_headers: dict[str, str] = {}
     for name, value in pairs:
         lower = name.lower()
-        found[lower] = f"{found[lower]}, {value}" if lower in found else value
-    return found
+        merged_headers[lower] = f"{merged_headers[lower]}, {value}" if lower in merged_headers else value
+    return merged_headers
 
 
-def kept(scheme: Scheme, secret: str) -> str:
+def prepare_secret(scheme: Scheme, secret: str) -> str:
     """
     What to store of a secret, if it is good enough: its hash where it is sent along itself, the secret where it signs.
     """
-    if len(secret) > LONGEST_SECRET:
+    if len(secret) > MAX_SECRET_LENGTH:
         raise Invalid(
-            f"the secret has {len(secret)} characters, over the limit of {LONGEST_SECRET}",
+            f"the secret has {len(secret)} characters, over the limit of {MAX_SECRET_LENGTH}",
             hint="`openssl rand -hex 24` makes a good one",
         )
     if scheme is Scheme.STANDARD:
-        return _STANDARD_PREFIX + b64encode(_standard_key(secret)).decode()
-    if len(secret) < SHORTEST_SECRET:
+        return _STANDARD_PREFIX + b64encode(_decode_standard_key(secret)).decode()
+    if len(secret) < MIN_SECRET_LENGTH:
         raise Invalid(
-            f"the secret has {len(secret)} characters, and needs at least {SHORTEST_SECRET}",
+            f"the secret has {len(secret)} characters, and needs at least {MIN_SECRET_LENGTH}",
             hint="`openssl rand -hex 24` makes a good one",
         )
     if scheme.signature_header is None:
         if not re.fullmatch(r"[\x21-\x7e]+", secret):
             raise Invalid("the secret cannot be sent in a header", hint="use letters, digits and signs, no spaces")
-        return _hash(secret)
+        return _hash_secret(secret)
     if not secret.isprintable():
         raise Invalid("the secret is not usable", hint="use printable characters")
     return secret
 
 
-def check_head(scheme: Scheme, kept: str, headers: Mapping[str, str], now: Instant) -> Refusal | None:
+def check_head(scheme: Scheme, stored_secret: str, headers: Mapping[str, str], now: Instant) -> WebhookRefusal | None:
     """Return why a request will be refused, as far as its head shows; a signature needs only to be there."""
     if scheme.signature_header is not None and headers.get(scheme.signature_header):
         return None
-    verified = verify(scheme, kept, headers, b"", now)
-    return verified if isinstance(verified, Refusal) else None
+    result = verify(scheme, stored_secret, headers, b"", now)
+    return result if isinstance(result, WebhookRefusal) else None
 
 
-def verify(scheme: Scheme, kept: str, headers: Mapping[str, str], body: bytes, now: Instant) -> Verified | Refusal:
+def verify(
+    scheme: Scheme, stored_secret: str, headers: Mapping[str, str], body: bytes, now: Instant
+) -> Verification | WebhookRefusal:
     """Say whether a request was made by somebody who has the secret, and lately; `kept` is what was stored of it."""
     match scheme:
         case Scheme.HEADER:
-            given = next((headers[name] for name in _SECRET_HEADERS if name in headers), "")
-            return _shown(kept, given, headers)
+            secret = next((headers[name] for name in _SECRET_HEADERS if name in headers), "")
+            return _verify_secret(stored_secret, secret, headers)
         case Scheme.BEARER:
-            kind, _, given = headers.get("authorization", "").partition(" ")
-            return _shown(kept, given if kind.lower() == "bearer" else "", headers)
+            kind, _, secret = headers.get("authorization", "").partition(" ")
+            return _verify_secret(stored_secret, secret if kind.lower() == "bearer" else "", headers)
         case Scheme.STANDARD:
-            delivery, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-            mac = _mac(_standard_key(kept), _plain(f"{delivery}.{stamp}."), body)
+            delivery, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+            mac = _compute_mac(_decode_standard_key(stored_secret), _to_bytes(f"{delivery}.{timestamp}."), body)
             entries = headers.get("webhook-signature", "").split(" ")
-            right = f"v1,{b64encode(mac).decode()}"
-            return _unnamed(delivery) or _late(stamp, now) or _signed(right, entries, delivery)
+            expected_signature = f"v1,{b64encode(mac).decode()}"
+            return (
+                _check_delivery(delivery)
+                or _check_timestamp(timestamp, now)
+                or _verify_signature(expected_signature, entries, delivery)
+            )
         case Scheme.GITHUB:
-            right = f"sha256={_mac(kept.encode(), body).hex()}"
-            delivered = headers.get("x-github-delivery") or None
-            return _signed(right, [headers.get("x-hub-signature-256", "")], delivered)
+            expected_signature = f"sha256={_compute_mac(stored_secret.encode(), body).hex()}"
+            delivery_id = headers.get("x-github-delivery") or None
+            return _verify_signature(expected_signature, [headers.get("x-hub-signature-256", "")], delivery_id)
         case Scheme.SLACK:
-            stamp = headers.get("x-slack-request-timestamp", "")
-            right = f"v0={_mac(kept.encode(), _plain(f'v0:{stamp}:'), body).hex()}"
-            return _late(stamp, now) or _signed(right, [headers.get("x-slack-signature", "")], right)
+            timestamp = headers.get("x-slack-request-timestamp", "")
+            expected_signature = f"v0={_compute_mac(stored_secret.encode(), _to_bytes(f'v0:{timestamp}:'), body).hex()}"
+            return _check_timestamp(timestamp, now) or _verify_signature(
+                expected_signature, [headers.get("x-slack-signature", "")], expected_signature
+            )
         case Scheme.STRIPE:
             entries = headers.get("stripe-signature", "").split(",")
-            stamps = [entry.removeprefix("t=") for entry in entries if entry.startswith("t=")]
-            stamp = stamps[0] if len(stamps) == 1 else ""
-            right = f"v1={_mac(kept.encode(), _plain(f'{stamp}.'), body).hex()}"
-            return _late(stamp, now) or _signed(right, entries, right)
+            timestamps = [entry.removeprefix("t=") for entry in entries if entry.startswith("t=")]
+            timestamp = timestamps[0] if len(timestamps) == 1 else ""
+            expected_signature = f"v1={_compute_mac(stored_secret.encode(), _to_bytes(f'{timestamp}.'), body).hex()}"
+            return _check_timestamp(timestamp, now) or _verify_signature(
+                expected_signature, entries, expected_signature
+            )
         case other:
             assert_never(other)
 
 
-def read(
-    scheme: Scheme, verified: Verified, headers: Mapping[str, str], body: bytes
+def parse_request(
+    scheme: Scheme, verification: Verification, headers: Mapping[str, str], body: bytes
 ) -> Challenge | tuple[Occurrence, ...]:
     """Read a request that was verified; Malformed is raised for what cannot be read."""
     if (events := cloudevent.unwrap(headers, body)) is not None:
-        return tuple(_unwrapped(event, verified) for event in events)
-    payload = strict.read(body)
+        return tuple(_build_occurrence(event, verification) for event in events)
+    payload = strict.parse_json(body)
     fields = payload if isinstance(payload, dict) else {}
     if scheme is Scheme.SLACK and fields.get("type") == "url_verification":
-        return _challenge(fields.get("challenge"))
-    own = {Scheme.SLACK: "event_id", Scheme.STRIPE: "id"}.get(scheme)
-    inside = fields.get(own) if own else None
-    delivery = inside if isinstance(inside, str) and inside else verified.delivery
+        return _build_challenge(fields.get("challenge"))
+    id_field = {Scheme.SLACK: "event_id", Scheme.STRIPE: "id"}.get(scheme)
+    body_id = fields.get(id_field) if id_field else None
+    delivery = body_id if isinstance(body_id, str) and body_id else verification.delivery
     kind = headers.get("x-github-event") or None if scheme is Scheme.GITHUB else None
     return (Occurrence(payload=payload, id=delivery, kind=kind),)
 
 
-def idempotency(text: str | None) -> str | None:
+def parse_idempotency_key(text: str | None) -> str | None:
     """An Idempotency-Key, which the draft wants quoted and most send as it is; an empty one is none."""
-    if text and (quoted := re.fullmatch(r'\s*"((?:[^"\\]|\\["\\])*)"\s*', text)):
-        text = re.sub(r"\\(.)", r"\1", quoted[1])
+    if text and (match := re.fullmatch(r'\s*"((?:[^"\\]|\\["\\])*)"\s*', text)):
+        text = re.sub(r"\\(.)", r"\1", match[1])
     return text or None
 
 
-def _unwrapped(event: cloudevent.CloudEvent, verified: Verified) -> Occurrence:
+def _build_occurrence(event: cloudevent.CloudEvent, verification: Verification) -> Occurrence:
     """
     An event in the body names itself. One whose name is in headers, which no scheme signs, goes by the delivery's own
     id where there is one, so that a copy under another name is still a repeat.
     """
-    name = event.name if event.enclosed else verified.delivery or event.name
-    return Occurrence(payload=event.data, id=name, kind=event.type, about={"cloudEvent": dict(event.attributes)})
+    name = event.name if event.is_structured else verification.delivery or event.name
+    return Occurrence(payload=event.data, id=name, kind=event.type, details={"cloudEvent": dict(event.attributes)})
 
 
-def _challenge(text: Json) -> Challenge:
+def _build_challenge(text: Json) -> Challenge:
     if not isinstance(text, str) or not text.isascii():
         raise Malformed("the challenge is not a text")
     return Challenge(text)
 
 
-def _shown(kept: str, given: str, headers: Mapping[str, str]) -> Verified | Refusal:
-    if not hmac.compare_digest(kept, _hash(given)):
-        return Refusal("the secret is missing or wrong")
-    return Verified(idempotency(headers.get("idempotency-key")))
+def _verify_secret(stored_secret: str, secret: str, headers: Mapping[str, str]) -> Verification | WebhookRefusal:
+    if not hmac.compare_digest(stored_secret, _hash_secret(secret)):
+        return WebhookRefusal("the secret is missing or wrong")
+    return Verification(parse_idempotency_key(headers.get("idempotency-key")))
 
 
-def _signed(right: str, entries: Iterable[str], delivery: str | None) -> Verified | Refusal:
+def _verify_signature(
+    expected_signature: str, entries: Iterable[str], delivery: str | None
+) -> Verification | WebhookRefusal:
     """Every entry is compared, whether or not one before it was right."""
-    found = [hmac.compare_digest(_plain(right), _plain(entry)) for entry in entries]
-    return Verified(delivery, right) if any(found) else Refusal("the signature is missing or wrong")
+    matches = [hmac.compare_digest(_to_bytes(expected_signature), _to_bytes(entry)) for entry in entries]
+    return (
+        Verification(delivery, expected_signature)
+        if any(matches)
+        else WebhookRefusal("the signature is missing or wrong")
+    )
 
 
-def _unnamed(delivery: str) -> Refusal | None:
-    return None if delivery else Refusal("webhook-id is missing")
+def _check_delivery(delivery: str) -> WebhookRefusal | None:
+    return None if delivery else WebhookRefusal("webhook-id is missing")
 
 
-def _late(stamp: str, now: Instant) -> Refusal | None:
+def _check_timestamp(timestamp: str, now: Instant) -> WebhookRefusal | None:
     """A timestamp is whole seconds, and near the present on either side of it."""
-    if not _STAMP.fullmatch(stamp):
-        return Refusal("the timestamp is missing or is no number")
-    if abs(now - int(stamp) * SECOND) > TOLERANCE:
-        return Refusal("the timestamp is over 5 minutes from now")
+    if not _TIMESTAMP.fullmatch(timestamp):
+        return WebhookRefusal("the timestamp is missing or is no number")
+    if abs(now - int(timestamp) * SECOND) > TOLERANCE:
+        return WebhookRefusal("the timestamp is over 5 minutes from now")
     return None
 
 
-def _standard_key(secret: str) -> bytes:
+def _decode_standard_key(secret: str) -> bytes:
     text = secret.removeprefix(_STANDARD_PREFIX)
     try:
-        key = b64decode(_plain(text + "=" * (-len(text) % 4)), validate=True)
+        key = b64decode(_to_bytes(text + "=" * (-len(text) % 4)), validate=True)
     except ValueError:
         key = b""
     if text == secret or not 24 <= len(key) <= 64:
@@ -275,17 +291,17 @@ def _standard_key(secret: str) -> bytes:
     return key
 
 
-def _mac(key: bytes, *parts: bytes) -> bytes:
+def _compute_mac(key: bytes, *parts: bytes) -> bytes:
     mac = hmac.new(key, digestmod=sha256)
     for part in parts:
         mac.update(part)
     return mac.digest()
 
 
-def _hash(secret: str) -> str:
-    return sha256(_plain(secret)).hexdigest()
+def _hash_secret(secret: str) -> str:
+    return sha256(_to_bytes(secret)).hexdigest()
 
 
-def _plain(text: str) -> bytes:
+def _to_bytes(text: str) -> bytes:
     """Any text as bytes, also one that is not Unicode; no two become the same."""
     return text.encode("utf-8", "surrogatepass")

@@ -11,10 +11,10 @@ know too, is `occurredAt`: the time that the source of an event gave it. `create
 from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
-from gatepost.core import config
+from gatepost.core import agent_config
 from gatepost.core import decision as decisions
 from gatepost.core.account import Account
-from gatepost.core.agent import Config, Resident
+from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
@@ -27,24 +27,24 @@ from gatepost.core.event import (
     Json,
     Posted,
     Push,
-    Pushed,
+    PushResult,
     Receipt,
     Ref,
     Route,
     Sender,
-    body,
+    parse_body,
 )
-from gatepost.core.gate import Gate, GateKind, GateWish, Resolution
+from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.guest import GuestSession
-from gatepost.core.instants import Instant, rfc3339
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
-from gatepost.core.mind import Call, Carried, Prompt, Reply, Result, Turn, Usage
+from gatepost.core.mind import CallResult, MindSummaries, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.plan import Plan
 from gatepost.core.run import OpenCall, Run, Step
 from gatepost.core.shape import Shape
 from gatepost.core.space import Member, Message, Space
+from gatepost.core.times import Instant, format_rfc3339
 from gatepost.core.trigger import Trigger
 
 Document = dict[str, Any]
@@ -61,12 +61,12 @@ EVENT: Final = Shape(
     ROUTE,
 )
 #: how an event stands with one recipient
-STANDING: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT)
+ITEM_STATE: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT)
 DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
 ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
 RESIDENT: Final = Shape(Resident, "version pausedAt cycles mindTokens=tokens failures restUntil", number=0)
-_NO_RESIDENT: Final = Resident(number=0, name="", display="", config=Config(), version=0)
-SESSION: Final = Shape(GuestSession, "id=session agent host state=doing startedAt seenAt")
+_EMPTY_RESIDENT: Final = Resident(number=0, name="", display="", config=AgentConfig(), version=0)
+SESSION: Final = Shape(GuestSession, "id=session agent host state startedAt seenAt")
 RUN: Final = Shape(
     Run,
     "id agent status cycleNumber=cycle cause events steps effects promptTokens completionTokens hops version model"
@@ -75,10 +75,10 @@ RUN: Final = Shape(
     claim="",
     claim_fence=0,
 )
-CALL: Final = Shape(OpenCall, "id run agent tool arguments status result createdAt expiresAt endedAt")
+OPEN_CALL: Final = Shape(OpenCall, "id run agent tool arguments status result createdAt expiresAt endedAt")
 MEMORY: Final = Shape(Memory, "key value updatedAt")
 GOAL: Final = Shape(Goal, "id description status createdAt updatedAt")
-ACCOUNT: Final = Shape(Account, "name accepted pending claimed delivered expired dead discarded balanced")
+ACCOUNT: Final = Shape(Account, "name accepted pending claimed delivered expired dead discarded balanced=is_balanced")
 CLAIM: Final = Shape(Claim, "claimId=id recipient kind owner fence takenAt deadline")
 SPACE: Final = Shape(Space, "id name lastSeq createdAt archivedAt")
 MEMBER: Final = Shape(Member, "name displayName=display kind joinedAt readSeq")
@@ -101,8 +101,8 @@ OPTION: Final = Shape(Option, "id label description")
 ANSWER: Final = Shape(Answer, "outcome option text by at iteration")
 DECISION: Final = Shape(
     Decision,
-    "id gate asker asked question options freeText urgency default deadline context contextHash ref session iteration"
-    " guidance createdAt answers",
+    "id gate asker asked=respondents question options freeText urgency default deadline context contextHash ref "
+    "session iteration guidance createdAt answers",
     REF,
     OPTION,
     ANSWER,
@@ -112,191 +112,193 @@ KEY: Final = Shape(Key, "id prefix kind entity trigger name createdAt revokedAt"
 PUSH: Final = Shape(
     Push, "to type source sender subject content data priority dedupKey=key occurredAt ttl ref route hops", REF, ROUTE
 )
-GATE_WISH: Final = Shape(GateWish, "name kind owner awaits instruction waiters deadline within atDeadline fail")
+GATE_SPEC: Final = Shape(GateSpec, "name kind owner awaits instruction waiters deadline within atDeadline fail")
 QUESTION: Final = Shape(Question, "question options freeText urgency default deadline within context ref", REF, OPTION)
-ANSWER_WISH: Final = Shape(decisions.Reply, "option text again reject contextHash")
+ANSWER_SPEC: Final = Shape(decisions.AnswerSpec, "option text again reject contextHash")
 PROMPT: Final = Shape(Prompt, "text events")
-WISH: Final = Shape(Call, "id tool arguments")
+TOOL_CALL: Final = Shape(ToolCall, "id tool arguments")
 USAGE: Final = Shape(Usage, "promptTokens=prompt completionTokens=completion")
-REPLY: Final = Shape(Reply, "text calls usage model", WISH, USAGE)
-RESULT: Final = Shape(Result, "call tool content ok")
+REPLY: Final = Shape(ModelReply, "text calls usage model", TOOL_CALL, USAGE)
+RESULT: Final = Shape(CallResult, "call tool content ok")
 
-entity: Final = ENTITY.write
-session: Final = SESSION.write
-call: Final = CALL.write
-memory: Final = MEMORY.write
-account: Final = ACCOUNT.write
-claim: Final = CLAIM.write
-space: Final = SPACE.write
-member: Final = MEMBER.write
-message: Final = MESSAGE.write
+write_entity: Final = ENTITY.write
+write_session: Final = SESSION.write
+write_call: Final = OPEN_CALL.write
+write_memory: Final = MEMORY.write
+write_account: Final = ACCOUNT.write
+write_claim: Final = CLAIM.write
+write_space: Final = SPACE.write
+write_member: Final = MEMBER.write
+write_message: Final = MESSAGE.write
 #: without its secret, which nobody is told
-trigger: Final = TRIGGER.write
+write_trigger: Final = TRIGGER.write
 #: by its prefix; the key itself is shown once, by whoever made it
-key: Final = KEY.write
+write_key: Final = KEY.write
 
 
-def event(event: Event) -> Document:
+def write_event(event: Event) -> Document:
     """What happened, whoever it is for."""
-    data, extra = _data(event)
+    data, extra = _split_data(event)
     sender = SENDER.write(event.sender) if event.sender else dict.fromkeys(SENDER.types)
-    document = EVENT.write(event) | sender | {"timestamp": rfc3339(event.occurred_at), "data": data}
+    document = EVENT.write(event) | sender | {"timestamp": format_rfc3339(event.occurred_at), "data": data}
     return document | ({"extra": extra} if extra else {})
 
 
-def item(item: Item) -> Document:
+def write_item(item: Item) -> Document:
     """An event as it stands with one recipient."""
-    return event(item.event) | {"recipient": item.recipient} | STANDING.write(item)
+    return write_event(item.event) | {"recipient": item.recipient} | ITEM_STATE.write(item)
 
 
-def items(items: Sequence[Item]) -> Document:
+def write_items(items: Sequence[Item]) -> Document:
     """One event as it stands with each of its recipients; its own state is theirs, or `mixed`."""
     states = {item.state for item in items}
-    return event(items[0].event) | {
+    return write_event(items[0].event) | {
         "state": next(iter(states)).value if len(states) == 1 else "mixed",
-        "recipients": [{"name": item.recipient, "eventId": item.event.id} | STANDING.write(item) for item in items],
+        "recipients": [{"name": item.recipient, "eventId": item.event.id} | ITEM_STATE.write(item) for item in items],
     }
 
 
-def pushed(pushed: Pushed) -> Document:
+def write_push_result(result: PushResult) -> Document:
     """What a push came to. A push that was for nobody has no event."""
     document: Document = {
-        "eventId": pushed.event if pushed.deliveries or pushed.broadcast is not None else None,
-        "recipients": [DELIVERY.write(each) for each in pushed.deliveries],
+        "eventId": result.event if result.deliveries or result.broadcast is not None else None,
+        "recipients": [DELIVERY.write(delivery) for delivery in result.deliveries],
     }
-    return document | ({"broadcast": pushed.broadcast, "duplicate": pushed.duplicate} if pushed.broadcast else {})
+    return document | ({"broadcast": result.broadcast, "duplicate": result.duplicate} if result.broadcast else {})
 
 
-def agent(entity: Entity, resident: Resident | None, *, whole: bool = True) -> Document:
+def write_agent(entity: Entity, resident: Resident | None, *, include_private: bool = True) -> Document:
     """An agent, and what it is told to be if it lives here; that is for itself and the administrator (`whole`)."""
-    told = resident or _NO_RESIDENT
-    more: Document = {
+    shown_resident = resident or _EMPTY_RESIDENT
+    agent_fields: Document = {
         "resident": resident is not None,
-        "paused": told.paused_at is not None,
-        "config": config.document(told.config, masked=True) if resident and whole else None,
+        "paused": shown_resident.paused_at is not None,
+        "config": agent_config.build_document(shown_resident.config, mask_secrets=True)
+        if resident and include_private
+        else None,
     }
-    return ENTITY.write(entity) | RESIDENT.write(told) | more
+    return ENTITY.write(entity) | RESIDENT.write(shown_resident) | agent_fields
 
 
-def run(run: Run) -> Document:
-    length = (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None
-    return RUN.write(run) | {"durationMs": length}
+def write_run(run: Run) -> Document:
+    duration_ms = (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None
+    return RUN.write(run) | {"durationMs": duration_ms}
 
 
-def step(step: Step) -> Document:
-    return {"number": step.number, "at": rfc3339(step.at)} | turn(step.turn)
+def write_step(step: Step) -> Document:
+    return {"number": step.number, "at": format_rfc3339(step.at)} | write_turn(step.turn)
 
 
-def turn(turn: Turn) -> Document:
+def write_turn(turn: Turn) -> Document:
     """What was shown, said or returned: its kind, and under that name what it is."""
-    nothing: Document = {"kind": None, "prompt": None, "reply": None, "result": None}
+    empty_document: Document = {"kind": None, "prompt": None, "reply": None, "result": None}
     match turn:
         case Prompt():
-            return nothing | {"kind": "prompt", "prompt": PROMPT.write(turn)}
-        case Reply():
-            return nothing | {"kind": "reply", "reply": REPLY.write(turn)}
-        case Result():
-            return nothing | {"kind": "result", "result": RESULT.write(turn)}
+            return empty_document | {"kind": "prompt", "prompt": PROMPT.write(turn)}
+        case ModelReply():
+            return empty_document | {"kind": "reply", "reply": REPLY.write(turn)}
+        case CallResult():
+            return empty_document | {"kind": "result", "result": RESULT.write(turn)}
         case other:
             assert_never(other)
 
 
-def replayed(run: str, model: str, *, original: Sequence[Step], replayed: Sequence[Turn], same: bool) -> Document:
+def write_replay(run: str, model: str, *, steps: Sequence[Step], turns: Sequence[Turn], is_same: bool) -> Document:
     """A past run, and what another model would have said and done."""
     return {
         "run": run,
         "model": model,
-        "same": same,
-        "original": [step(each) for each in original],
-        "replayed": [turn(each) for each in replayed],
+        "same": is_same,
+        "original": [write_step(item) for item in steps],
+        "replayed": [write_turn(item) for item in turns],
     }
 
 
-def mind(name: str, carried: Carried, turns: Sequence[Turn], tokens: int) -> Document:
+def write_mind(name: str, mind_summaries: MindSummaries, turns: Sequence[Turn], tokens: int) -> Document:
     """What an agent has in mind: what is left of old cycles, and the later ones turn by turn."""
     return {
         "agent": name,
         "tokens": tokens,
-        "summaries": list(carried.summaries),
-        "dropped": carried.dropped,
-        "turns": [turn(each) for each in turns],
+        "summaries": list(mind_summaries.summaries),
+        "dropped": mind_summaries.dropped_count,
+        "turns": [write_turn(turn_item) for turn_item in turns],
     }
 
 
-def goal(goal: Goal) -> Document:
+def write_goal(goal: Goal) -> Document:
     return GOAL.write(goal) | {"priority": goal.priority}
 
 
-def batch(batch: Batch) -> Document:
+def write_batch(batch: Batch) -> Document:
     """A batch as data and, in `text`, as an agent reads it."""
     return {
-        "claim": claim(batch.claim) if batch.claim else None,
-        "items": [item(each) for each in batch.items],
-        "held": batch.held,
+        "claim": write_claim(batch.claim) if batch.claim else None,
+        "items": [write_item(batch_item) for batch_item in batch.items],
+        "held": batch.deferred_count,
         "text": str(batch) if batch.items else "",
     }
 
 
-def plan(plan: Plan) -> Document:
+def write_plan(plan: Plan) -> Document:
     """A plan. `scheduledAt` is the slot of one that fires once; `nextRunAt` and `lastRunAt` are slots, too."""
     return PLAN.write(plan) | {"isRecurring": plan.cron is not None}
 
 
-def gate(gate: Gate, now: Instant, *, whole: bool = True) -> Document:
+def write_gate(gate: Gate, now: Instant, *, include_private: bool = True) -> Document:
     """
     A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed. Only the
     administrator sees the `whole`, for there may be a secret in a command line.
     """
-    standing: Document = {
+    status_fields: Document = {
         "status": gate.resolution.ending.value if gate.resolution else "pending",
         "holds": gate.holds(now),
-        "overdue": gate.overdue(now),
+        "overdue": gate.is_overdue(now),
     }
-    hidden = {} if whole or gate.kind is not GateKind.COMMAND else {"awaits": None}
-    return GATE.write(gate) | standing | hidden
+    hidden_fields = {} if include_private or gate.kind is not GateKind.COMMAND else {"awaits": None}
+    return GATE.write(gate) | status_fields | hidden_fields
 
 
-def decision(decision: Decision, now: Instant) -> Document:
+def write_decision(decision: Decision, now: Instant) -> Document:
     """A decision with the answers of all its rounds; `answer` is the one that counts, if there is one."""
     return DECISION.write(decision) | {
         "status": decision.status.value,
-        "overdue": decision.overdue(now),
-        "answer": ANSWER.write(decision.last) if decision.last and not decision.open else None,
+        "overdue": decision.is_overdue(now),
+        "answer": ANSWER.write(decision.last_answer) if decision.last_answer and not decision.is_open else None,
     }
 
 
-def _data(event: Event) -> tuple[Json, Document]:
+def _split_data(event: Event) -> tuple[Json, Document]:
     """The data of an event with the fields that other programs know, and those that they do not."""
-    given: Document = event.data if isinstance(event.data, dict) else {}
-    match body(event):
-        case Posted() as said:
+    fields: Document = event.data if isinstance(event.data, dict) else {}
+    match parse_body(event):
+        case Posted() as posted_message:
             data = {
-                "spaceId": said.space,
-                "spaceName": said.space_name,
-                "messageId": said.message,
-                **_said_by(event, said),
-                "content": said.text,
+                "spaceId": posted_message.space,
+                "spaceName": posted_message.space_name,
+                "messageId": posted_message.message,
+                **_write_posted_sender(event, posted_message),
+                "content": posted_message.text,
             }
-        case Due() as due:
-            data = {"planId": due.plan, "planName": due.name, "instruction": due.instruction}
-            given = given | ({"dueAt": rfc3339(due.due_at)} if due.due_at is not None else {})
-        case Called() as called:
-            data = {"serviceName": called.service, "payload": called.payload}
-            if "payload" not in given:
-                given = {}  # all of it was the payload
+        case Due() as due_plan:
+            data = {"planId": due_plan.plan, "planName": due_plan.name, "instruction": due_plan.instruction}
+            fields = fields | ({"dueAt": format_rfc3339(due_plan.due_at)} if due_plan.due_at is not None else {})
+        case Called() as service_call:
+            data = {"serviceName": service_call.service, "payload": service_call.payload}
+            if "payload" not in fields:
+                fields = {}  # all of it was the payload
         case _:
             return event.data, {}
-    return data, {name: value for name, value in given.items() if name not in data}
+    return data, {name: value for name, value in fields.items() if name not in data}
 
 
-def _said_by(event: Event, said: Posted) -> Document:
+def _write_posted_sender(event: Event, posted_message: Posted) -> Document:
     """Who said something in a space: one of ours, or whom a source outside names."""
     if event.sender is not None:
         id, name, kind = event.sender.name, event.sender.display, event.sender.kind.value
         return {"senderEntityId": id, "senderName": name, "senderType": kind}
-    who = said.outsider
+    outsider = posted_message.outsider
     return {
-        "senderEntityId": who and (who.id or None),
-        "senderName": who and (who.name or None),
-        "senderType": who and (who.kind or None),
+        "senderEntityId": outsider and (outsider.id or None),
+        "senderName": outsider and (outsider.name or None),
+        "senderType": outsider and (outsider.kind or None),
     }

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from gatepost.actions import agents, directory, goals, journal, memories
+from gatepost.actions import agents, directory, goals, memories, runs
 from gatepost.actions.pages import limit_page
-from gatepost.core import config as rules
+from gatepost.core import agent_config as rules
 from gatepost.core import wire
 from gatepost.core.agent import Resident
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.goal import Status as GoalStatus
-from gatepost.core.ring import Ring
-from gatepost.core.run import Status
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.goal import GoalStatus
+from gatepost.core.run import RunStatus
+from gatepost.core.signals import Signal
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, thoughts
 from gatepost.gateway.auth import Principal, administrator, find_own, somebody
@@ -31,15 +31,15 @@ router = APIRouter(prefix="/api/agents", tags=["agents"], responses=documented(4
 async def add_agent(body: NewAgent, who: Who, write: Write) -> Any:
     """Register an agent: a resident if anything of a configuration is given, else a guest."""
     administrator(who)
-    newcomer = body.newcomer(Kind.AGENT)
+    newcomer = body.newcomer(EntityKind.AGENT)
     wish = {field: value for field, value in body.configuration().items() if value is not None}
 
     def verb(tx: Transaction) -> wire.Document:
         if wish:
-            agents.settle(tx, newcomer, rules.parse(wish))
+            agents.make_resident(tx, newcomer, rules.parse(wish))
         else:
             directory.register(tx, newcomer)
-        return wire.agent(*_agent(tx, newcomer.name))
+        return wire.write_agent(*_agent(tx, newcomer.name))
 
     return await write(verb, lane="directory")
 
@@ -51,7 +51,7 @@ async def list_agents(
     """The agents there are, in order of registration; what one is told to be is shown where it is asked for alone."""
     somebody(who)
     found = await house.store.read(limit_page(agents.page), team=team, retired=retired, after=after, limit=limit)
-    return page(found, limit, lambda one: wire.agent(*one, whole=False), lambda one: one[0].number)
+    return page(found, limit, lambda one: wire.write_agent(*one, include_private=False), lambda one: one[0].number)
 
 
 @router.get("/{name}", responses=shaped(thoughts.Agent) | documented(404))
@@ -59,7 +59,7 @@ async def show_agent(name: str, who: Who, house: House) -> Any:
     """An agent, by its name or an alias; its configuration only to itself and the administrator."""
     me = who.as_(None)
     entity, resident = await house.store.read(_agent, name)
-    return wire.agent(entity, resident, whole=me in (None, entity.name))
+    return wire.write_agent(entity, resident, include_private=me in (None, entity.name))
 
 
 @router.patch("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
@@ -67,21 +67,23 @@ async def change_agent(name: str, body: AgentChange, who: Who, write: Write) -> 
     """Change what is named in the body; the rest stays. A guest that is given a configuration becomes a resident."""
     administrator(who)
     wish, changes = body.configuration(), body.changes()
-    return await _changed(write, name, lambda tx: agents.change(tx, name, changes, wish))
+    return await _changed(write, name, lambda tx: agents.update(tx, name, changes, wish))
 
 
 @router.delete("/{name}", responses=shaped(thoughts.Agent) | documented(404, 409))
 async def retire_agent(name: str, who: Who, write: Write) -> Any:
     """Retire an agent: it keeps its history and receives nothing more."""
     administrator(who)
-    return await _changed(write, name, lambda tx: directory.retire(tx, agents.of_kind(directory.find(tx, name)).name))
+    return await _changed(
+        write, name, lambda tx: directory.retire(tx, agents.require_agent(directory.find(tx, name)).name)
+    )
 
 
 @router.post("/{name}/wake", status_code=202, responses=shaped(shapes.Woken, 202) | documented(404))
 async def wake(name: str, who: Who, house: House) -> Any:
     """Let an agent look at its inbox; if it is empty, nothing else happens."""
     agent = await _own(house, who, name)
-    house.exchange.send([Ring(agent.name, "wake")])
+    house.exchange.send([Signal(agent.name, "wake")])
     return {"name": agent.name, "woken": True}
 
 
@@ -105,19 +107,19 @@ async def list_runs(
 ) -> Any:
     """What an agent did, the newest run first."""
     agent = await _own(house, who, name)
-    wanted = Status(status) if status else None
+    wanted = RunStatus(status) if status else None
     found = await house.store.read(
-        limit_page(journal.page), agent=agent.name, status=wanted, before=after or None, limit=limit
+        limit_page(runs.page), agent=agent.name, status=wanted, before=after or None, limit=limit
     )
-    return page(found, limit, wire.run, lambda one: one.number)
+    return page(found, limit, wire.write_run, lambda one: one.number)
 
 
 @router.get("/{name}/mind", responses=shaped(thoughts.Mind) | documented(404))
 async def show_mind(name: str, who: Who, house: House) -> Any:
     """What a resident would begin its next cycle with."""
     agent = await _own(house, who, name)
-    mind = await house.store.read(journal.mind, agent.name)
-    return wire.mind(agent.name, mind.carried, mind.turns, mind.tokens)
+    mind = await house.store.read(runs.read_mind, agent.name)
+    return wire.write_mind(agent.name, mind.past_cycles, mind.turns, mind.tokens)
 
 
 @router.get("/{name}/memories", responses=shaped(thoughts.MemoryPage) | documented(404))
@@ -127,7 +129,7 @@ async def list_memories(
     """What an agent has told itself to remember, the newest first."""
     agent = await _own(house, who, name)
     found = await house.store.read(limit_page(memories.page), agent.name, after=_memory(after), limit=limit)
-    return page(found, limit, wire.memory, lambda one: f"{one.updated_at}-{one.key}")
+    return page(found, limit, wire.write_memory, lambda one: f"{one.updated_at}-{one.key}")
 
 
 @router.get("/{name}/goals", responses=shaped(thoughts.GoalPage) | documented(404))
@@ -135,7 +137,7 @@ async def list_goals(name: str, who: Who, house: House, status: GoalStatus | Non
     """What an agent works towards, the most important first."""
     agent = await _own(house, who, name)
     found = await house.store.read(goals.page, agent.name, status=status)
-    return {"items": [wire.goal(one) for one in found], "next": None}
+    return {"items": [wire.write_goal(one) for one in found], "next": None}
 
 
 def _memory(after: str | None) -> tuple[int, str] | None:
@@ -151,16 +153,16 @@ async def _changed(write: Write, name: str, change: Callable[[Transaction], obje
 
     def verb(tx: Transaction) -> wire.Document:
         change(tx)
-        return wire.agent(*_agent(tx, name))
+        return wire.write_agent(*_agent(tx, name))
 
     return await write(verb, lane="directory")
 
 
 async def _own(house: Office, who: Principal, name: str) -> Entity:
     """An agent, for itself and the administrator."""
-    return agents.of_kind(await find_own(house.store, who, name))
+    return agents.require_agent(await find_own(house.store, who, name))
 
 
 def _agent(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = agents.of_kind(directory.show(tx, name))
+    found = agents.require_agent(directory.show(tx, name))
     return found, agents.show(tx, found.name)

@@ -28,7 +28,7 @@ from gatepost.gateway import (
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
-from gatepost.runtime.herald import Herald
+from gatepost.runtime.herald import GateFrames
 
 _ABOUT = """
 One durable inbox for every AI agent and every person who works with agents.
@@ -43,10 +43,10 @@ def create(office: Office) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        exchange, herald = office.exchange, Herald(office.store, office.hub)
-        with exchange.subscribed(office.hub.heard), exchange.subscribed(office.doorkeeper.heard):
-            async with herald.telling():
-                with exchange.subscribed(herald.heard):
+        exchange, herald = office.exchange, GateFrames(office.store, office.hub)
+        with exchange.subscribe(office.hub.on_signal), exchange.subscribe(office.doorkeeper.heard):
+            async with herald.run():
+                with exchange.subscribe(herald.on_signal):
                     yield
         await office.hub.close()
 

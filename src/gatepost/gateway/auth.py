@@ -111,7 +111,7 @@ class Doorkeeper:
         return await self._by_token(public, token)
 
     async def _looked_up(self, secret: str) -> Principal | None:
-        digest = core_key.digest(secret)
+        digest = core_key.hash_secret(secret)
         found = self._known.get(digest)
         if found is not None and found[0] > time.monotonic():
             return found[1]

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import feed, spaces
+from gatepost.actions import inbox_feed, spaces
 from gatepost.core.space import Space
 from gatepost.errors import Invalid
 from gatepost.gateway import stream
@@ -21,13 +21,13 @@ from gatepost.gateway.office import Office
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import House, Who
 from gatepost.ports import Reader
-from gatepost.runtime.hub import Ended
+from gatepost.runtime.live import StreamEnd
 
 router = APIRouter(tags=["streams"], responses=stream.STREAMED | documented(401, 403, 404, 422, 503))
 Names = Annotated[Sequence[str], Query(max_length=100)]
 
 _MOST: Final = 200
-_CHANGED: Final = Ended("the spaces have changed", resumable=True)
+_CHANGED: Final = StreamEnd("the spaces have changed", is_resumable=True)
 
 
 @router.get("/api/stream", response_class=stream.EventStream)
@@ -65,21 +65,21 @@ async def _of(request: Request, house: Office, name: str | None, me: str | None,
     parts += [stream.inbox_part(house, name, here)] if name is not None else []
     ids = {one.id for one in found}
 
-    async def still() -> Ended | None:
+    async def still() -> StreamEnd | None:
         now, _, _ = await house.store.read(_theirs, name)
         return None if {one.id for one in now} == ids else _CHANGED
 
     return await stream.respond(request, house, parts, who=me, last=last, combined=True, still=still)
 
 
-def _theirs(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], feed.Position]:
+def _theirs(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], inbox_feed.Position]:
     """The spaces of somebody, how far they have read in each, and the end of all inboxes."""
-    found = spaces.page(tx, as_=name, limit=_MOST + 1)
+    found = spaces.page(tx, viewer=name, limit=_MOST + 1)
     if len(found) > _MOST:
         raise Invalid(f"these are over {_MOST} spaces", hint="name those to watch: ?space=ID&space=ID")
-    unread = spaces.unread(tx, name) if name is not None else {}
-    return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, feed.here(tx)
+    unread = spaces.count_unread(tx, name) if name is not None else {}
+    return found, {one.id: one.last_seq - unread[one.id] for one in found if one.id in unread}, inbox_feed.read_end(tx)
 
 
-def _named(tx: Reader, ids: Sequence[str], me: str | None) -> tuple[list[Space], feed.Position]:
-    return [spaces.show(tx, id, as_=me) for id in dict.fromkeys(ids)], feed.here(tx)
+def _named(tx: Reader, ids: Sequence[str], me: str | None) -> tuple[list[Space], inbox_feed.Position]:
+    return [spaces.show(tx, id, viewer=me) for id in dict.fromkeys(ids)], inbox_feed.read_end(tx)

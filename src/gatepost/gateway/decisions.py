@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from gatepost.actions import decisions
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.actions.pages import limit_page
-from gatepost.core import instants, wire
+from gatepost.core import times, wire
 from gatepost.gateway import waits
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, dated, page
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/decisions", tags=["decisions"], responses=docume
 async def ask(body: NewDecision, who: Who, write: Write) -> Any:
     """Ask for a decision. A gate keeps whoever asks from stopping until it is answered."""
     asker, question = who.as_(body.asker), body.wish()
-    return await write(lambda tx: wire.decision(decisions.ask(tx, question, by=asker), tx.now), lane=asker or "")
+    return await write(lambda tx: wire.write_decision(decisions.ask(tx, question, by=asker), tx.now), lane=asker or "")
 
 
 @router.get("", responses=shaped(waits.DecisionPage))
@@ -46,36 +46,38 @@ async def list_decisions(
         asked=asked,
         session=session,
         pending=pending,
-        since=instants.instant(since) if since is not None else None,
+        since=times.parse_instant(since) if since is not None else None,
         after=after,
         limit=limit,
     )
-    return page(found, limit, lambda one: wire.decision(one, found.now), lambda one: one.number)
+    return page(found, limit, lambda one: wire.write_decision(one, found.now), lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(waits.Decision))
 async def show(id: str, who: Who, house: House) -> Any:
     """A decision that the caller asked or was asked; the administrator sees all."""
-    found, now = await house.store.read(dated(decisions.show), id, as_=who.as_(None))
-    return wire.decision(found, now)
+    found, now = await house.store.read(dated(decisions.show), id, viewer=who.as_(None))
+    return wire.write_decision(found, now)
 
 
 @router.put("/{id}/answer", responses=shaped(waits.Decision) | documented(409, 413))
 async def answer(id: str, body: AnswerWish, who: Who, write: Write) -> Any:
     """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
     by = who.as_(body.by) or ADMINISTRATOR
-    return await write(lambda tx: wire.decision(decisions.answer(tx, id, body.reply(), by=by), tx.now), lane=id)
+    return await write(lambda tx: wire.write_decision(decisions.answer(tx, id, body.reply(), by=by), tx.now), lane=id)
 
 
 @router.put("/{id}/question", responses=shaped(waits.Decision) | documented(409, 413))
 async def revise(id: str, body: Revision, who: Who, write: Write) -> Any:
     """Ask anew what was sent back: the next round."""
     by, question = who.as_(body.asker) or ADMINISTRATOR, body.wish()
-    return await write(lambda tx: wire.decision(decisions.revise(tx, id, question, by=by), tx.now), lane=id)
+    return await write(lambda tx: wire.write_decision(decisions.revise(tx, id, question, by=by), tx.now), lane=id)
 
 
 @router.delete("/{id}", responses=shaped(waits.Decision) | documented(409))
 async def withdraw(id: str, who: Who, write: Write, reason: str = "", by: waits.Who = None) -> Any:
     """Withdraw a question: it need not be answered any more."""
     actor = who.as_(by) or ADMINISTRATOR
-    return await write(lambda tx: wire.decision(decisions.withdraw(tx, id, by=actor, reason=reason), tx.now), lane=id)
+    return await write(
+        lambda tx: wire.write_decision(decisions.withdraw(tx, id, by=actor, reason=reason), tx.now), lane=id
+    )

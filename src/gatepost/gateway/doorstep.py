@@ -1,7 +1,7 @@
 """
 The doorstep: a socket in the home on which hooks of this machine's guests hand over what their host told them, and are
 told what to print (`cli/hook.py` has the wire). Commands ask here where the gateway is before they send it a key
-(`runtime/notice.py`):
+(`runtime/gateway_file.py`):
 
     command  -> {"v": 1, "op": "where"}
     gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}
@@ -29,19 +29,19 @@ from typing import Any, Final
 import structlog
 
 from gatepost.core.frame import TransportMessage
-from gatepost.core.instants import SECOND
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway.local import bound
+from gatepost.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.hooks import wire
-from gatepost.hooks.chain import Handler, Listed, Wait
-from gatepost.porch import Hook, Porch, Said
+from gatepost.hooks.chain import Handler, LazyHandler, Wait
 from gatepost.ports import Store
 from gatepost.settings import anchored
 
 log = structlog.get_logger("gatepost.doorstep")
 
-Visit = Generator[Wait, None, Said]
+Visit = Generator[Wait, None, HookResponse]
 
 #: bytes of a line; a host tells what a tool has answered, which may be much
 _LONGEST: Final = 32 * 1024 * 1024
@@ -59,7 +59,13 @@ _FAREWELL: Final = 2.0
 
 class Doorstep:
     def __init__(
-        self, home: Path, store: Store, on: str, handlers: Sequence[Handler | Listed] = (), *, url: str | None = None
+        self,
+        home: Path,
+        store: Store,
+        on: str,
+        handlers: Sequence[Handler | LazyHandler] = (),
+        *,
+        url: str | None = None,
     ) -> None:
         """
         `on` is the store as it is written for others: a hook that is on another one is not answered here. `url` is
@@ -67,7 +73,7 @@ class Doorstep:
         """
         self._home = home
         self._url = url
-        self._porch = Porch(home, store=store, handlers=handlers)
+        self._porch = HookEntry(home, store=store, handlers=handlers)
         self._on = on
         self._running = ThreadPoolExecutor(_RUNNING, thread_name_prefix="gatepost-hook")
         self._ending = ThreadPoolExecutor(_ENDING, thread_name_prefix="gatepost-hook-end")
@@ -78,7 +84,7 @@ class Doorstep:
 
     def heard(self, signal: TransportMessage) -> None:
         """Have the chains look again that wait for this agent."""
-        if isinstance(signal, Ring):
+        if isinstance(signal, Signal):
             for event in self._waiting.get(signal.recipient, ()):
                 event.set()
 
@@ -148,24 +154,26 @@ class Doorstep:
             if not last.cancel() and not last.cancelled():
                 last.exception()  # it was heard
 
-    async def _say(self, said: Said, last: "asyncio.Future[bytes]", writer: asyncio.StreamWriter) -> None:
+    async def _say(self, said: HookResponse, last: "asyncio.Future[bytes]", writer: asyncio.StreamWriter) -> None:
         printed = False
         try:
             await _write(writer, _document(said))
-            printed = said.claim and await self._confirmed(last)
+            printed = said.needs_confirmation and await self._confirmed(last)
         finally:
-            if said.claim:
-                await self._in_turn(self._ending, said.printed if printed else said.unprinted)
+            if said.needs_confirmation:
+                await self._in_turn(self._ending, said.on_printed if printed else said.on_failed)
 
-    def _check(self, hook: Hook) -> None:
+    def _check(self, hook: HookCall) -> None:
         try:
-            found = self._porch.known(hook.environ, lambda _: None)
+            found = self._porch.load_config(hook.environ, lambda _: None)
         except GatepostError:  # what is set makes no sense: the chain says so itself
             return
         if found.store != self._on:
             raise Refused(f"this gateway is on the store {self._on!r}")
 
-    async def _said(self, visit: Visit, gone: "asyncio.Future[bytes]", writer: asyncio.StreamWriter) -> Said | None:
+    async def _said(
+        self, visit: Visit, gone: "asyncio.Future[bytes]", writer: asyncio.StreamWriter
+    ) -> HookResponse | None:
         """Run a chain to its end, on threads, waiting where it wants to; None if the hook is gone by then, or we go."""
         with socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno())) as line:
             while True:
@@ -173,7 +181,7 @@ class Doorstep:
                 while not (await asyncio.wait({step}, timeout=_BEAT))[0]:
                     writer.write(b"\n")
                 found = step.result()
-                if found is None or isinstance(found, Said):
+                if found is None or isinstance(found, HookResponse):
                     return found
                 if not await self._waited(found, gone, writer):
                     await self._in_turn(self._ending, visit.close)
@@ -225,7 +233,7 @@ async def _first(*awaited: "asyncio.Future[Any]", within: float | None = None) -
     await asyncio.wait(awaited, timeout=within, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _step(visit: Visit, line: socket.socket) -> Wait | Said | None:
+def _step(visit: Visit, line: socket.socket) -> Wait | HookResponse | None:
     """
     Run a chain until it waits, or to its end; None if the hook is gone. That is looked for here and now, because all of
     us may have been halted since it came, and its host has gone on: an old Stop would be taken for the latest news.
@@ -236,7 +244,7 @@ def _step(visit: Visit, line: socket.socket) -> Wait | Said | None:
     try:
         return next(visit)
     except StopIteration as ended:
-        said: Said = ended.value
+        said: HookResponse = ended.value
         return said
 
 
@@ -258,20 +266,20 @@ def _read(line: bytes) -> dict[str, Any]:
     return told
 
 
-def _hook(told: Mapping[str, Any]) -> Hook:
+def _hook(told: Mapping[str, Any]) -> HookCall:
     """What a hook hands over; Invalid if it is not that."""
     argv = told.get("argv")
     words = argv if isinstance(argv, list) and len(argv) in (1, 3) and all(isinstance(one, str) for one in argv) else []
     if not words or words[1:2] not in ([], ["--host"]) or words[2:] not in ([], *([host] for host in wire.HOSTS)):
         raise Invalid("a hook has an event and a host", hint='as in "argv": ["Stop", "--host", "claude"]')
     cwd = _text(told, "cwd")
-    return Hook(
+    return HookCall(
         event=words[0],
         host=words[2] if words[2:] else "claude",
-        told=_text(told, "stdin"),
+        stdin=_text(told, "stdin"),
         cwd=cwd,
         environ=anchored(_variables(told.get("env")), cwd),
-        of_daemon=told.get("daemon") is True,
+        is_from_daemon=told.get("daemon") is True,
     )
 
 
@@ -287,9 +295,14 @@ def _text(document: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _document(said: Said) -> dict[str, object]:
-    answer = said.answer
-    return {"stdout": answer.stdout, "stderr": answer.stderr, "exit": answer.exit, "claim": said.claim}
+def _document(said: HookResponse) -> dict[str, object]:
+    answer = said.output
+    return {
+        "stdout": answer.stdout,
+        "stderr": answer.stderr,
+        "exit": answer.exit_code,
+        "claim": said.needs_confirmation,
+    }
 
 
 async def _write(writer: asyncio.StreamWriter, document: Mapping[str, object]) -> None:

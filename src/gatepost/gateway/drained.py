@@ -31,7 +31,7 @@ class Drained(Response):
     media_type = JSON
 
     def __init__(self, house: Office, taken: Batch) -> None:
-        super().__init__(encoded(wire.batch(taken)))
+        super().__init__(encoded(wire.write_batch(taken)))
         self._house = house
         self._taken = taken
 

@@ -25,7 +25,8 @@ async def create(body: NewGate, who: Who, write: Write) -> Any:
     """Make a gate, which keeps its owner from stopping. Only the administrator makes one that runs a command."""
     maker, wish = who.as_(body.made_by) or ADMINISTRATOR, body.wish()
     return await write(
-        lambda tx: wire.gate(gates.add(tx, wish, by=maker), tx.now, whole=_all(who)), lane=wish.owner or maker
+        lambda tx: wire.write_gate(gates.add(tx, wish, by=maker), tx.now, include_private=_all(who)),
+        lane=wish.owner or maker,
     )
 
 
@@ -53,14 +54,16 @@ async def list_gates(
         after=after,
         limit=limit,
     )
-    return page(found, limit, lambda one: wire.gate(one, found.now, whole=_all(who)), lambda one: one.number)
+    return page(
+        found, limit, lambda one: wire.write_gate(one, found.now, include_private=_all(who)), lambda one: one.number
+    )
 
 
 @router.get("/{id}", responses=shaped(waits.Gate))
 async def show(id: str, who: Who, house: House) -> Any:
     """A gate that concerns the caller; the administrator sees all."""
-    found, now = await house.store.read(dated(gates.show), id, as_=who.as_(None))
-    return wire.gate(found, now, whole=_all(who))
+    found, now = await house.store.read(dated(gates.show), id, viewer=who.as_(None))
+    return wire.write_gate(found, now, include_private=_all(who))
 
 
 @router.put("/{id}/resolution", responses=shaped(waits.Gate) | documented(409, 413))
@@ -70,7 +73,7 @@ async def resolve(id: str, body: GateEnd, who: Who, write: Write) -> Any:
 
     def verb(tx: Transaction) -> wire.Document:
         end = gates.withdraw if body.withdraw else gates.resolve
-        return wire.gate(end(tx, id, by=by, reason=body.reason), tx.now, whole=_all(who))
+        return wire.write_gate(end(tx, id, by=by, reason=body.reason), tx.now, include_private=_all(who))
 
     return await write(verb, lane=id)
 
@@ -80,7 +83,8 @@ async def add_waiter(id: str, body: WaiterWish, who: Who, write: Write) -> Any:
     """Let somebody be told when it ends."""
     by = who.as_(body.by) or ADMINISTRATOR
     return await write(
-        lambda tx: wire.gate(gates.add_waiter(tx, id, body.name, by=by), tx.now, whole=_all(who)), lane=id
+        lambda tx: wire.write_gate(gates.add_waiter(tx, id, body.name, by=by), tx.now, include_private=_all(who)),
+        lane=id,
     )
 
 

@@ -19,8 +19,8 @@ from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import JSONResponse, Response
 
-from gatepost.actions import clock, upkeep
-from gatepost.core.instants import SECOND, Duration, Instant
+from gatepost.actions import clock, maintenance
+from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway import shapes
 from gatepost.gateway.auth import administrator
@@ -115,8 +115,8 @@ async def _try_to_write(store: Store) -> None:
 
 
 def _vitals(tx: Reader) -> Vitals:
-    balanced = all(account.balanced for account in upkeep.accounts(tx))
-    return Vitals(balanced, upkeep.lag(tx) / SECOND)
+    balanced = all(account.is_balanced for account in maintenance.list_accounts(tx))
+    return Vitals(balanced, maintenance.measure_lag(tx) / SECOND)
 
 
 @router.get("/health", responses=shaped(shapes.Health) | shaped(shapes.Health, 503, "The store cannot be reached"))

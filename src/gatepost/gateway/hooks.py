@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gatepost.actions import services, triggers
+from gatepost.actions import triggers, webhooks
 from gatepost.core import webhook
-from gatepost.core.event import Pushed
-from gatepost.core.webhook import Challenge, Refusal
+from gatepost.core.event import PushResult
+from gatepost.core.webhook import Challenge, WebhookRefusal
 from gatepost.errors import TooLarge, Unauthorized
 from gatepost.ports import Store
 
@@ -34,35 +34,35 @@ async def admit(name: str, headers: Iterable[tuple[str, str]], store: Store) -> 
     Return how many bytes of body to receive for a trigger, and whether its caller is known from the head alone; raise
     why not to receive it at all.
     """
-    opened = await store.read(triggers.opened, name)
+    opened = await store.read(triggers.find_open, name)
     scheme = opened.trigger.scheme
-    refusal = webhook.check_head(scheme, opened.kept, webhook.headers(headers), opened.now)
+    refusal = webhook.check_head(scheme, opened.stored_secret, webhook.merge_headers(headers), opened.now)
     if refusal is not None:
         raise Unauthorized(refusal.reason)
     is_known = scheme.signature_header is None
-    return (opened.most if is_known else min(opened.most, _MAX_UNVERIFIED)), is_known
+    return (opened.body_limit if is_known else min(opened.body_limit, _MAX_UNVERIFIED)), is_known
 
 
 async def take(name: str, method: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> Answer:
     """Take in what came to a trigger, as it came; return what to answer, or raise why not."""
     if method != "POST":
         return 405, {"allow": "POST"}, b""
-    given = webhook.headers(headers)
-    opened = await store.read(triggers.opened, name)
+    given = webhook.merge_headers(headers)
+    opened = await store.read(triggers.find_open, name)
     trigger = opened.trigger
-    if len(body) > opened.most:
-        raise TooLarge(f"the body is {len(body)} bytes, over the limit of {opened.most}")
-    verified = webhook.verify(trigger.scheme, opened.kept, given, body, opened.now)
-    if isinstance(verified, Refusal):
+    if len(body) > opened.body_limit:
+        raise TooLarge(f"the body is {len(body)} bytes, over the limit of {opened.body_limit}")
+    verified = webhook.verify(trigger.scheme, opened.stored_secret, given, body, opened.now)
+    if isinstance(verified, WebhookRefusal):
         raise Unauthorized(verified.reason)
-    read = webhook.read(trigger.scheme, verified, given, body)
+    read = webhook.parse_request(trigger.scheme, verified, given, body)
     if isinstance(read, Challenge):
         return 200, dict(_TEXT), read.text.encode()
-    return _accepted(await store.run(services.receive, trigger, read, verified.signature, lane=trigger.target))
+    return _accepted(await store.run(webhooks.receive, trigger, read, verified.signature, lane=trigger.target))
 
 
-def _accepted(pushed: Sequence[Pushed]) -> Answer:
+def _accepted(pushed: Sequence[PushResult]) -> Answer:
     """Every event, and for a request that brought one also its id where the trigger route has it."""
-    events = [{"eventId": each.event, "duplicate": services.repeated(each)} for each in pushed]
+    events = [{"eventId": each.event, "duplicate": webhooks.is_repeat(each)} for each in pushed]
     first = events[0] if len(events) == 1 else {}
     return 202, dict(_JSON), json.dumps(first | {"events": events}).encode()

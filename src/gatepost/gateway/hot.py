@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from gatepost.actions import agents, directory, intake, services
+from gatepost.actions import agents, directory, push, webhooks
 from gatepost.core import address, dedup, wire
 from gatepost.core import event as core_event
-from gatepost.core.event import Priority, Push, Pushed, Ref, Type, get_trust
-from gatepost.core.instants import duration, instant
+from gatepost.core.event import EventType, Priority, Push, PushResult, Ref, get_trust
+from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway import problems
 from gatepost.gateway.auth import Acting, Administrator, Principal, Triggering, caller
@@ -29,7 +29,15 @@ JSON: Final = "application/json"
 
 #: what only the house says
 _OURS: Final = frozenset(
-    (Type.SPACE_MESSAGE, Type.PLAN, Type.SERVICE, Type.TOOL_RESULT, Type.DECISION, Type.GATE, Type.SYSTEM)
+    (
+        EventType.SPACE_MESSAGE,
+        EventType.PLAN,
+        EventType.SERVICE,
+        EventType.TOOL_RESULT,
+        EventType.DECISION,
+        EventType.GATE,
+        EventType.SYSTEM,
+    )
 )
 
 
@@ -47,7 +55,7 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """Something to tell somebody."""
 
     to: Annotated[
-        str, msgspec.Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.LONGEST})
+        str, msgspec.Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.MAX_LENGTH})
     ]
     type: str = "event"
     content: str = ""
@@ -60,7 +68,7 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
         str | None,
         msgspec.Meta(
             description="a repeat of it is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
-            extra_json_schema={"maxLength": dedup.LONGEST},
+            extra_json_schema={"maxLength": dedup.MAX_LENGTH},
         ),
     ] = None
     occurred_at: Annotated[
@@ -104,15 +112,15 @@ _trigger = msgspec.json.Decoder(TriggerBody)
 encoded = msgspec.json.Encoder().encode
 
 
-async def push(request: Request) -> Response:
+async def handle_push(request: Request) -> Response:
     who, house = await caller(request), office(request)
     body = decoded(await request.body(), _push)
     key = idempotency_key(request.headers.get("idempotency-key"))
     wish = _wish(body, who, key)
-    [outcome] = await house.store.run(intake.push_all, [wish], lane=wish.to)
+    [outcome] = await house.store.run(push.push_all, [wish], lane=wish.to)
     if isinstance(outcome, GatepostError):
         raise outcome
-    return Response(encoded(wire.pushed(outcome)), 201, media_type=JSON)
+    return Response(encoded(wire.write_push_result(outcome)), 201, media_type=JSON)
 
 
 async def push_many(request: Request) -> Response:
@@ -133,14 +141,14 @@ async def trigger(request: Request) -> Response:
     key = idempotency_key(request.headers.get("idempotency-key"))
     if key is not None:
         dedup.check(key)
-    call = services.Call(
+    call = webhooks.ServiceCall(
         to=agent,
         service=body.service_name,
         payload=body.payload,
         key=key,
         by_trigger_key=isinstance(who, Triggering),
     )
-    [outcome] = await house.store.run(services.call_all, [call], lane=agent)
+    [outcome] = await house.store.run(webhooks.push_calls, [call], lane=agent)
     if isinstance(outcome, GatepostError):
         raise outcome
     [delivery] = outcome.deliveries
@@ -157,7 +165,7 @@ class Plain(Route):
 
 def install(app: FastAPI) -> None:
     for path, endpoint in (
-        ("/api/inbox", push),
+        ("/api/inbox", handle_push),
         ("/api/inbox/batch", push_many),
         ("/api/agents/{name}/trigger", trigger),
     ):
@@ -172,18 +180,18 @@ async def _triggered(house: Office, who: Principal, name: str) -> str:
             known = await house.store.read(directory.find_or_none, name)
             return agent if known is not None and known.name == agent else who.as_(name)
         case Administrator():
-            return agents.of_kind(await house.store.read(directory.find_live, name)).name
+            return agents.require_agent(await house.store.read(directory.find_live, name)).name
         case Acting():
             raise Refused("triggers need the administrator's key or one scoped to this agent's trigger")
 
 
-async def _push_all(house: Office, who: Principal, wishes: Sequence[Push]) -> Sequence[intake.Outcome]:
+async def _push_all(house: Office, who: Principal, wishes: Sequence[Push]) -> Sequence[push.PushOutcome]:
     """Push what came together. A batch that may be large is counted first, and each caller has one under way."""
     if len(wishes) == 1 or not any(address.is_team(wish.to) for wish in wishes):
-        return await house.store.run(intake.push_all, wishes)
-    await house.store.read(intake.check_batch, wishes)
+        return await house.store.run(push.push_all, wishes)
+    await house.store.read(push.check_batch, wishes)
     async with house.turns.of(who):
-        return await house.store.run(intake.push_all, wishes)
+        return await house.store.run(push.push_all, wishes)
 
 
 def _pushes(raw: bytes) -> Sequence[PushBody | msgspec.Raw]:
@@ -206,10 +214,10 @@ def _outcome_or_wish(body: PushBody | msgspec.Raw, who: Principal) -> Push | Gat
 def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
     if header is not None and body.dedup_key is not None and header != body.dedup_key:
         raise Invalid("the Idempotency-Key and dedupKey differ", hint="send one of them")
-    sender, type = who.as_(body.sender), Type.parse(body.type)
+    sender, type = who.as_(body.sender), EventType.parse(body.type)
     source, prefix = body.source or "http", ""
     if isinstance(who, Acting):
-        source, prefix = _own_source(who.entity, body.source, type), dedup.prefix_entity(who.entity)
+        source, prefix = _own_source(who.entity, body.source, type), dedup.build_entity_prefix(who.entity)
     return Push(
         to=body.to,
         type=type,
@@ -221,8 +229,8 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
         priority=Priority.parse(body.priority),
         key=header if body.dedup_key is None else body.dedup_key,
         key_prefix=prefix,
-        occurred_at=instant(body.occurred_at) if body.occurred_at is not None else None,
-        ttl=duration(body.ttl) if body.ttl is not None else None,
+        occurred_at=parse_instant(body.occurred_at) if body.occurred_at is not None else None,
+        ttl=parse_duration(body.ttl) if body.ttl is not None else None,
         ref=Ref(body.ref.type, body.ref.id) if body.ref else None,
         route=core_event.Route(body.route.channel, body.route.session_id) if body.route else None,
         hops=body.hops,
@@ -230,7 +238,7 @@ def _wish(body: PushBody, who: Principal, header: str | None) -> Push:
     )
 
 
-def _own_source(name: str, source: str | None, type: Type) -> str:
+def _own_source(name: str, source: str | None, type: EventType) -> str:
     """
     Return the source of what an entity says that can only be itself. It cannot speak for the house: not in the types by
     which the house tells what happened, and not under another's name as the source.
@@ -240,8 +248,8 @@ def _own_source(name: str, source: str | None, type: Type) -> str:
     return name if source in (None, "", name) else f"{name}/{source}"
 
 
-def _answer(outcome: Pushed | GatepostError) -> Any:
+def _answer(outcome: PushResult | GatepostError) -> Any:
     """A push that failed is a problem of its own; the others are not touched by it."""
-    if isinstance(outcome, Pushed):
-        return {"status": 201, **wire.pushed(outcome)}
+    if isinstance(outcome, PushResult):
+        return {"status": 201, **wire.write_push_result(outcome)}
     return msgspec.Raw(bytes(problems.of_error(outcome).body))

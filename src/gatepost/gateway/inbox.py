@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import directory, feed, inbox, intake, upkeep
+from gatepost.actions import directory, inbox, inbox_feed, maintenance, push
 from gatepost.actions.pages import limit_page
 from gatepost.core import wire
-from gatepost.core.event import Item, State, Type
-from gatepost.core.instants import duration, instant
+from gatepost.core.event import EventType, Item, ItemState
+from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Invalid
 from gatepost.gateway import shapes, stream
 from gatepost.gateway.auth import Acting, Principal, administrator, find_own
@@ -26,27 +26,27 @@ Words = Annotated[str | None, Query(max_length=300)]
 
 
 def filtered(
-    state: Annotated[str | None, Query(description=f"one of {', '.join(State)}")] = None,
-    type: Annotated[str | None, Query(description=f"one of {', '.join(Type)}")] = None,
+    state: Annotated[str | None, Query(description=f"one of {', '.join(ItemState)}")] = None,
+    type: Annotated[str | None, Query(description=f"one of {', '.join(EventType)}")] = None,
     sender: Words = None,
     ref: Annotated[
-        str | None, Query(examples=["task:0.0.123"], json_schema_extra={"maxLength": 2 * intake.LONGEST_REFERENCE + 1})
+        str | None, Query(examples=["task:0.0.123"], json_schema_extra={"maxLength": 2 * push.MAX_REF_LENGTH + 1})
     ] = None,
     since: Annotated[str | None, Query(examples=["2026-02-18T15:07:00Z"])] = None,
     until: Words = None,
-) -> inbox.Wanted:
+) -> inbox.ItemFilter:
     """Which items are asked for."""
-    return inbox.Wanted(
-        state=State.parse(state) if state else None,
-        type=Type.parse(type) if type else None,
+    return inbox.ItemFilter(
+        state=ItemState.parse(state) if state else None,
+        type=EventType.parse(type) if type else None,
         sender=sender,
-        ref=intake.about(ref) if ref else None,
-        since=instant(since) if since else None,
-        until=instant(until) if until else None,
+        ref=push.parse_ref(ref) if ref else None,
+        since=parse_instant(since) if since else None,
+        until=parse_instant(until) if until else None,
     )
 
 
-Wanted = Annotated[inbox.Wanted, Depends(filtered)]
+Wanted = Annotated[inbox.ItemFilter, Depends(filtered)]
 
 
 @router.get("/api/inbox", responses=shaped(shapes.ItemPage) | documented(413))
@@ -56,7 +56,7 @@ async def list_all(who: Who, house: House, wanted: Wanted, after: Words = None, 
     arrival, _, name = (after or "0").partition("-")
     seen = _number(arrival, after)
     found = await house.store.read(limit_page(inbox.page), after=seen, beyond=name or None, limit=limit, **wanted)
-    return page(found, limit, wire.item, lambda item: f"{item.event.arrival}-{item.recipient}")
+    return page(found, limit, wire.write_item, lambda item: f"{item.event.arrival}-{item.recipient}")
 
 
 @router.get("/api/inbox/{name}", responses=shaped(shapes.ItemPage) | documented(413))
@@ -64,14 +64,14 @@ async def list_inbox(name: str, who: Who, house: House, wanted: Wanted, after: A
     """The items of an inbox in order of arrival, whatever state they are in."""
     whose = await _whose(house, who, name)
     found = await house.store.read(limit_page(inbox.page), whose, after=after, limit=limit, **wanted)
-    return page(found, limit, wire.item, lambda item: item.event.arrival)
+    return page(found, limit, wire.write_item, lambda item: item.event.arrival)
 
 
 @router.get("/api/inbox/{name}/account", responses=shaped(shapes.Account))
 async def account(name: str, who: Who, house: House) -> Any:
     """What an inbox accepted, and what has become of it."""
-    [found] = await house.store.read(upkeep.accounts, await _whose(house, who, name))
-    return wire.account(found)
+    [found] = await house.store.read(maintenance.list_accounts, await _whose(house, who, name))
+    return wire.write_account(found)
 
 
 @router.get("/api/inbox/{name}/peek", responses=shaped(shapes.ItemPage))
@@ -80,7 +80,7 @@ async def peek(name: str, who: Who, house: House, after: Words = None, limit: Li
     priority, _, arrival = (after or "0-0").partition("-")
     seen = (_number(priority, after), _number(arrival, after)) if after is not None else (-1, 0)
     found = await house.store.read(limit_page(inbox.peek), await _whose(house, who, name), limit=limit, after=seen)
-    return page(found, limit, wire.item, lambda item: f"{item.event.priority.value}-{item.event.arrival}")
+    return page(found, limit, wire.write_item, lambda item: f"{item.event.priority.value}-{item.event.arrival}")
 
 
 @router.post("/api/inbox/{name}/drain", responses=shaped(shapes.Batch) | documented(409))
@@ -92,7 +92,7 @@ async def drain(name: str, who: Who, house: House, body: Drain | None = None) ->
     wish = body or Drain()
     reader = await _whose(house, who, name)
     owner = wish.session or f"http:{reader}"
-    taken = await house.store.run(inbox.claim, reader, owner=owner, cap=wish.limit, budget=wish.budget, lane=reader)
+    taken = await house.store.run(inbox.claim, reader, owner=owner, limit=wish.limit, budget=wish.budget, lane=reader)
     return Drained(house, taken)
 
 
@@ -104,12 +104,12 @@ async def claim(name: str, body: ClaimWish, who: Who, house: House) -> Any:
         inbox.claim,
         reader,
         owner=body.owner,
-        cap=body.limit,
+        limit=body.limit,
         budget=body.budget,
-        hold=duration(body.hold) if body.hold else None,
+        hold=parse_duration(body.hold) if body.hold else None,
         lane=reader,
     )
-    return wire.batch(taken)
+    return wire.write_batch(taken)
 
 
 @router.post("/api/inbox/{name}/ack", responses=shaped(shapes.Acked) | documented(409))
@@ -117,7 +117,7 @@ async def ack(name: str, body: Held, who: Who, house: House, write: Write) -> An
     """Say that the items of a claim were read."""
     reader = await _whose(house, who, name)
     return await write(
-        lambda tx: {"delivered": inbox.ack(tx, body.claim_id, of=reader, owner=body.owner, fence=body.fence)},
+        lambda tx: {"delivered": inbox.ack(tx, body.claim_id, recipient=reader, owner=body.owner, fence=body.fence)},
         lane=reader,
     )
 
@@ -129,7 +129,7 @@ async def release(name: str, body: Release, who: Who, house: House, write: Write
 
     def verb(tx: Transaction) -> wire.Document:
         id, owner, fence, failed = body.claim_id, body.owner, body.fence, body.failed
-        return {"released": inbox.release(tx, id, of=reader, owner=owner, fence=fence, failed=failed)}
+        return {"released": inbox.release(tx, id, recipient=reader, owner=owner, fence=fence, failed_events=failed)}
 
     return await write(verb, lane=reader)
 
@@ -138,14 +138,14 @@ async def release(name: str, body: Release, who: Who, house: House, write: Write
 async def seen(name: str, body: SeenBody, who: Who, house: House) -> Any:
     """Record that items were seen."""
     reader = await _whose(house, who, name)
-    return {"seen": await house.store.run(inbox.seen, reader, body.events, lane=reader)}
+    return {"seen": await house.store.run(inbox.mark_seen, reader, body.events, lane=reader)}
 
 
 @router.get("/api/inbox/{name}/stream", response_class=stream.EventStream, responses=stream.STREAMED)
 async def watch(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
     """New items as they come; resumes from Last-Event-ID."""
     reader = await _whose(house, who, name)
-    part = stream.inbox_part(house, reader, await house.store.read(feed.here))
+    part = stream.inbox_part(house, reader, await house.store.read(inbox_feed.read_end))
     return await stream.respond(request, house, [part], who=reader, last=last)
 
 
@@ -159,7 +159,7 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def replay(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
     name, anew = who.as_(body.name if body else None), not isinstance(who, Acting)
-    return await write(lambda tx: _items(inbox.replay(tx, id, name, anew=anew)))
+    return await write(lambda tx: _items(inbox.replay(tx, id, name, is_new_chain=anew)))
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))
@@ -173,7 +173,7 @@ async def discard(id: str, who: Who, write: Write, body: About | None = None) ->
 async def done(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Mark a person's item as done; the administrator's own unless another is named."""
     name = who.as_(body.name if body else None) or directory.ADMINISTRATOR
-    return await write(lambda tx: _items([inbox.done(tx, name, id)]))
+    return await write(lambda tx: _items([inbox.mark_done(tx, name, id)]))
 
 
 def _number(text: str, after: str | None) -> int:
@@ -184,7 +184,7 @@ def _number(text: str, after: str | None) -> int:
 
 
 def _items(items: list[Item]) -> wire.Document:
-    return {"items": [wire.item(item) for item in items]}
+    return {"items": [wire.write_item(item) for item in items]}
 
 
 async def _whose(house: Office, who: Principal, name: str) -> str:
@@ -195,5 +195,5 @@ async def _whose(house: Office, who: Principal, name: str) -> str:
 def _shown(tx: Reader, id: str, name: str | None) -> wire.Document:
     found = [item for item in inbox.show(tx, id) if name is None or item.recipient == name]
     if not found:
-        raise inbox.missing(id)
-    return wire.items(found)
+        raise inbox.build_missing_error(id)
+    return wire.write_items(found)

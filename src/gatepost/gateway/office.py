@@ -12,8 +12,8 @@ from gatepost.core.agent import ModelChoice
 from gatepost.core.limits import Limits
 from gatepost.gateway.auth import Doorkeeper, Principal
 from gatepost.ports import Model, Store
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.hub import Hub
+from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.signal_bus import SignalBus
 
 if TYPE_CHECKING:
     from gatepost.gateway.health import Meters
@@ -35,8 +35,8 @@ class Turns:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     store: Store
-    exchange: Exchange
-    hub: Hub
+    exchange: SignalBus
+    hub: LiveStreams
     doorkeeper: Doorkeeper
     meters: "Meters"
     limits: Limits

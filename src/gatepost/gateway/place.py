@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 
-from gatepost.actions.feed import Position as Place
+from gatepost.actions.inbox_feed import Position as Place
 from gatepost.errors import Invalid
-from gatepost.runtime.hub import Position
+from gatepost.runtime.live import StreamPosition
 
 _LONGEST_NUMBER: Final = 18
 _HINT: Final = "send the last `id:` back as it was, or leave it out to begin now"
 
 
-def write(positions: Mapping[str, Position], *, combined: bool) -> str:
+def write(positions: Mapping[str, StreamPosition], *, combined: bool) -> str:
     if not combined:
         [position] = positions.values()
         return str(position)
@@ -29,7 +29,7 @@ def write(positions: Mapping[str, Position], *, combined: bool) -> str:
     return base64.urlsafe_b64encode(text).decode()
 
 
-def read(text: str, topics: Sequence[str], *, combined: bool) -> dict[str, Position]:
+def read(text: str, topics: Sequence[str], *, combined: bool) -> dict[str, StreamPosition]:
     """Where a reader was with each of these topics; one that its stream did not have then is not in the answer."""
     if not combined:
         [topic] = topics
@@ -41,7 +41,7 @@ def read(text: str, topics: Sequence[str], *, combined: bool) -> dict[str, Posit
     return {topic: _position(topic, values[topic]) for topic in topics if topic in values}
 
 
-def _position(topic: str, text: str) -> Position:
+def _position(topic: str, text: str) -> StreamPosition:
     if topic.startswith("inbox:"):
         return Place.parse(text)
     if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_NUMBER:

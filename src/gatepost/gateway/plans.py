@@ -8,7 +8,7 @@ from gatepost.actions import plans
 from gatepost.actions.pages import limit_page
 from gatepost.core import plan as rules
 from gatepost.core import wire
-from gatepost.core.plan import PlanWish, Status
+from gatepost.core.plan import PlanSpec, PlanStatus
 from gatepost.gateway import shapes
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/plans", tags=["plans"], responses=documented(401
 async def create(body: NewPlan, who: Who, write: Write) -> Any:
     """Make a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
     owner, by = who.as_(body.owner), who.as_(body.by)
-    return await write(lambda tx: wire.plan(plans.set(tx, owner, _wish(body), by=by)), lane=owner or "")
+    return await write(lambda tx: wire.write_plan(plans.set_plan(tx, owner, _wish(body), by=by)), lane=owner or "")
 
 
 @router.get("", responses=shaped(shapes.PlanPage))
@@ -35,22 +35,22 @@ async def list_plans(
     limit: Limit = 100,
 ) -> Any:
     """The plans of the caller; for the administrator all, or those of an owner."""
-    wanted = Status.parse(status) if status else None
+    wanted = PlanStatus.parse(status) if status else None
     found = await house.store.read(limit_page(plans.page), who.as_(owner), status=wanted, after=after, limit=limit)
-    return page(found, limit, wire.plan, lambda one: one.number)
+    return page(found, limit, wire.write_plan, lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(shapes.Plan))
 async def show(id: str, who: Who, house: House) -> Any:
     """A plan of the caller's; the administrator sees all."""
-    return wire.plan(await house.store.read(plans.show, id, owner=who.as_(None)))
+    return wire.write_plan(await house.store.read(plans.show, id, owner=who.as_(None)))
 
 
 @router.patch("/{id}", responses=shaped(shapes.Plan) | documented(409, 413))
 async def change(id: str, body: PlanChange, who: Who, write: Write) -> Any:
     """Change what is named in the body; the rest stays."""
     owner, by = who.as_(None), who.as_(body.by)
-    return await write(lambda tx: wire.plan(plans.set(tx, owner, _wish(body, id), by=by)))
+    return await write(lambda tx: wire.write_plan(plans.set_plan(tx, owner, _wish(body, id), by=by)))
 
 
 @router.delete("/{id}", status_code=204)
@@ -60,6 +60,6 @@ async def delete(id: str, who: Who, write: Write) -> None:
     await write(lambda tx: plans.delete(tx, id, owner=owner))
 
 
-def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanWish:
+def _wish(body: NewPlan | PlanChange, id: str | None = None) -> PlanSpec:
     fields = body.model_dump(by_alias=True, exclude={"owner", "by"}, exclude_none=True)
-    return rules.read(fields | ({"id": id} if id else {}))
+    return rules.parse_spec(fields | ({"id": id} if id else {}))

@@ -16,9 +16,9 @@ import msgspec
 from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions.once import once
-from gatepost.actions.pages import PAGE_SIZE, Bounded
-from gatepost.core.instants import Instant
+from gatepost.actions.idempotency import run_once
+from gatepost.actions.pages import PAGE_SIZE, BoundedResult
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal, caller
 from gatepost.gateway.misread import told
@@ -70,7 +70,7 @@ class Writer:
             return await self.office.store.run(verb, lane=lane)
         scope = f"{self.request.method} {self.request.url.path} {self.principal!r}"
         digest = hashlib.sha256(await self.request.body()).hexdigest()
-        return await self.office.store.run(once, scope, key, digest, verb, lane=lane)
+        return await self.office.store.run(run_once, scope, key, digest, verb, lane=lane)
 
 
 async def _writer(request: Request, who: Who, house: House, key: IdempotencyKey = None) -> Writer:
@@ -81,7 +81,7 @@ Write = Annotated[Writer, Depends(_writer)]
 
 
 def page(
-    found: Bounded[Sequence[T]],
+    found: BoundedResult[Sequence[T]],
     limit: int,
     write: Callable[[T], Any],
     cursor: Callable[[T], int | str],

@@ -21,9 +21,9 @@ import structlog
 import uvicorn
 
 from gatepost import app as house
-from gatepost import porch
+from gatepost import hook_entry
 from gatepost.actions import keys
-from gatepost.core.instants import SECOND
+from gatepost.core.times import SECOND
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
@@ -34,13 +34,13 @@ from gatepost.gateway.office import Office
 from gatepost.gateway.spooling import Spooling
 from gatepost.hooks import plugins
 from gatepost.ports import Store, TransportStatus
-from gatepost.runtime import memory, notice
-from gatepost.runtime.collector import Collector
-from gatepost.runtime.exchange import Exchange
-from gatepost.runtime.household import Habits, Household, living
-from gatepost.runtime.hub import Hub
-from gatepost.runtime.keyring import ADMIN_KEY, admit_administrator
-from gatepost.runtime.loops import Duty, running
+from gatepost.runtime import gateway_file, memory
+from gatepost.runtime.admin_key import ADMIN_KEY, ensure_admin_key
+from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.queue_reader import QueueReader
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
 from gatepost.settings import Configuration, masked
 
 log = structlog.get_logger("gatepost.gateway")
@@ -55,7 +55,7 @@ class Gateway:
     """A gateway whose parts are open: give its `office` to `create`, or serve it."""
 
     office: Office
-    household: Household
+    household: Worker
 
 
 @asynccontextmanager
@@ -63,33 +63,33 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
     """Open everything a gateway stands on, and do its background duties while entered."""
     settings = configuration.settings
     async with AsyncExitStack() as stack:
-        hub = Hub()
-        reminded: list[Callable[[], None]] = [hub.stir]
-        exchange = Exchange(house.configured_transport(configuration, changed=partial(_changed, reminded)))
-        store = stack.enter_context(house.opened(configuration, bell=exchange.bell))
+        hub = LiveStreams()
+        reminded: list[Callable[[], None]] = [hub.wake]
+        exchange = SignalBus(house.build_transport(configuration, on_change=partial(_changed, reminded)))
+        store = stack.enter_context(house.prepare_store(configuration, signal_sink=exchange.on_commit))
         await stack.enter_async_context(exchange.open())
         means = await stack.enter_async_context(
-            house.means(store, exchange.send, allow_private=settings.tools.allow_private)
+            house.open_cycle_deps(store, exchange.send, allow_private=settings.tools.allow_private)
         )
-        habits = Habits(
-            interval=settings.janitor.interval / SECOND,
-            most=settings.residents.most,
+        habits = WorkerOptions(
+            janitor_interval=settings.janitor.interval / SECOND,
+            max_cycles=settings.residents.most,
             lease=settings.residents.lease,
-            remind=hub.stir,
-            reach=house.reach(settings),
+            remind=hub.wake,
+            command_options=house.build_command_options(settings),
         )
-        household = await stack.enter_async_context(living(means, exchange, habits))
-        spooling = Spooling(house.configured_carrier(configuration))
-        stack.enter_context(exchange.subscribed(spooling.heard))
-        await stack.enter_async_context(running([spooling.duty]))
-        if (letterbox := house.configured_letterbox(configuration)) is not None:
+        household = await stack.enter_async_context(run_worker(means, exchange, habits))
+        spooling = Spooling(house.build_spool_writer(configuration))
+        stack.enter_context(exchange.subscribe(spooling.heard))
+        await stack.enter_async_context(run_duties([spooling.duty]))
+        if (letterbox := house.build_intake_queue(configuration)) is not None:
             stack.push_async_callback(letterbox.close)
             with suppress(Unavailable):  # the collector tries again
                 await letterbox.open()
-            collector = Collector(letterbox, store)
+            collector = QueueReader(letterbox, store)
             reminded.append(collector.duty.wake)
-            stack.enter_context(exchange.subscribed(collector.heard))
-            await stack.enter_async_context(running([collector.duty]))
+            stack.enter_context(exchange.subscribe(collector.on_signal))
+            await stack.enter_async_context(run_duties([collector.duty]))
         rules = TokenRules(
             secret=settings.auth.jwt_secret,
             jwks_url=settings.auth.jwks_url,
@@ -105,7 +105,7 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
             meters=Meters(),
             limits=settings.rules(),
             version=version("gatepost"),
-            models=means.model,
+            models=means.get_model,
         )
         yield Gateway(office=office, household=household)
 
@@ -115,7 +115,7 @@ def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[
     loops = uvicorn.Config("", log_config=None).get_loop_factory()
 
     def settled(url: str) -> None:
-        memory.settled()
+        memory.freeze_loaded_objects()
         ready(url)
 
     with asyncio.Runner(loop_factory=loops) as runner:
@@ -128,7 +128,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
     async with opened(configuration) as gateway:
         store, hub = gateway.office.store, gateway.office.hub
         house.make_home(configuration.home)
-        admit_administrator(store, configuration.home)
+        ensure_admin_key(store, configuration.home)
         if host not in _LOOPBACK:
             _refuse_without_keys(store, host)
         chosen = configuration.settings.gateway.connections
@@ -150,19 +150,19 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         with _listening(host, port) as ears:
             url = _url(host, ears)
             async with _doorstep(configuration, gateway.office.exchange, on, url) as socket_path:
-                with notice.posted(configuration.home, url, on, socket_path) as look:
+                with gateway_file.publish(configuration.home, url, on, socket_path) as look:
                     watch = Duty("notice", partial(asyncio.to_thread, look), interval=interval)
                     server.on_start = partial(ready, url)
-                    async with running([watch]):
+                    async with run_duties([watch]):
                         await server.serve([ears])
 
 
 @asynccontextmanager
-async def _doorstep(configuration: Configuration, exchange: Exchange, on: str, url: str) -> AsyncIterator[str | None]:
+async def _doorstep(configuration: Configuration, exchange: SignalBus, on: str, url: str) -> AsyncIterator[str | None]:
     """Where hooks are answered; on a store of their own, because they do not wait for it as long as others do."""
-    with closing(house.configured_store(configuration, exchange.bell, busy=porch.BUSY)) as store:
-        doorstep = Doorstep(configuration.home, store, on, plugins.found(log.warning), url=url)
-        with exchange.subscribed(doorstep.heard):
+    with closing(house.build_store(configuration, exchange.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
+        doorstep = Doorstep(configuration.home, store, on, plugins.list_handlers(log.warning), url=url)
+        with exchange.subscribe(doorstep.heard):
             async with doorstep.open() as path:
                 yield path
 
@@ -173,7 +173,7 @@ class _Server(uvicorn.Server):
     ends the server and no more; uvicorn would raise it again afterwards, and what is open here would not be closed.
     """
 
-    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+    def __init__(self, config: uvicorn.Config, hub: LiveStreams) -> None:
         super().__init__(config)
         self._hub = hub
         self.on_start: Callable[[], None] = lambda: None

@@ -17,4 +17,4 @@ router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=document
 @router.get("/{id}", responses=shaped(shapes.Session))
 async def show(id: str, who: Who, house: House) -> Any:
     """A session of the caller's, by the id that its program gave it: whose it is, and what it is doing."""
-    return wire.session(await house.store.read(sessions.find, id, agent=who.as_(None)))
+    return wire.write_session(await house.store.read(sessions.find, id, agent=who.as_(None)))

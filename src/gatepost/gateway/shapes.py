@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from gatepost.core import wire
 from gatepost.core.event import Priority
-from gatepost.core.instants import Duration, Instant
 from gatepost.core.shape import Shape
+from gatepost.core.times import Duration, Instant
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-02-18T15:07:00.123456Z"])]
 Count = Annotated[int, Meta(ge=0)]
@@ -91,7 +91,7 @@ _EVENT: Final = {
 Item = noun(
     "Item",
     wire.EVENT,
-    wire.STANDING,
+    wire.ITEM_STATE,
     about="An event as it stands with one recipient.",
     recipient=str,
     receipt=Receipt | None,
@@ -99,7 +99,7 @@ Item = noun(
 )
 Items = noun("Items", items=list_of(Item))
 ItemPage = page_of(Item)
-Recipient = noun("Recipient", wire.STANDING, name=str, eventId=str, state=str, receipt=Receipt | None)
+Recipient = noun("Recipient", wire.ITEM_STATE, name=str, eventId=str, state=str, receipt=Receipt | None)
 Shown = noun(
     "Shown",
     wire.EVENT,

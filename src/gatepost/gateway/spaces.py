@@ -29,7 +29,9 @@ async def create(body: NewSpace, who: Who, write: Write) -> Any:
 
     def verb(tx: Transaction) -> wire.Document:
         made = spaces.create(tx, name=body.name, id=body.id, members=body.members)
-        return wire.space(made) | {"members": [wire.member(one) for one in spaces.members(tx, made.id)]}
+        return wire.write_space(made) | {
+            "members": [wire.write_member(one) for one in spaces.list_members(tx, made.id)]
+        }
 
     return await write(verb, lane="directory")
 
@@ -37,49 +39,49 @@ async def create(body: NewSpace, who: Who, write: Write) -> Any:
 @router.get("", responses=shaped(shapes.SpacePage) | documented(404))
 async def list_spaces(who: Who, house: House, member: str | None = None, after: After = 0, limit: Limit = 100) -> Any:
     """The spaces of the caller; for the administrator all, or those of a member."""
-    found = await house.store.read(limit_page(spaces.page), as_=who.as_(member), after=after, limit=limit)
-    return page(found, limit, wire.space, lambda one: one.number)
+    found = await house.store.read(limit_page(spaces.page), viewer=who.as_(member), after=after, limit=limit)
+    return page(found, limit, wire.write_space, lambda one: one.number)
 
 
 @router.get("/{id}", responses=shaped(shapes.Space) | documented(404))
 async def show(id: str, who: Who, house: House) -> Any:
     """A space that the caller is in; the administrator sees all."""
-    return wire.space(await house.store.read(spaces.show, id, as_=who.as_(None)))
+    return wire.write_space(await house.store.read(spaces.show, id, viewer=who.as_(None)))
 
 
 @router.patch("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
 async def rename(id: str, body: SpaceChange, who: Who, write: Write) -> Any:
     """Give a space another name; its id stays."""
     administrator(who)
-    return await write(lambda tx: wire.space(spaces.rename(tx, id, body.name)), lane=f"space:{id}")
+    return await write(lambda tx: wire.write_space(spaces.rename(tx, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}", responses=shaped(shapes.Space) | documented(404, 409))
 async def archive(id: str, who: Who, write: Write) -> Any:
     """Close a space: its members can read it, and nobody posts any more."""
     administrator(who)
-    return await write(lambda tx: wire.space(spaces.archive(tx, id)), lane=f"space:{id}")
+    return await write(lambda tx: wire.write_space(spaces.archive(tx, id)), lane=f"space:{id}")
 
 
 @router.get("/{id}/members", responses=shaped(shapes.MemberPage) | documented(404))
 async def list_members(id: str, who: Who, house: House) -> Any:
     """The members, in the order in which they joined, and how far each has read."""
-    found = await house.store.read(spaces.members, id, as_=who.as_(None))
-    return {"items": [wire.member(one) for one in found], "next": None}
+    found = await house.store.read(spaces.list_members, id, viewer=who.as_(None))
+    return {"items": [wire.write_member(one) for one in found], "next": None}
 
 
 @router.post("/{id}/members", status_code=201, responses=shaped(shapes.Member, 201) | documented(404, 409))
 async def join(id: str, body: MemberWish, who: Who, write: Write) -> Any:
     """Add a member, who then sees all messages."""
     administrator(who)
-    return await write(lambda tx: wire.member(spaces.join(tx, id, body.name)), lane=f"space:{id}")
+    return await write(lambda tx: wire.write_member(spaces.join(tx, id, body.name)), lane=f"space:{id}")
 
 
 @router.delete("/{id}/members/{name}", status_code=204, responses=documented(404, 409))
 async def leave(id: str, name: str, who: Who, house: House, write: Write) -> None:
     """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
     entity = await find_own(house.store, who, name)
-    await write(lambda tx: spaces.leave(tx, id, entity.name, as_=who.as_(None)), lane=f"space:{id}")
+    await write(lambda tx: spaces.leave(tx, id, entity.name, by=who.as_(None)), lane=f"space:{id}")
 
 
 @router.get("/{id}/messages", responses=shaped(shapes.MessagePage) | documented(404))
@@ -96,9 +98,9 @@ async def read(
     if after_seq is not None and before_seq is not None:
         raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
     found = await house.store.read(
-        limit_page(spaces.read), id, as_=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
+        limit_page(spaces.read), id, viewer=who.as_(member), after_seq=after_seq, before_seq=before_seq, limit=limit
     )
-    return page(found, limit, wire.message, lambda one: one.seq, backwards=after_seq is None)
+    return page(found, limit, wire.write_message, lambda one: one.seq, backwards=after_seq is None)
 
 
 @router.post("/{id}/messages", status_code=201, responses=shaped(shapes.Message, 201) | documented(404, 409, 413))
@@ -108,7 +110,7 @@ async def post(id: str, body: NewMessage, who: Who, write: Write) -> Any:
     if sender is None:
         raise Invalid("who says it?", hint="name the sender")
     return await write(
-        lambda tx: wire.message(spaces.post(tx, id, sender=sender, content=body.content, data=body.data)),
+        lambda tx: wire.write_message(spaces.post(tx, id, sender=sender, content=body.content, data=body.data)),
         lane=f"space:{id}",
     )
 
@@ -119,7 +121,7 @@ async def mark_read(id: str, body: ReadMark, who: Who, house: House) -> Any:
     name = who.as_(body.name)
     if name is None:
         raise Invalid("who has read it?", hint="name the member")
-    return wire.member(await house.store.run(spaces.mark_read, id, name, body.seq, lane=f"space:{id}"))
+    return wire.write_member(await house.store.run(spaces.mark_read, id, name, body.seq, lane=f"space:{id}"))
 
 
 @router.get("/{id}/stream", response_class=stream.EventStream, responses=stream.STREAMED | documented(404))
@@ -128,6 +130,6 @@ async def watch(
 ) -> Response:
     """Messages as they are posted; resumes from Last-Event-ID, which is a message's number."""
     me = who.as_(member)
-    found = await house.store.read(spaces.show, id, as_=me)
+    found = await house.store.read(spaces.show, id, viewer=me)
     part = stream.space_part(house, found.id, found.last_seq)
     return await stream.respond(request, house, [part], who=me, last=last)

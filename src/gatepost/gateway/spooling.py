@@ -8,24 +8,24 @@ from collections import deque
 from typing import Final
 
 from gatepost.core.frame import TransportMessage
-from gatepost.core.ring import Ring
-from gatepost.hooks.carrying import Carrier
-from gatepost.runtime.loops import Duty
+from gatepost.core.signals import Signal
+from gatepost.hooks.spool_writer import SpoolWriter
+from gatepost.runtime.periodic import Duty
 
 #: rings that wait to be written; of more, the oldest are left to the store
 _MOST: Final = 10_000
 
 
 class Spooling:
-    def __init__(self, carrier: Carrier) -> None:
+    def __init__(self, carrier: SpoolWriter) -> None:
         """`duty` writes as soon as something was heard."""
         self._carrier = carrier
-        self._rings: deque[Ring] = deque(maxlen=_MOST)
+        self._rings: deque[Signal] = deque(maxlen=_MOST)
         self.duty = Duty("spooling", self._round, interval=3600.0)
 
     def heard(self, signal: TransportMessage) -> None:
         """For `Exchange.subscribed`."""
-        if isinstance(signal, Ring) and signal.event is not None:
+        if isinstance(signal, Signal) and signal.event is not None:
             self._rings.append(signal)
             self.duty.wake()
 

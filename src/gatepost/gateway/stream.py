@@ -24,18 +24,18 @@ from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gatepost.actions import feed, journal, spaces
+from gatepost.actions import inbox_feed, runs, spaces
 from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.frame import Frame
-from gatepost.core.run import Run, Status, Step
+from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.space import Message
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
 from gatepost.gateway import place, shapes
 from gatepost.gateway.office import Office
 from gatepost.gateway.shapes import reference
 from gatepost.ports import Reader
-from gatepost.runtime.hub import Ended, Entry, Page, Position, Seen, Source
+from gatepost.runtime.live import StreamEnd, StreamEntry, StreamItem, StreamPage, StreamPosition, StreamSource
 
 log = structlog.get_logger("gatepost.stream")
 
@@ -45,7 +45,7 @@ PING: Final = 15.0
 STALLED: Final = 60.0
 _PAGE: Final = 200
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_GONE: Final = Ended("the credential is no longer good", resumable=True)
+_GONE: Final = StreamEnd("the credential is no longer good", is_resumable=True)
 
 #: for the OpenAPI of the routes that stream
 STREAMED: Final[dict[int | str, dict[str, Any]]] = {
@@ -67,14 +67,14 @@ def resume(
 From = Annotated[str | None, Depends(resume)]
 
 #: says why a stream must end, if it must
-Still = Callable[[], Awaitable[Ended | None]]
+Still = Callable[[], Awaitable[StreamEnd | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    source: Source
+    source: StreamSource
     #: where a reader begins that does not say where it was
-    start: Position
+    start: StreamPosition
 
     @property
     def topic(self) -> str:
@@ -82,46 +82,46 @@ class Part:
 
 
 def space_part(office: Office, id: str, start: int) -> Part:
-    async def page(after: Position) -> Page:
+    async def page(after: StreamPosition) -> StreamPage:
         found, audience = (await office.store.read(limit_page(_messages), id, after)).value
-        entries = [Entry(message.seq, "space.message", _raw(wire.message(message))) for message in found]
-        return Page(entries, found[-1].seq if found else after, audience)
+        entries = [StreamEntry(message.seq, "space.message", _raw(wire.write_message(message))) for message in found]
+        return StreamPage(entries, found[-1].seq if found else after, audience)
 
-    return Part(Source(f"space:{id}", page), start)
+    return Part(StreamSource(f"space:{id}", page), start)
 
 
-def inbox_part(office: Office, name: str, start: feed.Position) -> Part:
-    async def page(after: Position) -> Page:
-        found = (await office.store.read(limit_page(feed.of_inbox), name, after=after, limit=_PAGE)).value
-        entries = [Entry(position, "inbox.item", _raw(wire.item(item))) for item, position in found.entries]
-        return Page(entries, found.position, held=found.held)
+def inbox_part(office: Office, name: str, start: inbox_feed.Position) -> Part:
+    async def page(after: StreamPosition) -> StreamPage:
+        found = (await office.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE)).value
+        entries = [StreamEntry(position, "inbox.item", _raw(wire.write_item(item))) for item, position in found.entries]
+        return StreamPage(entries, found.position, has_hidden_entries=found.has_delayed_items)
 
-    return Part(Source(f"inbox:{name}", page), start)
+    return Part(StreamSource(f"inbox:{name}", page), start)
 
 
 def run_part(office: Office, id: str) -> Part:
     """A run from its first step on. That it waits for a tool, and that it ended, have the next two positions."""
 
-    async def page(after: Position) -> Page:
+    async def page(after: StreamPosition) -> StreamPage:
         run, steps = await office.store.read(_run, id)
-        entries = [Entry(step.number, "run.step", _raw(wire.step(step))) for step in steps]
-        if run.status is not Status.RUNNING:
-            end = len(steps) + (1 if run.status is Status.WAITING_TOOL else 2)
-            entries.append(Entry(end, f"run.{run.status}", _raw(wire.run(run))))
+        entries = [StreamEntry(step.number, "run.step", _raw(wire.write_step(step))) for step in steps]
+        if run.status is not RunStatus.RUNNING:
+            end = len(steps) + (1 if run.status is RunStatus.WAITING_TOOL else 2)
+            entries.append(StreamEntry(end, f"run.{run.status}", _raw(wire.write_run(run))))
         new = [entry for entry in entries if entry.position > after]
-        return Page(new, new[-1].position if new else after)
+        return StreamPage(new, new[-1].position if new else after)
 
-    return Part(Source(f"run:{id}", page), 0)
+    return Part(StreamSource(f"run:{id}", page), 0)
 
 
 def _run(tx: Reader, id: str) -> tuple[Run, list[Step]]:
-    return journal.show(tx, id), journal.steps(tx, id)
+    return runs.show(tx, id), runs.list_steps(tx, id)
 
 
 def _messages(tx: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
     """Messages, and who may see them as of the same moment."""
     found = spaces.read(tx, id, after_seq=after, limit=_PAGE)
-    return found, frozenset(member.name for member in spaces.members(tx, id))
+    return found, frozenset(member.name for member in spaces.list_members(tx, id))
 
 
 def _raw(document: wire.Document) -> msgspec.Raw:
@@ -145,7 +145,7 @@ async def respond(
     await office.store.read(_reached, known)
     positions = {part.topic: known.get(part.topic, part.start) for part in parts}
 
-    async def guarded() -> Ended | None:
+    async def guarded() -> StreamEnd | None:
         try:
             principal = await office.doorkeeper.admit(request)
             if principal != request.state.principal:
@@ -156,21 +156,21 @@ async def respond(
         except Unauthorized:
             return _GONE
         except GatepostError as error:
-            return Ended(error.message, resumable=False)
+            return StreamEnd(error.message, is_resumable=False)
 
     expires_at = getattr(request.state.principal, "expires_at", None)
     sources = {part.topic: part.source for part in parts}
     return Stream(office, sources, positions, who, guarded, combined=combined, expires_at=expires_at)
 
 
-def _reached(tx: Reader, known: Mapping[str, Position]) -> None:
+def _reached(tx: Reader, known: Mapping[str, StreamPosition]) -> None:
     """Refuse a place that is not there yet: whoever waited there would miss everything up to it."""
     for topic, position in known.items():
         kind, _, name = topic.partition(":")
         if kind == "inbox":
-            feed.of_inbox(tx, name, position, 1)
+            inbox_feed.read_page(tx, name, position, 1)
         elif kind == "run":
-            if position > (last := len(journal.steps(tx, name)) + 2):
+            if position > (last := len(runs.list_steps(tx, name)) + 2):
                 raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
         elif position > (last := spaces.show(tx, name).last_seq):
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
@@ -191,8 +191,8 @@ class Stream(EventStream):
     def __init__(
         self,
         office: Office,
-        sources: Mapping[str, Source],
-        positions: dict[str, Position],
+        sources: Mapping[str, StreamSource],
+        positions: dict[str, StreamPosition],
         who: str | None,
         still: Still,
         *,
@@ -210,7 +210,7 @@ class Stream(EventStream):
         self._still = still
         self._combined = combined
         self._expires_at = math.inf if expires_at is None else expires_at
-        self._queue: asyncio.Queue[tuple[str, Seen]] = asyncio.Queue(1)
+        self._queue: asyncio.Queue[tuple[str, StreamItem]] = asyncio.Queue(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (the shape of ASGI)
         async with asyncio.TaskGroup() as group:
@@ -222,20 +222,20 @@ class Stream(EventStream):
             for task in (*following, guarding, writing, leaving):
                 task.cancel()
 
-    async def _follow(self, source: Source) -> None:
+    async def _follow(self, source: StreamSource) -> None:
         """Bring what a part has to show, in its order."""
         part = source.topic
         try:
-            async with aclosing(self._office.hub.read(source, self._positions[part], who=self._who)) as seen:
+            async with aclosing(self._office.hub.read(source, self._positions[part], entity=self._who)) as seen:
                 async for what in seen:
                     await self._queue.put((part, what))
         except GatepostError as error:
-            await self._queue.put((part, Ended(error.message, resumable=isinstance(error, Unavailable))))
+            await self._queue.put((part, StreamEnd(error.message, is_resumable=isinstance(error, Unavailable))))
 
     async def _guard(self) -> None:
         """End the stream when its rights are gone; what changes during a look is looked at again."""
         while True:
-            news = self._office.hub.news
+            news = self._office.hub.access_change
             ended = _GONE if time.time() >= self._expires_at else await self._still()
             if ended is not None:
                 await self._queue.put(("", ended))
@@ -256,14 +256,14 @@ class Stream(EventStream):
                     await _send(send, b": ping\n\n")
                     continue
                 match what:
-                    case Entry():
+                    case StreamEntry():
                         self._positions[part] = what.position
                         await _send(send, _frame(what.event, what.data, self._id()))
                     case Frame():
                         await _send(send, _frame(what.event, what.data))
-                    case Ended():
+                    case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
-                        what = what if what.resumable else await self._still() or what
+                        what = what if what.is_resumable else await self._still() or what
                         await _send(send, self._farewell(what), more=False)
                         return
                     case _:
@@ -271,8 +271,8 @@ class Stream(EventStream):
         except TimeoutError:
             log.info("a reader took nothing and was left", parts=len(self._sources))
 
-    def _farewell(self, ended: Ended) -> bytes:
-        resume = {"resumeFrom": self._id()} if ended.resumable else {}
+    def _farewell(self, ended: StreamEnd) -> bytes:
+        resume = {"resumeFrom": self._id()} if ended.is_resumable else {}
         return _frame("ended", {"reason": ended.reason, **resume})
 
     def _id(self) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, TypedDict
 
 from msgspec import Meta
 
-from gatepost.core import config, wire
+from gatepost.core import agent_config, wire
 from gatepost.gateway.shapes import Count, Time, described, list_of, noun, page_of
 
 RunStatus = Literal["running", "waiting_tool", "completed", "skipped", "failed", "cancelled"]
@@ -22,15 +22,15 @@ class Model(TypedDict):
 
 
 ToolRequest = noun(
-    "ToolRequest", config.REQUEST, method=Literal["GET", "POST", "PUT", "PATCH", "DELETE"], headers=Secrets
+    "ToolRequest", agent_config.REQUEST, method=Literal["GET", "POST", "PUT", "PATCH", "DELETE"], headers=Secrets
 )
-Tool = noun("Tool", config.TOOL, execution=ToolRequest | None)
-ToolServer = noun("ToolServer", config.SERVER, headers=Secrets, env=Secrets)
+Tool = noun("Tool", agent_config.TOOL, execution=ToolRequest | None)
+ToolServer = noun("ToolServer", agent_config.SERVER, headers=Secrets, env=Secrets)
 Mcp = noun("Mcp", servers=list_of(ToolServer))
-MindRules = noun("MindRules", config.MIND)
-Phase = noun("Phase", config.PHASE)
-Budget = noun("Budget", config.BUDGET, about="What it may spend in an hour or a day, in UTC.")
-LoopRules = noun("LoopRules", config.LOOP, phases=list_of(Phase))
+MindRules = noun("MindRules", agent_config.MIND)
+Phase = noun("Phase", agent_config.PHASE)
+Budget = noun("Budget", agent_config.BUDGET, about="What it may spend in an hour or a day, in UTC.")
+LoopRules = noun("LoopRules", agent_config.LOOP, phases=list_of(Phase))
 Config = noun(
     "Config",
     model=Model,
@@ -55,11 +55,11 @@ Agent = noun(
 AgentPage = page_of(Agent)
 Run = noun("Run", wire.RUN, durationMs=int | None)
 RunPage = page_of(Run)
-OpenCall = noun("OpenCall", wire.CALL, about="A call of a tool that somebody outside answers.")
+OpenCall = noun("OpenCall", wire.OPEN_CALL, about="A call of a tool that somebody outside answers.")
 RunShown = noun("RunShown", wire.RUN, durationMs=int | None, calls=list_of(OpenCall))
 
 Prompt = noun("Prompt", wire.PROMPT)
-Call = noun("Call", wire.WISH, arguments=described(str, "JSON, as the model wrote it"))
+Call = noun("Call", wire.TOOL_CALL, arguments=described(str, "JSON, as the model wrote it"))
 Usage = noun("Usage", wire.USAGE)
 Reply = noun("Reply", wire.REPLY, calls=list_of(Call), usage=Usage)
 Result = noun("Result", wire.RESULT, content=described(str, "JSON"))

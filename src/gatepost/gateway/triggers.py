@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/triggers", tags=["triggers"], responses=document
 async def add(body: NewTrigger, who: Who, write: Write) -> Any:
     """Add a webhook. Its secret goes in and is never told again."""
     administrator(who)
-    wish = triggers.NewTrigger(
+    wish = triggers.TriggerSpec(
         name=body.name,
         scheme=Scheme.parse(body.scheme),
         secret=body.secret,
@@ -33,7 +33,7 @@ async def add(body: NewTrigger, who: Who, write: Write) -> Any:
         prompt=body.prompt,
         owner=body.owner,
     )
-    return await write(lambda tx: wire.trigger(triggers.add(tx, wish)))
+    return await write(lambda tx: wire.write_trigger(triggers.add(tx, wish)))
 
 
 @router.get("", responses=shaped(shapes.TriggerPage))
@@ -41,21 +41,21 @@ async def list_triggers(who: Who, house: House, after: After = 0, limit: Limit =
     """The webhooks there are, without their secrets."""
     administrator(who)
     found = await house.store.read(limit_page(triggers.page), after=after, limit=limit)
-    return page(found, limit, wire.trigger, lambda one: one.number)
+    return page(found, limit, wire.write_trigger, lambda one: one.number)
 
 
 @router.get("/{name}", responses=shaped(shapes.Trigger) | documented(404))
 async def show(name: str, who: Who, house: House) -> Any:
     """A webhook, without its secret."""
     administrator(who)
-    return wire.trigger(await house.store.read(triggers.show, name))
+    return wire.write_trigger(await house.store.read(triggers.show, name))
 
 
 @router.patch("/{name}", responses=shaped(shapes.Trigger) | documented(404))
 async def change(name: str, body: TriggerChange, who: Who, write: Write) -> Any:
     """Open or close a webhook; closed, it answers as if it were not there."""
     administrator(who)
-    return await write(lambda tx: wire.trigger(triggers.set_active(tx, name, body.active)))
+    return await write(lambda tx: wire.write_trigger(triggers.set_active(tx, name, body.active)))
 
 
 @router.delete("/{name}", status_code=204, responses=documented(404))

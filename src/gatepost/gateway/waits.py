@@ -10,7 +10,7 @@ from pydantic import Field
 from gatepost.core import decision as core
 from gatepost.core import wire
 from gatepost.core.event import Priority
-from gatepost.core.gate import GateWish
+from gatepost.core.gate import GateSpec
 from gatepost.gateway.shapes import Ref, described, list_of, noun, page_of
 from gatepost.gateway.wire import Body, Name, example
 
@@ -48,8 +48,8 @@ class NewGate(_Deadline):
         "open"
     )
 
-    def wish(self) -> GateWish:
-        return wire.GATE_WISH.read(self.document())
+    def wish(self) -> GateSpec:
+        return wire.GATE_SPEC.read(self.document())
 
 
 class GateEnd(Body):
@@ -112,7 +112,7 @@ class NewDecision(Revision):
     session: Annotated[str | None, Field(description="the guest session that asks")] = None
 
     def wish(self) -> core.Question:
-        return replace(super().wish(), of=tuple(self.of), session=self.session)
+        return replace(super().wish(), respondents=tuple(self.of), session=self.session)
 
 
 class AnswerWish(Body):
@@ -125,8 +125,8 @@ class AnswerWish(Body):
     context_hash: Annotated[str | None, Field(description="of the question that was read: a changed one is 409")] = None
     by: Who = None
 
-    def reply(self) -> core.Reply:
-        return wire.ANSWER_WISH.read(self.document())
+    def reply(self) -> core.AnswerSpec:
+        return wire.ANSWER_SPEC.read(self.document())
 
 
 Resolution = noun("Resolution", wire.RESOLUTION, by=described(str | None, "null when it ended by itself"))

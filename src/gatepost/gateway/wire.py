@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.directory import MOST_ALIASES, Changes, Newcomer
-from gatepost.actions.triggers import LONGEST_PROMPT
-from gatepost.core import address, config, webhook
-from gatepost.core.entity import Kind
+from gatepost.actions.directory import MAX_ALIASES, EntityChanges, EntitySpec
+from gatepost.actions.triggers import MAX_PROMPT_LENGTH
+from gatepost.core import address, agent_config, webhook
+from gatepost.core.entity import EntityKind
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -22,12 +22,12 @@ def told(description: str | None = None, **limits: int) -> Any:
     return Field(description=description, json_schema_extra={**limits})
 
 
-NewName = Annotated[str, told(minLength=1, maxLength=address.LONGEST_NAME)]
-Name = Annotated[str, told(minLength=1, maxLength=address.LONGEST_ALIAS)]
+NewName = Annotated[str, told(minLength=1, maxLength=address.MAX_NAME_LENGTH)]
+Name = Annotated[str, told(minLength=1, maxLength=address.MAX_ALIAS_LENGTH)]
 Text = Annotated[str, Field(max_length=300_000)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
 Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
-Aliases = Annotated[list[str], told(maxItems=MOST_ALIASES)]
+Aliases = Annotated[list[str], told(maxItems=MAX_ALIASES)]
 
 
 class Body(BaseModel):
@@ -51,8 +51,8 @@ class _Newcomer(Body):
     owner: str | None = None
     aliases: Aliases = []
 
-    def newcomer(self, kind: Kind) -> Newcomer:
-        return Newcomer(
+    def newcomer(self, kind: EntityKind) -> EntitySpec:
+        return EntitySpec(
             name=self.name,
             kind=kind,
             display=self.display_name,
@@ -70,7 +70,7 @@ class NewEntity(_Newcomer):
 
 
 class Configured(Body):
-    """What a resident is told to be. `core/config.py` reads it, and says what is wrong with it."""
+    """What a resident is told to be. `core/agent_config.py` reads it, and says what is wrong with it."""
 
     model: Annotated[
         Any,
@@ -88,7 +88,7 @@ class Configured(Body):
 
     def configuration(self) -> dict[str, Any]:
         """What is said of the configuration; null is said, too."""
-        return {field: getattr(self, field) for field in config.FIELDS if field in self.model_fields_set}
+        return {field: getattr(self, field) for field in agent_config.FIELDS if field in self.model_fields_set}
 
 
 class NewAgent(_Newcomer, Configured):
@@ -116,10 +116,10 @@ class EntityChange(Body):
     role: str | None = None
     owner: str | None = None
 
-    def changes(self) -> Changes:
+    def changes(self) -> EntityChanges:
         """What is said of the entity; null is said, too."""
         said = {field: getattr(self, field) for field in EntityChange.model_fields if field in self.model_fields_set}
-        return cast("Changes", {"display" if field == "display_name" else field: said[field] for field in said})
+        return cast("EntityChanges", {"display" if field == "display_name" else field: said[field] for field in said})
 
 
 class AgentChange(EntityChange, Configured):
@@ -136,7 +136,7 @@ class ToolResult(Body):
 class ReplayWish(Body):
     model_config = example(model="demo")
 
-    model: Annotated[str, told("the model to hold it against", minLength=1, maxLength=config.LONGEST_MODEL)]
+    model: Annotated[str, told("the model to hold it against", minLength=1, maxLength=agent_config.MAX_MODEL_LENGTH)]
 
 
 class Drain(Body):
@@ -264,9 +264,9 @@ class NewTrigger(Body):
 
     name: NewName
     scheme: Annotated[str, Field(description="how whoever calls it proves who they are")]
-    secret: Annotated[str, told(minLength=webhook.SHORTEST_SECRET, maxLength=webhook.LONGEST_SECRET)]
+    secret: Annotated[str, told(minLength=webhook.MIN_SECRET_LENGTH, maxLength=webhook.MAX_SECRET_LENGTH)]
     target: Annotated[str, Field(description="the address of whoever gets the events")]
-    prompt: Annotated[str | None, told("added to every event as context", maxLength=LONGEST_PROMPT)] = None
+    prompt: Annotated[str | None, told("added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
     owner: str | None = None
 
 

@@ -19,9 +19,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from gatepost.core.instants import Instant
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict, nothing
+from gatepost.core.times import Instant
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict, do_nothing
 
 
 class Wait(NamedTuple):
@@ -31,7 +31,7 @@ class Wait(NamedTuple):
     until: Instant
 
 
-Handle = Callable[[Desk, Occasion, Verdict], Verdict | Wait | None]
+HandleFunction = Callable[[HookContext, HookEvent, Verdict], Verdict | Wait | None]
 
 
 class Handler(NamedTuple):
@@ -39,105 +39,114 @@ class Handler(NamedTuple):
     priority: int
     #: the events it is asked on; None for all of them
     events: frozenset[str] | None
-    handle: Handle
+    handle: HandleFunction
 
 
-class Listed(NamedTuple):
+class LazyHandler(NamedTuple):
     """A handler that is not imported before it is needed."""
 
     name: str
     priority: int
     events: frozenset[str] | None
     #: `module:attribute`, which is the handler
-    where: str
+    import_path: str
 
     @staticmethod
-    def of(handler: Handler, where: str) -> "Listed":
-        return Listed(name=handler.name, priority=handler.priority, events=handler.events, where=where)
+    def from_handler(handler: Handler, import_path: str) -> "LazyHandler":
+        return LazyHandler(name=handler.name, priority=handler.priority, events=handler.events, import_path=import_path)
 
 
 #: the events at which an agent, or a helper of it, wants to stop
-STOPS: Final = frozenset({"Stop", "SubagentStop"})
-_HERE: Final = "gatepost.hooks.handlers"
+STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
+_HANDLERS_PACKAGE: Final = "gatepost.hooks.handlers"
 BUILT_IN: Final = (
-    Listed(name="loop detector", priority=14, events=STOPS, where=f"{_HERE}.loop:handler"),
-    Listed(name="stop decision", priority=15, events=frozenset({"Stop"}), where=f"{_HERE}.decision:handler"),
-    Listed(name="gates", priority=20, events=None, where=f"{_HERE}.gates:handler"),
-    Listed(name="inbox", priority=30, events=None, where=f"{_HERE}.inbox:handler"),
+    LazyHandler(name="loop detector", priority=14, events=STOP_EVENTS, import_path=f"{_HANDLERS_PACKAGE}.loop:handler"),
+    LazyHandler(
+        name="stop decision",
+        priority=15,
+        events=frozenset({"Stop"}),
+        import_path=f"{_HANDLERS_PACKAGE}.decision:handler",
+    ),
+    LazyHandler(name="gates", priority=20, events=None, import_path=f"{_HANDLERS_PACKAGE}.gates:handler"),
+    LazyHandler(name="inbox", priority=30, events=None, import_path=f"{_HANDLERS_PACKAGE}.inbox:handler"),
 )
 
 
-def run(handlers: Iterable[Handler | Listed], desk: Desk, occasion: Occasion) -> Generator[Wait, None, Verdict]:
+def run_handlers(
+    handlers: Iterable[Handler | LazyHandler], ctx: HookContext, event: HookEvent
+) -> Generator[Wait, None, Verdict]:
     """Ask the handlers of this event, in order; what they have said together is returned."""
     verdict = Verdict()
     try:
-        for each in sorted(handlers, key=lambda one: (one.priority, one.name)):
-            if each.events is not None and occasion.event not in each.events:
+        for handler in sorted(handlers, key=lambda item: (item.priority, item.name)):
+            if handler.events is not None and event.name not in handler.events:
                 continue
-            said = yield from _asked(each, desk, occasion, verdict)
-            verdict = _joined(verdict, said)
+            handler_verdict = yield from _run_handler(handler, ctx, event, verdict)
+            verdict = _merge_verdicts(verdict, handler_verdict)
             if verdict.final:
                 break
     except GeneratorExit:
         verdict.unprinted()
         raise
-    return _spoken(verdict)
+    return _drop_context_if_blocked(verdict)
 
 
-def _asked(each: Handler | Listed, desk: Desk, occasion: Occasion, so_far: Verdict) -> Generator[Wait, None, Verdict]:
+def _run_handler(
+    entry: Handler | LazyHandler, ctx: HookContext, event: HookEvent, result: Verdict
+) -> Generator[Wait, None, Verdict]:
     try:
-        handler = load(each.where) if isinstance(each, Listed) else each
-        while isinstance(said := handler.handle(desk, occasion, so_far), Wait):
-            yield said
-        if said is not None and not isinstance(said, Verdict):
-            raise TypeError(f"it said {said!r:.80}, which is not a verdict")
+        handler = load_handler(entry.import_path) if isinstance(entry, LazyHandler) else entry
+        while isinstance(verdict := handler.handle(ctx, event, result), Wait):
+            yield verdict
+        if verdict is not None and not isinstance(verdict, Verdict):
+            raise TypeError(f"it said {verdict!r:.80}, which is not a verdict")
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the host goes on)
-        desk.tell(f"the handler {each.name!r} failed: {str(error) or type(error).__name__}")
+        ctx.add_note(f"the handler {entry.name!r} failed: {str(error) or type(error).__name__}")
         return Verdict()
-    return said or Verdict()
+    return verdict or Verdict()
 
 
-def load(where: str) -> Handler:
-    module, _, attribute = where.partition(":")
+def load_handler(import_path: str) -> Handler:
+    module, _, attribute = import_path.partition(":")
     handler = getattr(import_module(module), attribute)
     if not isinstance(handler, Handler):
-        raise TypeError(f"{where!r} is not a Handler")
+        raise TypeError(f"{import_path!r} is not a Handler")
     return handler
 
 
-def _joined(before: Verdict, said: Verdict) -> Verdict:
+def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
     return Verdict(
-        block=_lines(before.block, said.block),
-        context=_lines(before.context, said.context),
-        continues=before.continues or said.continues,
-        warnings=tuple(dict.fromkeys(before.warnings + said.warnings)),
-        closed=before.closed or said.closed,
-        final=said.final,
-        printed=_both(before.printed, said.printed),
-        unprinted=_both(before.unprinted, said.unprinted),
+        block=_join_lines(first.block, second.block),
+        context=_join_lines(first.context, second.context),
+        continues=first.continues or second.continues,
+        warnings=tuple(dict.fromkeys(first.warnings + second.warnings)),
+        is_fail_closed=first.is_fail_closed or second.is_fail_closed,
+        final=second.final,
+        printed=_combine_callbacks(first.printed, second.printed),
+        unprinted=_combine_callbacks(first.unprinted, second.unprinted),
     )
 
 
-def _lines(*texts: str | None) -> str | None:
+def _join_lines(*texts: str | None) -> str | None:
     return "\n".join(dict.fromkeys(text for text in texts if text)) or None
 
 
-def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    if first is nothing or second is nothing:
-        return second if first is nothing else first
+def _combine_callbacks(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    if first is do_nothing or second is do_nothing:
+        return second if first is do_nothing else first
 
-    def both() -> None:
+    def call_both() -> None:
         try:
             first()
         finally:
             second()
 
-    return both
+    return call_both
 
 
-def _spoken(verdict: Verdict) -> Verdict:
+def _drop_context_if_blocked(verdict: Verdict) -> Verdict:
     """What is blocked is told why, and no more: whatever was taken to be shown is given back."""
     if verdict.block is None or verdict.context is None:
         return verdict
     verdict.unprinted()
-    return replace(verdict, context=None, continues=False, printed=nothing, unprinted=nothing)
+    return replace(verdict, context=None, continues=False, printed=do_nothing, unprinted=do_nothing)

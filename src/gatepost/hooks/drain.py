@@ -3,7 +3,7 @@ Drain: how a guest reads what is in its session's spool and in its inbox, as one
 
     drain lock --+ lines: what a drain that died left, then what waits                                    (the spool)
                  | claim the items they tell of, with `reconcile` whatever else is pending                (the store)
-                 | choose a batch from both                                                      `core/carried.py`
+                 | choose a batch from both                                                      `core/reconcile.py`
                  | print, flush                                                                     (the hook itself)
                  | note the batch as unproved, extend its claim                            `await_proof`, in a hook
                  | or ack the claim, note the keys as shown                                `ack`, in any other door
@@ -40,26 +40,26 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-from gatepost.actions import carried, inbox
-from gatepost.core import batch as rules
-from gatepost.core import carried as merging
-from gatepost.core import line
-from gatepost.core.carried import Reading, Told
-from gatepost.core.entry import Entry
+from gatepost.actions import inbox, reconcile
+from gatepost.core import batch as batch_rules
+from gatepost.core import reconcile as reconcile_rules
+from gatepost.core import render
 from gatepost.core.event import Event
-from gatepost.core.instants import DAY, Duration, Instant
-from gatepost.core.session import filename
-from gatepost.core.unproved import PrintedBatch
+from gatepost.core.printed_batch import PrintedBatch
+from gatepost.core.reconcile import BatchLine, ReconciledBatch
+from gatepost.core.session import encode_filename
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.hooks import proof
 from gatepost.ports import Spool, SpoolDrain, Store, UnprovedBatches
 
 #: characters of an owner of a claim
-_LONGEST_OWNER = 200
+_MAX_OWNER_CHARS = 200
 
 
 @dataclass(slots=True)
-class Drained:
+class DrainedBatch:
     """
     What is to be printed. Afterwards say one of `ack`, `await_proof` and `release`; nobody else drains the session
     before that.
@@ -69,34 +69,34 @@ class Drained:
     #: the same as events
     events: tuple[Event, ...] = ()
     #: how many more wait
-    held: int = 0
+    deferred_count: int = 0
     #: what went wrong, a sentence each, for stderr
     notes: tuple[str, ...] = ()
-    _end: "_End | None" = field(default=None, repr=False)
+    _ending: "_DrainEnding | None" = field(default=None, repr=False)
 
     def ack(self) -> None:
         """Say that the text was printed and flushed. It does not fail: what cannot be marked now is noted."""
-        if end := self._take_end():
-            end.ack()
+        if ending := self._take_ending():
+            ending.ack()
 
     def await_proof(
-        self, *, event: str, prompts: int, hold: Duration, turn: str | None = None, replies: int = 0
+        self, *, event_name: str, prompts: int, hold: Duration, turn: str | None = None, replies: int = 0
     ) -> None:
         """
         Say that a hook of this event has printed and flushed the text, which is delivered once a reply proves it, or
         given to another drain when `hold` is over. `prompts`, `turn` and `replies` are those of a `PrintedBatch`.
         """
-        if end := self._take_end():
-            end.await_proof(event, prompts, turn, replies, hold)
+        if ending := self._take_ending():
+            ending.await_proof(event_name, prompts, turn, replies, hold)
 
     def release(self) -> None:
         """Say that it was not printed: it is given to the next drain."""
-        if end := self._take_end():
-            end.release()
+        if ending := self._take_ending():
+            ending.release()
 
-    def _take_end(self) -> "_End | None":
-        end, self._end = self._end, None
-        return end
+    def _take_ending(self) -> "_DrainEnding | None":
+        ending, self._ending = self._ending, None
+        return ending
 
 
 def drain(
@@ -106,104 +106,118 @@ def drain(
     session: str,
     agent: str | None,
     now: Instant,
-    reconcile: bool,
-    cap: int = rules.GUEST_CAP,
-    budget: int = rules.GUEST_BUDGET,
-    remember: Duration = DAY,
-) -> Drained:
+    include_pending: bool,
+    limit: int = batch_rules.GUEST_LIMIT,
+    budget: int = batch_rules.GUEST_BUDGET,
+    remember_for: Duration = DAY,
+) -> DrainedBatch:
     """
     Take the next batch for a session of an agent. Without a store, or an agent, it is the spool's alone; without
     `reconcile` only what lines tell of is taken from the store. `remember` is how long a key that was shown is known.
     Never raises what Gatepost can explain.
     """
-    reader = _Reader(store if agent else None, spool, session, agent or "", now, remember)
+    drainer = _Drainer(store if agent else None, spool, session, agent or "", now, remember_for)
     try:
         with suppress(Conflict, Unavailable):  # then the next drain does it
-            proof.release_expired(reader.store, spool, session, now)
-        if not reconcile and spool.is_empty(session):
-            return Drained()
-        return reader.begin(reconcile, cap, budget)
+            proof.release_expired(drainer.store, spool, session, now)
+        if not include_pending and spool.is_empty(session):
+            return DrainedBatch()
+        return drainer.read_batch(include_pending, limit, budget)
     except GatepostError as error:
-        return Drained(notes=(*reader.notes, _sentence(error)))
+        return DrainedBatch(notes=(*drainer.notes, _format_error(error)))
 
 
-class _Reader:
+class _Drainer:
     """Somebody who drains a session, from the lock to the end."""
 
     def __init__(
-        self, store: Store | None, spool: Spool, session: str, agent: str, now: Instant, remember: Duration
+        self, store: Store | None, spool: Spool, session: str, agent: str, now: Instant, remember_for: Duration
     ) -> None:
         self.store = store
         self._spool = spool
         self._session = session
         self._agent = agent
         self._now = now
-        self._remember = remember
-        self._owner = session if session.isprintable() and len(session) <= _LONGEST_OWNER else filename(session)
+        self._remember_for = remember_for
+        self._owner = (
+            session if session.isprintable() and len(session) <= _MAX_OWNER_CHARS else encode_filename(session)
+        )
         #: what went wrong so far
         self.notes: list[str] = []
 
-    def begin(self, reconcile: bool, cap: int, budget: int) -> Drained:
+    def read_batch(self, include_pending: bool, limit: int, budget: int) -> DrainedBatch:
         with ExitStack() as stack:
-            aside = self._set_aside(stack)
-            self.notes += aside.warnings
-            reading = self._reading(aside, reconcile, cap, budget)
-            if not reading.told:
-                aside.finish(reading.left)
-                return Drained(held=reading.held, notes=tuple(self.notes))
-            text = self._text(reading, aside)
-            end = _End(self.store, self._spool, self._session, self._now, reading, aside, stack.pop_all())
-        return Drained(text, tuple(told.event for told in reading.told), reading.held, tuple(self.notes), end)
+            draining = self._open_spool(stack)
+            self.notes += draining.warnings
+            reconciled_batch = self._choose_batch(draining, include_pending, limit, budget)
+            if not reconciled_batch.lines:
+                draining.finish(reconciled_batch.remaining_lines)
+                return DrainedBatch(deferred_count=reconciled_batch.deferred_count, notes=tuple(self.notes))
+            text = self._render_text(reconciled_batch, draining)
+            ending = _DrainEnding(
+                self.store, self._spool, self._session, self._now, reconciled_batch, draining, stack.pop_all()
+            )
+        return DrainedBatch(
+            text,
+            tuple(batch_line.event for batch_line in reconciled_batch.lines),
+            reconciled_batch.deferred_count,
+            tuple(self.notes),
+            ending,
+        )
 
-    def _set_aside(self, stack: ExitStack) -> SpoolDrain:
+    def _open_spool(self, stack: ExitStack) -> SpoolDrain:
         """What was in the spool; nothing, if that cannot be used: then the store stands in for it."""
         try:
             return stack.enter_context(self._spool.drain(self._session))
         except Unavailable as error:
-            self.notes.append(_sentence(error))
-            return _NOTHING
+            self.notes.append(_format_error(error))
+            return _EMPTY_DRAINING
 
-    def _reading(self, aside: SpoolDrain, reconcile: bool, cap: int, budget: int) -> Reading:
-        lines = aside.lines
-        shown: dict[str, bool] = {}
-        printed: set[str] = set()
+    def _choose_batch(self, draining: SpoolDrain, include_pending: bool, limit: int, budget: int) -> ReconciledBatch:
+        lines = draining.lines
+        shown_keys: dict[str, bool] = {}
+        unproved_keys: set[str] = set()
         with suppress(Unavailable):  # then the store alone tells a repeat
-            shown = self._spool.read_shown_keys(self._session, since=self._now - self._remember)
-            printed = {key for batch in aside.unproved.batches for key in batch.keys}
-        untold = [key for key, known in shown.items() if not known]
+            shown_keys = self._spool.read_shown_keys(self._session, since=self._now - self._remember_for)
+            unproved_keys = {key for batch in draining.unproved.batches for key in batch.keys}
+        unreported_keys = [key for key, is_stored in shown_keys.items() if not is_stored]
         if self.store is not None:
             try:
-                reading = self.store.call(
-                    carried.gather,
+                reconciled_batch = self.store.call(
+                    reconcile.claim_with_spool,
                     self._agent,
                     lines,
                     owner=self._owner,
-                    shown=shown,
-                    unproved=printed,
-                    reconcile=reconcile,
-                    cap=cap,
+                    shown_keys=shown_keys,
+                    unconfirmed_keys=unproved_keys,
+                    include_pending=include_pending,
+                    limit=limit,
                     budget=budget,
                 )
             except Conflict as error:  # the agent is thinking elsewhere: it is told there
-                self.notes.append(_sentence(error))
-                return Reading(left=tuple(lines), at=self._now)
+                self.notes.append(_format_error(error))
+                return ReconciledBatch(remaining_lines=tuple(lines), at=self._now)
             except GatepostError as error:
-                self.notes.append(f"only the spool was read: {_sentence(error)}")
+                self.notes.append(f"only the spool was read: {_format_error(error)}")
                 self.store = None
             else:
                 with suppress(GatepostError):  # then they are told again
-                    self._spool.record_shown_keys(self._session, untold, is_known=True, at=self._now)
-                return reading
-        found = merging.sort_out(lines, now=self._now, shown=printed.union(shown), known=None)
-        chosen = rules.choose(merging.candidates(found.fresh), cap=cap, budget=budget)
-        return merging.reading(found, chosen, at=self._now)
+                    self._spool.record_shown_keys(self._session, unreported_keys, is_known=True, at=self._now)
+                return reconciled_batch
+        sorted_lines = reconcile_rules.sort_lines(
+            lines, now=self._now, shown_keys=unproved_keys.union(shown_keys), stored_states=None
+        )
+        selection = batch_rules.select_batch(
+            reconcile_rules.build_candidates(sorted_lines.spool_only), limit=limit, budget=budget
+        )
+        return reconcile_rules.build_batch(sorted_lines, selection, at=self._now)
 
-    def _text(self, reading: Reading, aside: SpoolDrain) -> str:
-        header = line.header(len(reading.told), reading.held, reading.at)
-        return "\n".join((header, *(_line(told, aside) for told in reading.told)))
+    def _render_text(self, reconciled_batch: ReconciledBatch, draining: SpoolDrain) -> str:
+        header = render.render_header(len(reconciled_batch.lines), reconciled_batch.deferred_count, reconciled_batch.at)
+        return "\n".join((header, *(_render_line(batch_line, draining) for batch_line in reconciled_batch.lines)))
 
 
-class _End:
+class _DrainEnding:
     """How a drain ends: by what became of its text."""
 
     def __init__(
@@ -212,67 +226,73 @@ class _End:
         spool: Spool,
         session: str,
         now: Instant,
-        reading: Reading,
-        aside: SpoolDrain,
+        reconciled_batch: ReconciledBatch,
+        draining: SpoolDrain,
         lock: ExitStack,
     ) -> None:
         self._store = store
         self._spool = spool
         self._session = session
         self._now = now
-        self._reading = reading
-        self._aside = aside
+        self._reconciled_batch = reconciled_batch
+        self._draining = draining
         self._lock = lock
 
     def ack(self) -> None:
         with self._lock:
-            known = self._store is not None
+            is_stored = self._store is not None
             try:
-                self._tell_store(inbox.ack)
+                self._update_claim(inbox.ack)
             except GatepostError:
-                known = False
+                is_stored = False
             with suppress(GatepostError):  # then a repeat is recognised by the store alone
-                self._spool.record_shown_keys(self._session, _keys(self._reading), is_known=known, at=self._now)
+                self._spool.record_shown_keys(
+                    self._session, _list_keys(self._reconciled_batch), is_known=is_stored, at=self._now
+                )
             with suppress(GatepostError):  # then the next drain does it
-                self._aside.finish(self._reading.left)
+                self._draining.finish(self._reconciled_batch.remaining_lines)
 
-    def await_proof(self, event: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
-        claim, told = self._reading.claim, self._reading.told
+    def await_proof(self, event_name: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
+        claim, batch_lines = self._reconciled_batch.claim, self._reconciled_batch.lines
         batch = PrintedBatch(
-            event=event,
+            event=event_name,
             printed_at=self._now,
             expires_at=self._now + hold,
             prompts=prompts,
             turn=turn,
             replies=replies,
             claim=(claim.id, claim.owner, claim.fence) if claim is not None else None,
-            keys=tuple(_keys(self._reading)),
-            lines=tuple(one.entry.line().rstrip(b"\n") for one in told if one.entry is not None),
+            keys=tuple(_list_keys(self._reconciled_batch)),
+            lines=tuple(
+                batch_line.spool_line.to_bytes().rstrip(b"\n")
+                for batch_line in batch_lines
+                if batch_line.spool_line is not None
+            ),
         )
         with self._lock:
             is_noted = False
             with suppress(GatepostError):  # then nothing proves it: the lines stay set aside, and the claim lapses
-                self._aside.unproved.add(batch)
+                self._draining.unproved.add(batch)
                 is_noted = True
             with suppress(GatepostError):  # then it lapses sooner
-                self._tell_store(inbox.extend, hold=hold)
+                self._update_claim(inbox.extend, hold=hold)
             if is_noted:
                 with suppress(GatepostError):  # then the next drain does it
-                    self._aside.finish(self._reading.left)
+                    self._draining.finish(self._reconciled_batch.remaining_lines)
 
     def release(self) -> None:
         with self._lock, suppress(GatepostError):  # then the claim lapses
-            self._tell_store(inbox.release)
+            self._update_claim(inbox.release)
 
-    def _tell_store(self, verb: Callable[..., object], **more: object) -> None:
-        if self._store is not None and (claim := self._reading.claim) is not None:
-            self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **more)
+    def _update_claim(self, verb: Callable[..., object], **options: object) -> None:
+        if self._store is not None and (claim := self._reconciled_batch.claim) is not None:
+            self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
 
 
-class _Nothing:
+class _EmptyDraining:
     """What is taken out of a spool that cannot be used; nothing can be noted there either."""
 
-    lines: Sequence[Entry] = ()
+    lines: Sequence[SpoolLine] = ()
     warnings: Sequence[str] = ()
     batches: Sequence[PrintedBatch] = ()
 
@@ -289,32 +309,39 @@ class _Nothing:
     def put_back(self, lines: Sequence[bytes]) -> None:
         raise AssertionError(f"{lines} did not come from here")
 
-    def save_copy(self, entry: Entry) -> str:
+    def save_copy(self, entry: SpoolLine) -> str:
         raise AssertionError(f"{entry} did not come from here")
 
-    def finish(self, remaining: Iterable[Entry] = ()) -> None:
+    def finish(self, remaining: Iterable[SpoolLine] = ()) -> None:
         assert not list(remaining)
 
 
-_NOTHING = _Nothing()
+_EMPTY_DRAINING = _EmptyDraining()
 
 
-def _line(told: Told, aside: SpoolDrain) -> str:
+def _render_line(batch_line: BatchLine, draining: SpoolDrain) -> str:
     """A line of the batch. Where only the spool had it and it is cut, the whole is kept where it can be read."""
-    if told.room is None or told.entry is None or merging.ours(told.entry.id):
-        return line.line(told.event, told.room)
+    if (
+        batch_line.size_limit is None
+        or batch_line.spool_line is None
+        or reconcile_rules.is_event_id(batch_line.spool_line.id)
+    ):
+        return render.render_event(batch_line.event, batch_line.size_limit)
     try:
-        kept = aside.save_copy(told.entry)
+        location = draining.save_copy(batch_line.spool_line)
     except GatepostError:
-        kept = "there was no room to keep it"
-    return line.line(told.event, told.room, rest=kept)
+        location = "there was no room to keep it"
+    return render.render_event(batch_line.event, batch_line.size_limit, rest_location=location)
 
 
-def _keys(reading: Reading) -> list[str]:
+def _list_keys(reconciled_batch: ReconciledBatch) -> list[str]:
     """By what a repeat is recognised: an item of the store also by its id, a line by its key alone."""
-    keys = [told.event.key or ("" if told.entry else told.event.id) for told in reading.told]
+    keys = [
+        batch_line.event.key or ("" if batch_line.spool_line else batch_line.event.id)
+        for batch_line in reconciled_batch.lines
+    ]
     return [key for key in keys if key]
 
 
-def _sentence(error: GatepostError) -> str:
+def _format_error(error: GatepostError) -> str:
     return error.message + (f" (hint: {error.hint})" if error.hint else "")

@@ -20,20 +20,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gatepost import home as houses
+from gatepost import paths
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import Verdict
 
 if TYPE_CHECKING:
     from gatepost.core.gate import Gate
 
-FILE: Final = "gates.json"
+GATES_FILE: Final = "gates.json"
 #: the events at which a gate can stand
-HOOKS: Final = ("Stop", "SubagentStop", "PreToolUse", "UserPromptSubmit", "PreCompact")
+GATE_EVENTS: Final = ("Stop", "SubagentStop", "PreToolUse", "UserPromptSubmit", "PreCompact")
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_LONGEST_HINT: Final = 1_000
+_NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_MAX_HINT_CHARS: Final = 1_000
 
 
 class SessionGate(NamedTuple):
@@ -52,21 +52,21 @@ BUILT_IN: Final = (
 )
 
 
-class Standing(NamedTuple):
+class SessionGateStatus(NamedTuple):
     """How a gate stands: open, or why not."""
 
     gate: SessionGate
-    shut: str | None
+    shut_reason: str | None
 
     @property
-    def told(self) -> str:
-        hint = f" ({self.gate.hint})" if self.gate.hint and self.gate.hint != self.shut else ""
-        return f"{self.gate.name}: {self.shut}{hint}"
+    def description(self) -> str:
+        hint = f" ({self.gate.hint})" if self.gate.hint and self.gate.hint != self.shut_reason else ""
+        return f"{self.gate.name}: {self.shut_reason}{hint}"
 
 
-def named(name: str) -> str:
+def check_name(name: str) -> str:
     """Return the name if a gate may have it; it becomes the name of a file."""
-    if not _NAME.fullmatch(name):
+    if not _NAME_PATTERN.fullmatch(name):
         raise Invalid(
             f"{name[:80]!r} is not a name of a session gate",
             hint="use up to 63 of a-z 0-9 . _ - and begin with a letter or digit",
@@ -74,142 +74,144 @@ def named(name: str) -> str:
     return name
 
 
-def known(home: Path) -> tuple[SessionGate, ...]:
+def list_gates(home: Path) -> tuple[SessionGate, ...]:
     """Those that are built in, and those that were registered; Unavailable if these cannot be read."""
-    return (*BUILT_IN, *registered(home))
+    return (*BUILT_IN, *list_registered_gates(home))
 
 
-def registered(home: Path) -> tuple[SessionGate, ...]:
+def list_registered_gates(home: Path) -> tuple[SessionGate, ...]:
     """Those that were registered, all of them; Unavailable if one cannot be read."""
-    found, damaged = readable(home)
-    if damaged:
-        raise _unreadable(home)
-    return found
+    gates, problems = read_registered_gates(home)
+    if problems:
+        raise _build_read_error(home)
+    return gates
 
 
-def readable(home: Path) -> tuple[tuple[SessionGate, ...], list[str]]:
+def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str]]:
     """Those of the registered that can be read, and a sentence for each other one; Unavailable if there is no list."""
-    path = str(home / FILE)
+    path = str(home / GATES_FILE)
     try:
-        listed = json.loads(houses.read(path, like=str(home)))
+        documents = json.loads(paths.read_trusted_file(path, reference=str(home)))
     except FileNotFoundError:
         return (), []
     except OSError as error:
-        raise _unreadable(home, f": {error.strerror or error}") from None
+        raise _build_read_error(home, f": {error.strerror or error}") from None
     except (ValueError, RecursionError):
-        raise _unreadable(home) from None
-    if not isinstance(listed, list):
-        raise _unreadable(home)
-    found, damaged = [], []
-    for each in listed:
+        raise _build_read_error(home) from None
+    if not isinstance(documents, list):
+        raise _build_read_error(home)
+    gates, problems = [], []
+    for document in documents:
         try:
-            found.append(_gate(each))
+            gates.append(_parse_gate(document))
         except (TypeError, Invalid):
-            damaged.append(f"a session gate in {path!r} cannot be read, and is passed over: {each!r:.80}")
-    return tuple(found), damaged
+            problems.append(f"a session gate in {path!r} cannot be read, and is passed over: {document!r:.80}")
+    return tuple(gates), problems
 
 
-def unlooked(home: Path, event: str, why: str, tell: Callable[[str], None]) -> Verdict:
+def judge_unknown_session(home: Path, event_name: str, reason: str, add_note: Callable[[str], None]) -> Verdict:
     """What holds at an event where nobody can tell in which session, and so whether it is marked: what is `closed`."""
-    found, damaged = readable(home)
-    for each in damaged:
-        tell(each)
-    shut = [one for one in found if one.closed and not one.soft and one.hook == event]
-    reasons = [Standing(one, f"it cannot be looked at: {why}").told for one in shut]
-    return Verdict(block="\n".join(reasons) or None, closed=bool(reasons))
+    gates, problems = read_registered_gates(home)
+    for problem in problems:
+        add_note(problem)
+    closed_gates = [gate for gate in gates if gate.closed and not gate.soft and gate.hook == event_name]
+    reasons = [SessionGateStatus(gate, f"it cannot be looked at: {reason}").description for gate in closed_gates]
+    return Verdict(block="\n".join(reasons) or None, is_fail_closed=bool(reasons))
 
 
-def _unreadable(home: Path, why: str = "") -> Unavailable:
+def _build_read_error(home: Path, detail: str = "") -> Unavailable:
     return Unavailable(
-        f"the session gates in {str(home / FILE)!r} cannot be read{why}", hint="mend the file, or remove it"
+        f"the session gates in {str(home / GATES_FILE)!r} cannot be read{detail}", hint="mend the file, or remove it"
     )
 
 
 def register(home: Path, gate: SessionGate) -> None:
     """Add a gate for every session, or change the one of that name."""
-    _check(gate)
-    if gate.name in {one.name for one in BUILT_IN}:
+    _validate_gate(gate)
+    if gate.name in {other.name for other in BUILT_IN}:
         raise Conflict(f"the session gate {gate.name!r} is built in", hint="choose another name")
-    _write(home, [*(one for one in registered(home) if one.name != gate.name), gate])
+    _write_gates(home, [*(other for other in list_registered_gates(home) if other.name != gate.name), gate])
 
 
 def unregister(home: Path, name: str) -> SessionGate:
-    if name in {one.name for one in BUILT_IN}:
+    if name in {gate.name for gate in BUILT_IN}:
         raise Conflict(f"the session gate {name!r} is built in and stays")
-    before = registered(home)
-    gone = next((one for one in before if one.name == name), None)
-    if gone is None:
+    gates = list_registered_gates(home)
+    removed_gate = next((gate for gate in gates if gate.name == name), None)
+    if removed_gate is None:
         raise NotFound(f"there is no session gate {name!r}", hint="`gatepost gate list` shows those there are")
-    _write(home, [one for one in before if one is not gone])
-    return gone
+    _write_gates(home, [gate for gate in gates if gate is not removed_gate])
+    return removed_gate
 
 
-def look(desk: Desk, gate: SessionGate, cwd: str) -> Standing:
+def check_gate(ctx: HookContext, gate: SessionGate, cwd: str) -> SessionGateStatus:
     """Tell how a gate stands in this session; nothing changes by asking."""
     try:
-        if desk.session.marked(gate.name):
-            return Standing(gate, None)
+        if ctx.session.is_marked(gate.name):
+            return SessionGateStatus(gate, None)
         match gate.name:
             case "decision":
-                return Standing(gate, _undecided(desk))
+                return SessionGateStatus(gate, _check_decision(ctx))
             case "commit-push":
-                from gatepost.hooks.repository import unsaved
+                from gatepost.hooks.git_status import find_unsaved_work
 
-                return Standing(gate, unsaved(cwd))
+                return SessionGateStatus(gate, find_unsaved_work(cwd))
             case "work-update":
-                return Standing(gate, _unnoted(desk))
+                return SessionGateStatus(gate, _check_work_update(ctx))
             case _:
-                return Standing(gate, "it is not marked")
+                return SessionGateStatus(gate, "it is not marked")
     except (OSError, GatepostError) as error:
-        return Standing(gate, f"it cannot be looked at: {error}" if gate.closed else None)
+        return SessionGateStatus(gate, f"it cannot be looked at: {error}" if gate.closed else None)
 
 
-def holding(desk: Desk, agent: str) -> "list[Gate]":
+def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
     """The agent's own gates, in the store, that keep it from stopping; Unavailable if that cannot be told."""
     from gatepost.actions import sessions
 
-    if not desk.look(sessions.held, agent):
+    if not ctx.look(sessions.has_blocking_gates, agent):
         return []
     from gatepost.actions import gates
 
-    return [gate for gate in desk.look(gates.blocking, agent) if gate.id not in desk.excused]
+    return [gate for gate in ctx.look(gates.list_blocking, agent) if gate.id not in ctx.excused_gates]
 
 
-def _undecided(desk: Desk) -> str | None:
-    if not desk.rules.stop_decision or desk.agent is None:
+def _check_decision(ctx: HookContext) -> str | None:
+    if not ctx.options.stop_decision or ctx.agent is None:
         return None
-    from gatepost.hooks.asked import asked
+    from gatepost.hooks.asked import find_decision
 
-    return None if asked(desk, desk.agent) else "no decision was asked for"
+    return None if find_decision(ctx, ctx.agent) else "no decision was asked for"
 
 
-def _unnoted(desk: Desk) -> str | None:
-    if desk.agent is None or not desk.rules.work_items:
+def _check_work_update(ctx: HookContext) -> str | None:
+    if ctx.agent is None or not ctx.options.has_work_items:
         return None
     from gatepost.actions import sessions
 
-    done = desk.look(sessions.worked, desk.agent, desk.state.started_at)
-    return None if done else "no work event or note in this session"
+    has_worked = ctx.look(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
+    return None if has_worked else "no work event or note in this session"
 
 
-def _gate(document: Any) -> SessionGate:
+def _parse_gate(document: Any) -> SessionGate:
     gate = SessionGate(**document)
-    if not all(type(value) is type(usual) for value, usual in zip(gate, BUILT_IN[0], strict=True)):
+    if not all(type(value) is type(example) for value, example in zip(gate, BUILT_IN[0], strict=True)):
         raise TypeError("a field of it is not what it should be")
-    _check(gate)
+    _validate_gate(gate)
     return gate
 
 
-def _check(gate: SessionGate) -> None:
-    named(gate.name)
-    if gate.hook not in HOOKS:
-        raise Invalid(f"{gate.hook[:80]!r} is no event for a gate", hint=f"use one of {', '.join(HOOKS)}")
-    if len(gate.hint) > _LONGEST_HINT or not gate.hint.isprintable():
-        raise Invalid("the hint is too long, or has line breaks in it", hint=f"use one line of {_LONGEST_HINT} at most")
+def _validate_gate(gate: SessionGate) -> None:
+    check_name(gate.name)
+    if gate.hook not in GATE_EVENTS:
+        raise Invalid(f"{gate.hook[:80]!r} is no event for a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
+    if len(gate.hint) > _MAX_HINT_CHARS or not gate.hint.isprintable():
+        raise Invalid(
+            "the hint is too long, or has line breaks in it", hint=f"use one line of {_MAX_HINT_CHARS} at most"
+        )
 
 
-def _write(home: Path, gates: Sequence[SessionGate]) -> None:
+def _write_gates(home: Path, gates: Sequence[SessionGate]) -> None:
     try:
-        houses.write(str(home / FILE), json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
+        paths.write_atomically(str(home / GATES_FILE), json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
     except OSError as error:
-        raise Unavailable(f"{str(home / FILE)!r} cannot be written: {error.strerror}") from None
+        raise Unavailable(f"{str(home / GATES_FILE)!r} cannot be written: {error.strerror}") from None

@@ -26,36 +26,36 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
-from gatepost.hooks import entries, jsonc, merge, toml
+from gatepost.hooks import host_settings, jsonc, merge, toml
 from gatepost.hooks.wire import HOSTS
 
 SCOPES: Final = ("user", "project", "local")
 #: the folder of each host, its settings file, and the variable that names another folder than the user's
-_PLACES: Final = {
+_SETTINGS_FILES: Final = {
     "claude": (".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
     "codex": (".codex", "hooks.json", "CODEX_HOME"),
     "gemini": (".gemini", "settings.json", None),
     "cursor": (".cursor", "hooks.json", None),
 }
 #: the hosts that read nothing but strict JSON
-_STRICT: Final = {"claude": "Claude Code", "codex": "Codex"}
+_STRICT_JSON_HOSTS: Final = {"claude": "Claude Code", "codex": "Codex"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """What was done to a file."""
 
     file: Path
-    changed: bool
+    is_changed: bool
     #: where what it was before is kept
     backup: Path | None = None
     #: after taking out: it is again what it was before, byte for byte; or gone, if it was made for us
-    restored: bool = False
-    gone: bool = False
+    is_restored: bool = False
+    is_removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class InstallState:
     """How a file stands."""
 
     file: Path
@@ -68,7 +68,7 @@ class State:
     why: str | None = None
 
 
-def place(host: str, scope: str, *, environ: Mapping[str, str], here: Path) -> Path:
+def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], project: Path) -> Path:
     """The settings file of a host: the user's, or that of the project in a folder."""
     if host not in HOSTS:
         raise Invalid(f"{host!r} is not a host known here", hint=f"use one of {', '.join(HOSTS)}")
@@ -76,140 +76,166 @@ def place(host: str, scope: str, *, environ: Mapping[str, str], here: Path) -> P
         raise Invalid(f"{scope!r} is not a scope", hint=f"use one of {', '.join(SCOPES)}")
     if scope == "local" and host != "claude":
         raise Invalid(f"{host} has no local settings", hint="use --scope user or --scope project")
-    folder, name, variable = _PLACES[host]
+    folder, name, variable = _SETTINGS_FILES[host]
     if scope == "user":
-        own = environ.get(variable) if variable else None
-        base = Path(own) if own else Path(environ.get("HOME") or Path.home()) / folder
+        custom_folder = environ.get(variable) if variable else None
+        base = Path(custom_folder) if custom_folder else Path(environ.get("HOME") or Path.home()) / folder
     else:
-        base = here / folder
+        base = project / folder
     if scope == "local":
         return base / "settings.local.json"
-    return _in_toml(base) or base / name if host == "codex" else base / name
+    return _find_codex_toml(base) or base / name if host == "codex" else base / name
 
 
-def _in_toml(folder: Path) -> Path | None:
+def _find_codex_toml(folder: Path) -> Path | None:
     """Codex reads two files and wants hooks in one of them: if there are some in config.toml already, ours go there."""
     file = folder / "config.toml"
     with suppress(OSError, Malformed, UnicodeDecodeError):
         document = toml.parse(file.read_text(encoding="utf-8"))
         hooks = document.get("hooks")
-        theirs = isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
-        if entries.of(document, "codex") or (theirs and not (folder / "hooks.json").exists()):
+        has_other_hooks = isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
+        if host_settings.list_our_entries(document, "codex") or (
+            has_other_hooks and not (folder / "hooks.json").exists()
+        ):
             return file
     return None
 
 
-def install(file: Path, host: str, wanted: Mapping[str, dict[str, Any]]) -> Change:
+def install(file: Path, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> FileChange:
     """Put our entries in, in place of any that are there; nothing is done if they are as they should be."""
-    with _named(file):
-        text = _read(file)
-        found = entries.of(_document(file, text), host) if text is not None else []
+    with _name_file_in_errors(file):
+        text = _read_text(file)
+        old_entries = host_settings.list_our_entries(_parse_file(file, text), host) if text is not None else []
         if text is not None and (reason := _find_ignored(file, text, host)):
             raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
-        if text is not None and _same(found, wanted):
-            return Change(file=file, changed=False)
-        base = _before(file, text, host)
-        added = _added(file, base or "", host, wanted)
-        bak, new = (_backup(file, added, suffix) for suffix in (".bak", ".new"))
-        backup, stale = (new, bak) if base is None else (bak, new)
-        _write(backup, base or "", like=_real(file))
+        if text is not None and _has_same_entries(old_entries, hook_entries):
+            return FileChange(file=file, is_changed=False)
+        original = _compute_original(file, text, host)
+        new_text = _add_entries(file, original or "", host, hook_entries)
+        bak_path, new_path = (_get_backup_path(file, new_text, suffix) for suffix in (".bak", ".new"))
+        backup, stale = (new_path, bak_path) if original is None else (bak_path, new_path)
+        _write_atomically(backup, original or "", mode_source=_resolve_links(file))
         stale.unlink(missing_ok=True)  # before the file is written, of which it would tell the same
-        _write(_real(file), added)
-        _forget(file, but=backup)
-    return Change(file=file, changed=True, backup=backup if base is not None else None)
+        _write_atomically(_resolve_links(file), new_text)
+        _delete_backups(file, keep=backup)
+    return FileChange(file=file, is_changed=True, backup=backup if original is not None else None)
 
 
-def uninstall(file: Path, host: str) -> Change:
+def uninstall(file: Path, host: str) -> FileChange:
     """Take our entries out: if nobody changed the file since they were put in, it is again what it was."""
-    with _named(file):
-        text = _read(file)
+    with _name_file_in_errors(file):
+        text = _read_text(file)
         if text is None:
-            return Change(file=file, changed=False)
-        before, kept = _before(file, text, host), _kept(file, text)
-        if before is None:
-            _real(file).unlink()
-        elif before != text:
-            _write(_real(file), before)
-        _forget(file)
-    return Change(file=file, changed=before != text, restored=kept is not None, gone=before is None)
-
-
-def look(file: Path, host: str, wanted: Callable[[str | None], Mapping[str, dict[str, Any]]]) -> State:
-    """Look how a file stands; nothing is raised. `wanted` is what would be put in, for an agent or for none."""
-    try:
-        with _named(file):
-            text = _read(file)
-            document = {} if text is None else _document(file, text)
-    except GatepostError as error:
-        return State(file=file, state="unreadable", why=error.message)
-    found = entries.of(document, host)
-    if text is None or not found:
-        return State(file=file, state="missing" if text is None else "none")
-    commands = entries.list_commands(document, host)
-    agents = tuple(sorted({command.agent for command in commands if command.agent is not None}))
-    state, why = "outdated", None
-    gone = [program for program in sorted({each.program for each in commands}) if shutil.which(program) is None]
-    if ignored := _find_ignored(file, text, host):
-        state, why = "ignored", ignored
-    elif gone:
-        why = f"there is no program {gone[0]!r}"
-    elif len(agents) > 1:
-        why = f"they name several agents: {', '.join(map(repr, agents))}"
-    elif not _same(found, wanted(agents[0] if agents else None)):
-        why = "they are not as `hooks install` would write them"
-    else:
-        state = "installed"
-    return State(
-        file=file, state=state, events=tuple(dict.fromkeys(event for event, _ in found)), agents=agents, why=why
+            return FileChange(file=file, is_changed=False)
+        original, backup = _compute_original(file, text, host), _find_backup(file, text)
+        if original is None:
+            _resolve_links(file).unlink()
+        elif original != text:
+            _write_atomically(_resolve_links(file), original)
+        _delete_backups(file)
+    return FileChange(
+        file=file, is_changed=original != text, is_restored=backup is not None, is_removed=original is None
     )
 
 
-def read_switch(file: Path) -> bool | None:
+def inspect_file(
+    file: Path, host: str, build_entries: Callable[[str | None], Mapping[str, dict[str, Any]]]
+) -> InstallState:
+    """Look how a file stands; nothing is raised. `wanted` is what would be put in, for an agent or for none."""
+    try:
+        with _name_file_in_errors(file):
+            text = _read_text(file)
+            document = {} if text is None else _parse_file(file, text)
+    except GatepostError as error:
+        return InstallState(file=file, state="unreadable", why=error.message)
+    our_entries = host_settings.list_our_entries(document, host)
+    if text is None or not our_entries:
+        return InstallState(file=file, state="missing" if text is None else "none")
+    commands = host_settings.list_commands(document, host)
+    agents = tuple(sorted({entry_command.agent for entry_command in commands if entry_command.agent is not None}))
+    state, why = "outdated", None
+    missing_programs = [
+        program for program in sorted({command.program for command in commands}) if shutil.which(program) is None
+    ]
+    if ignored_reason := _find_ignored(file, text, host):
+        state, why = "ignored", ignored_reason
+    elif missing_programs:
+        why = f"there is no program {missing_programs[0]!r}"
+    elif len(agents) > 1:
+        why = f"they name several agents: {', '.join(map(repr, agents))}"
+    elif not _has_same_entries(our_entries, build_entries(agents[0] if agents else None)):
+        why = "they are not as `hooks install` would write them"
+    else:
+        state = "installed"
+    return InstallState(
+        file=file, state=state, events=tuple(dict.fromkeys(event for event, _ in our_entries)), agents=agents, why=why
+    )
+
+
+def read_disable_switch(file: Path) -> bool | None:
     """Return what a settings file of Claude Code says of `disableAllHooks`; None if it says nothing."""
     with suppress(OSError, GatepostError, UnicodeDecodeError):
-        document = _document(file, _read(file) or "{}")
+        document = _parse_file(file, _read_text(file) or "{}")
         switch = document.get("disableAllHooks") if isinstance(document, dict) else None
         return switch if isinstance(switch, bool) else None
     return None
 
 
-def _before(file: Path, text: str | None, host: str) -> str | None:
+def _compute_original(file: Path, text: str | None, host: str) -> str | None:
     """What the file is without us; None if there would be none."""
     if text is None:
         return None
-    kept = _kept(file, text)
-    if kept is not None:
-        return None if kept.suffix == ".new" else _read(kept)
-    document = _document(file, text)
-    left = toml.strip(text) if _is_toml(file) else merge.strip(text, host, _found(file))
-    if entries.without(_document(file, left), host) != entries.without(document, host):
+    backup = _find_backup(file, text)
+    if backup is not None:
+        return None if backup.suffix == ".new" else _read_text(backup)
+    document = _parse_file(file, text)
+    stripped_text = (
+        toml.strip_from_toml(text)
+        if _is_toml(file)
+        else merge.strip_from_json(text, host, _read_original_document(file))
+    )
+    if host_settings.remove_our_entries(_parse_file(file, stripped_text), host) != host_settings.remove_our_entries(
+        document, host
+    ):
         raise Invalid("our entries cannot be taken out of it without changing others", hint="take them out by hand")
-    return left
+    return stripped_text
 
 
-def _added(file: Path, base: str, host: str, wanted: Mapping[str, dict[str, Any]]) -> str:
+def _add_entries(file: Path, original: str, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
     """The file with our entries: read again, to be sure that nothing else has changed."""
-    added = toml.add(base, wanted) if _is_toml(file) else merge.add(base, host, wanted)
-    document, before = _document(file, added), _document(file, base) or merge.head(host)
-    same = entries.without(document, host) == entries.without(before, host)
-    if not same or not _same(entries.of(document, host), wanted):
+    new_text = (
+        toml.add_to_toml(original, hook_entries) if _is_toml(file) else merge.add_to_json(original, host, hook_entries)
+    )
+    document, original_document = _parse_file(file, new_text), _parse_file(file, original) or merge.build_head(host)
+    is_rest_unchanged = host_settings.remove_our_entries(document, host) == host_settings.remove_our_entries(
+        original_document, host
+    )
+    if not is_rest_unchanged or not _has_same_entries(host_settings.list_our_entries(document, host), hook_entries):
         raise Invalid("our entries cannot be put into it without changing others", hint="put them in by hand")
-    return added
+    return new_text
 
 
-def _same(found: list[tuple[str, dict[str, Any]]], wanted: Mapping[str, dict[str, Any]]) -> bool:
-    return len(found) == len(wanted) and all(wanted.get(event) == group for event, group in found)
+def _has_same_entries(
+    our_entries: list[tuple[str, dict[str, Any]]], hook_entries: Mapping[str, dict[str, Any]]
+) -> bool:
+    return len(our_entries) == len(hook_entries) and all(
+        hook_entries.get(event) == group for event, group in our_entries
+    )
 
 
 def _find_ignored(file: Path, text: str, host: str) -> str | None:
     """Return why the host would ignore the file, or None."""
-    if host not in _STRICT or _is_toml(file):
+    if host not in _STRICT_JSON_HOSTS or _is_toml(file):
         return None
-    found = (0, "a byte order mark") if host == "codex" and text.startswith(jsonc.BOM) else jsonc.find_extension(text)
-    return found and f"{_STRICT[host]} ignores a file with {found[1]} {jsonc.describe_place(text, found[0])}"
+    extension = (
+        (0, "a byte order mark") if host == "codex" and text.startswith(jsonc.BOM) else jsonc.find_extension(text)
+    )
+    return extension and f"{_STRICT_JSON_HOSTS[host]} ignores a file with {extension[1]} " + jsonc.describe_position(
+        text, extension[0]
+    )
 
 
-def _document(file: Path, text: str) -> Any:
+def _parse_file(file: Path, text: str) -> Any:
     if _is_toml(file):
         return toml.parse(text)
     root = jsonc.parse(text)
@@ -220,44 +246,44 @@ def _is_toml(file: Path) -> bool:
     return file.suffix == ".toml"
 
 
-def _kept(file: Path, text: str) -> Path | None:
+def _find_backup(file: Path, text: str) -> Path | None:
     """What the file was before we wrote this text into it."""
-    both = (_backup(file, text, suffix) for suffix in (".bak", ".new"))
-    return next((path for path in both if path.exists()), None)
+    candidates = (_get_backup_path(file, text, suffix) for suffix in (".bak", ".new"))
+    return next((path for path in candidates if path.exists()), None)
 
 
-def _found(file: Path) -> dict[str, Any] | None:
+def _read_original_document(file: Path) -> dict[str, Any] | None:
     """What the file said when we were put in; None if that is not known."""
-    backups = sorted(_backups(file), key=lambda path: path.stat().st_mtime_ns)
+    backups = sorted(_list_backups(file), key=lambda path: path.stat().st_mtime_ns)
     with suppress(Malformed):
-        document = (_document(file, _read(backups[-1]) or "") or {}) if backups else None
+        document = (_parse_file(file, _read_text(backups[-1]) or "") or {}) if backups else None
         return document if isinstance(document, dict) else None
     return None
 
 
-def _forget(file: Path, but: Path | None = None) -> None:
-    for path in _backups(file):
-        if path != but:
+def _delete_backups(file: Path, keep: Path | None = None) -> None:
+    for path in _list_backups(file):
+        if path != keep:
             path.unlink(missing_ok=True)
 
 
-def _backups(file: Path) -> list[Path]:
-    real = _real(file)
-    ours = re.compile(re.escape(real.name) + r"\.gatepost-[0-9a-f]{16}\.(bak|new)")
-    return [path for path in real.parent.iterdir() if ours.fullmatch(path.name)]
+def _list_backups(file: Path) -> list[Path]:
+    real = _resolve_links(file)
+    pattern = re.compile(re.escape(real.name) + r"\.gatepost-[0-9a-f]{16}\.(bak|new)")
+    return [path for path in real.parent.iterdir() if pattern.fullmatch(path.name)]
 
 
-def _backup(file: Path, text: str, suffix: str) -> Path:
-    real = _real(file)
+def _get_backup_path(file: Path, text: str, suffix: str) -> Path:
+    real = _resolve_links(file)
     return real.with_name(f"{real.name}.gatepost-{hashlib.sha256(text.encode()).hexdigest()[:16]}{suffix}")
 
 
-def _real(file: Path) -> Path:
+def _resolve_links(file: Path) -> Path:
     """The file itself, at the end of all symbolic links."""
     return Path(os.path.realpath(file))
 
 
-def _read(file: Path) -> str | None:
+def _read_text(file: Path) -> str | None:
     try:
         raw = file.read_bytes()
     except FileNotFoundError:
@@ -265,34 +291,34 @@ def _read(file: Path) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        before = raw[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        prefix = raw[: error.start]
+        line, column = prefix.count(b"\n") + 1, error.start - prefix.rfind(b"\n")
         raise Malformed(f"it is not UTF-8 (line {line}, column {column})") from None
 
 
-def _write(file: Path, text: str, *, like: Path | None = None) -> None:
+def _write_atomically(file: Path, text: str, *, mode_source: Path | None = None) -> None:
     """Put a text in the place of a file, all at once, with the mode and the owner of what it stands for."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         with open(descriptor, "wb") as stream:  # noqa: PTH123 (it is open already)
             with suppress(FileNotFoundError):
-                old = (like or file).stat()
-                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+                old_stat = (mode_source or file).stat()
+                os.fchmod(descriptor, stat.S_IMODE(old_stat.st_mode))
                 with suppress(PermissionError):
-                    os.fchown(descriptor, old.st_uid, old.st_gid)
+                    os.fchown(descriptor, old_stat.st_uid, old_stat.st_gid)
             stream.write(text.encode())
             stream.flush()
             os.fsync(descriptor)
-        aside.replace(file)
+        temporary.replace(file)
     except OSError:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def _named(file: Path) -> Iterator[None]:
+def _name_file_in_errors(file: Path) -> Iterator[None]:
     """Whatever is wrong is said of this file, which is left as it is."""
     try:
         yield

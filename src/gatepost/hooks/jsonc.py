@@ -19,7 +19,7 @@ from typing import Any, Final, Never
 
 from gatepost.errors import Malformed
 
-DEPTH: Final = 100
+MAX_DEPTH: Final = 100
 BOM: Final = "\ufeff"
 _COMMENT: Final = re.compile(r"//[^\n]*?(?=\r?\n|\Z)|/\*.*?\*/", re.DOTALL)
 _TRIVIA: Final = re.compile(rf"(?:[ \t\r\n]+|{_COMMENT.pattern})*", re.DOTALL)
@@ -28,7 +28,7 @@ _TOKEN: Final = re.compile(f"{_STRING.pattern}|{_COMMENT.pattern}", re.DOTALL)
 _SCALAR: Final = re.compile(
     r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])|(?:true|false|null)(?!\w)", re.ASCII
 )
-_CLOSING: Final = {"{": "}", "[": "]"}
+_CLOSING_BRACKETS: Final = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Node:
     #: what any reader of JSON would make of it
     value: Any
     #: what an object or an array holds
-    parts: tuple["Part", ...] = ()
+    parts: tuple["NodePart", ...] = ()
 
     def get(self, key: str) -> "Node | None":
         """The member of an object; of several with one name, the last counts."""
@@ -48,7 +48,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class NodePart:
     """A member of an object, from its name on, or an item of an array."""
 
     start: int
@@ -59,75 +59,81 @@ class Part:
 
 
 #: a part of an object or an array, and which
-Place = tuple[Node, int]
+PartPosition = tuple[Node, int]
 
 
 @lru_cache(maxsize=2)  # it may be long, and whoever changes it looks at it several times, before and after
 def parse(text: str) -> Node | None:
     """Return the tree, or None if there is nothing but white space and comments. Raises Malformed, saying where."""
-    at = _skip(text, text.startswith(BOM))
-    if at == len(text):
+    offset = _skip_trivia(text, text.startswith(BOM))
+    if offset == len(text):
         return None
-    root = _value(text, at, 0)
-    if (rest := _skip(text, root.end)) < len(text):
-        refuse(text, rest, "there is more after its end")
+    root = _parse_value(text, offset, 0)
+    if (rest_offset := _skip_trivia(text, root.end)) < len(text):
+        refuse(text, rest_offset, "there is more after its end")
     return root
 
 
-def append(text: str, box: Node, *more: tuple[str | None, Any]) -> str:
+def append(text: str, container: Node, *members: tuple[str | None, Any]) -> str:
     """Return the text with values added at the end of an object, each under a key, or of an array."""
-    if not more:
+    if not members:
         return text
     newline = "\r\n" if "\r\n" in text else "\n"
-    last = box.parts[-1] if box.parts else None
-    in_line = last is not None and "\n" not in text[box.start : box.end]
-    indent = _indent(text)
-    margin = _margin(text, box, indent)
+    last = container.parts[-1] if container.parts else None
+    is_inline = last is not None and "\n" not in text[container.start : container.end]
+    indent = _detect_indent(text)
+    margin = _get_margin(text, container, indent)
     pieces = []
-    for key, value in more:
-        body = json.dumps(value, ensure_ascii=False, indent=None if in_line else indent)
-        named = body if key is None else f"{json.dumps(key, ensure_ascii=False)}: {body}"
-        pieces.append(f" {named}" if in_line else newline + margin + named.replace("\n", newline + margin))
+    for key, value in members:
+        body = json.dumps(value, ensure_ascii=False, indent=None if is_inline else indent)
+        member_text = body if key is None else f"{json.dumps(key, ensure_ascii=False)}: {body}"
+        pieces.append(
+            f" {member_text}" if is_inline else newline + margin + member_text.replace("\n", newline + margin)
+        )
     piece = ",".join(pieces)
-    comments = _comments(text, _after(box, len(box.parts)), box.end - 1)
-    inside = comments[-1].end() if comments else _after(box, len(box.parts))
-    before, behind, closing = text[:inside], text[inside : box.end - 1], text[box.end - 1 :]
+    comments = _match_comments(text, _find_previous_end(container, len(container.parts)), container.end - 1)
+    insert_at = comments[-1].end() if comments else _find_previous_end(container, len(container.parts))
+    head, tail, closing = text[:insert_at], text[insert_at : container.end - 1], text[container.end - 1 :]
     if last is None:
-        keep = "\n" in behind and inside > box.start + 1
-        return before + piece + (behind if keep else newline + _margin_of_line(text, box.start)) + closing
+        keeps_margin = "\n" in tail and insert_at > container.start + 1
+        return head + piece + (tail if keeps_margin else newline + _get_line_margin(text, container.start)) + closing
     if last.comma is None:
-        return before[: last.node.end] + "," + before[last.node.end :] + piece + behind + closing
-    return before + piece + "," + behind + closing
+        return head[: last.node.end] + "," + head[last.node.end :] + piece + tail + closing
+    return head + piece + "," + tail + closing
 
 
-def remove(text: str, places: Collection[Place]) -> str:
+def remove(text: str, places: Collection[PartPosition]) -> str:
     """Return the text without these, none of which is within another."""
-    gone = {(box.start, index) for box, index in places}
+    removed_parts = {(container.start, index) for container, index in places}
     # from the end on, so that what is before it is where it was
-    for box, index in sorted(places, key=lambda place: place[0].parts[place[1]].start, reverse=True):
-        to_the_end = all((box.start, later) in gone for later in range(index, len(box.parts)))
-        text = _without(text, box, index, last=to_the_end and box.parts[-1].comma is None)
+    for container, index in sorted(places, key=lambda place: place[0].parts[place[1]].start, reverse=True):
+        is_tail = all(
+            (container.start, later_index) in removed_parts for later_index in range(index, len(container.parts))
+        )
+        text = _remove_part(text, container, index, is_last=is_tail and container.parts[-1].comma is None)
     return text
 
 
-def _without(text: str, box: Node, index: int, *, last: bool) -> str:
+def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> str:
     """`last` is whether nothing comes after it any more, not even a comma."""
-    part = box.parts[index]
-    comments = _comments(text, _after(box, index), part.start)
-    begin = comments[-1].end() if comments else _after(box, index)
-    comma = part.comma if not last else box.parts[index - 1].comma if index else None
+    part = container.parts[index]
+    comments = _match_comments(text, _find_previous_end(container, index), part.start)
+    begin = comments[-1].end() if comments else _find_previous_end(container, index)
+    comma = part.comma if not is_last else container.parts[index - 1].comma if index else None
     cuts = [(begin, part.node.end)] + ([(comma, comma + 1)] if comma is not None else [])
-    rest = text[part.node.end :] if last or comma is None else text[part.node.end : comma] + text[comma + 1 :]
+    rest = text[part.node.end :] if is_last or comma is None else text[part.node.end : comma] + text[comma + 1 :]
     if comments and comments[-1][0].startswith("//") and not re.match(r"\r?\n|\Z", rest):
         cuts[0] = (text.index("\n", begin) + 1, part.node.end)  # what follows must not become part of the comment
     for start, end in sorted(cuts, reverse=True):
         text = text[:start] + text[end:]
-    inside = box.start + 1
-    closing = len(text) - len(text[inside:].lstrip())
-    return text[:inside] + text[closing:] if text.startswith(tuple(_CLOSING.values()), closing) else text
+    content_start = container.start + 1
+    closing = len(text) - len(text[content_start:].lstrip())
+    return (
+        text[:content_start] + text[closing:] if text.startswith(tuple(_CLOSING_BRACKETS.values()), closing) else text
+    )
 
 
-def comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
+def list_comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
     """The comments between two places, neither of which is within a string."""
     tokens = _TOKEN.finditer(text, start, len(text) if end is None else end)
     return [token[0] for token in tokens if token[0].startswith("/")]
@@ -135,105 +141,109 @@ def comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
 
 def find_extension(text: str) -> tuple[int, str] | None:
     """Return the place and the name of the first thing that strict JSON does not allow, or None."""
-    found = [(token.start(), "comments in it") for token in _TOKEN.finditer(text) if token[0].startswith("/")][:1]
+    extensions = [(token.start(), "comments in it") for token in _TOKEN.finditer(text) if token[0].startswith("/")][:1]
     root = parse(text)
-    boxes = [root] if root is not None else []
-    while boxes:
-        box = boxes.pop()
-        if box.parts and box.parts[-1].comma is not None:
-            found.append((box.parts[-1].comma, "a comma before a closing bracket"))
-        boxes += [part.node for part in box.parts]
-    return min(found, default=None)
+    containers = [root] if root is not None else []
+    while containers:
+        container = containers.pop()
+        if container.parts and container.parts[-1].comma is not None:
+            extensions.append((container.parts[-1].comma, "a comma before a closing bracket"))
+        containers += [part.node for part in container.parts]
+    return min(extensions, default=None)
 
 
-def refuse(text: str, at: int, why: str) -> Never:
+def refuse(text: str, offset: int, reason: str) -> Never:
     """Say what is wrong, and where."""
-    raise Malformed(f"{why} {describe_place(text, at)}")
+    raise Malformed(f"{reason} {describe_position(text, offset)}")
 
 
-def describe_place(text: str, at: int) -> str:
+def describe_position(text: str, offset: int) -> str:
     """Return a place in the text as editors count it, in brackets."""
-    line = text.count("\n", 0, at) + 1
-    column = at - text.rfind("\n", 0, at) - (line == 1 and at > 0 and text.startswith(BOM))
+    line = text.count("\n", 0, offset) + 1
+    column = offset - text.rfind("\n", 0, offset) - (line == 1 and offset > 0 and text.startswith(BOM))
     return f"(line {line}, column {column})"
 
 
-def _value(text: str, at: int, depth: int) -> Node:
-    if at < len(text) and text[at] in _CLOSING:
-        if depth == DEPTH:
-            refuse(text, at, f"it is nested over {DEPTH} deep")
-        return _box(text, at, depth)
-    found = _STRING.match(text, at) or _SCALAR.match(text, at)
-    if found is None:
-        refuse(text, at, "a value is missing" if at == len(text) else f"{text[at : at + 10]!r} is not a value")
+def _parse_value(text: str, offset: int, depth: int) -> Node:
+    if offset < len(text) and text[offset] in _CLOSING_BRACKETS:
+        if depth == MAX_DEPTH:
+            refuse(text, offset, f"it is nested over {MAX_DEPTH} deep")
+        return _parse_container(text, offset, depth)
+    match = _STRING.match(text, offset) or _SCALAR.match(text, offset)
+    if match is None:
+        refuse(
+            text,
+            offset,
+            "a value is missing" if offset == len(text) else f"{text[offset : offset + 10]!r} is not a value",
+        )
     try:
-        return Node(start=at, end=found.end(), value=json.loads(found[0]))
+        return Node(start=offset, end=match.end(), value=json.loads(match[0]))
     except ValueError:
-        refuse(text, at, f"{found[0][:20]!r} is not a value")
+        refuse(text, offset, f"{match[0][:20]!r} is not a value")
 
 
-def _box(text: str, start: int, depth: int) -> Node:
-    is_object, closing = text[start] == "{", _CLOSING[text[start]]
-    parts: list[Part] = []
-    at = _skip(text, start + 1)
-    while not text.startswith(closing, at):
+def _parse_container(text: str, start: int, depth: int) -> Node:
+    is_object, closing = text[start] == "{", _CLOSING_BRACKETS[text[start]]
+    parts: list[NodePart] = []
+    offset = _skip_trivia(text, start + 1)
+    while not text.startswith(closing, offset):
         if parts and parts[-1].comma is None:
-            refuse(text, at, f"a comma or {closing!r} is missing")
-        begin, key = at, None
+            refuse(text, offset, f"a comma or {closing!r} is missing")
+        begin, key = offset, None
         if is_object:
-            if not _STRING.match(text, at):
-                refuse(text, at, f"the name of a member or {closing!r} is missing")
-            name = _value(text, at, depth)
-            key, at = name.value, _skip(text, name.end)
-            if not text.startswith(":", at):
-                refuse(text, at, "a colon is missing")
-            at = _skip(text, at + 1)
-        node = _value(text, at, depth + 1)
-        at = _skip(text, node.end)
-        comma = at if text.startswith(",", at) else None
-        parts.append(Part(start=begin, key=key, node=node, comma=comma))
-        at = at if comma is None else _skip(text, comma + 1)
+            if not _STRING.match(text, offset):
+                refuse(text, offset, f"the name of a member or {closing!r} is missing")
+            name = _parse_value(text, offset, depth)
+            key, offset = name.value, _skip_trivia(text, name.end)
+            if not text.startswith(":", offset):
+                refuse(text, offset, "a colon is missing")
+            offset = _skip_trivia(text, offset + 1)
+        node = _parse_value(text, offset, depth + 1)
+        offset = _skip_trivia(text, node.end)
+        comma = offset if text.startswith(",", offset) else None
+        parts.append(NodePart(start=begin, key=key, node=node, comma=comma))
+        offset = offset if comma is None else _skip_trivia(text, comma + 1)
     value: Any = {part.key: part.node.value for part in parts} if is_object else [part.node.value for part in parts]
-    return Node(start=start, end=at + 1, value=value, parts=tuple(parts))
+    return Node(start=start, end=offset + 1, value=value, parts=tuple(parts))
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_trivia(text: str, offset: int) -> int:
     """Go past white space and comments."""
-    found = _TRIVIA.match(text, at)
-    assert found is not None  # it matches nothing, too
-    if text.startswith("/*", found.end()):
-        refuse(text, found.end(), "a comment has no end")
-    return found.end()
+    match = _TRIVIA.match(text, offset)
+    assert match is not None  # it matches nothing, too
+    if text.startswith("/*", match.end()):
+        refuse(text, match.end(), "a comment has no end")
+    return match.end()
 
 
-def _after(box: Node, index: int) -> int:
+def _find_previous_end(container: Node, index: int) -> int:
     """Where the part before this one ends, with its comma, or where the box begins."""
     if index == 0:
-        return box.start + 1
-    before = box.parts[index - 1]
-    return before.node.end if before.comma is None else before.comma + 1
+        return container.start + 1
+    previous = container.parts[index - 1]
+    return previous.node.end if previous.comma is None else previous.comma + 1
 
 
-def _comments(text: str, start: int, end: int) -> list[re.Match[str]]:
+def _match_comments(text: str, start: int, end: int) -> list[re.Match[str]]:
     """The comments between two places that have only white space and comments between them."""
     return list(_COMMENT.finditer(text, start, end))
 
 
-def _indent(text: str) -> str:
+def _detect_indent(text: str) -> str:
     """How the file is indented, going by its first indented line."""
-    found = re.search(r'\n([ \t]*)["{\[]', text)
-    return found[1] if found else "  "
+    match = re.search(r'\n([ \t]*)["{\[]', text)
+    return match[1] if match else "  "
 
 
-def _margin(text: str, box: Node, indent: str) -> str:
+def _get_margin(text: str, container: Node, indent: str) -> str:
     """What stands before each part of a box that has its parts on lines of their own."""
-    for part in box.parts:
-        before = text[text.rfind("\n", 0, part.start) + 1 : part.start]
-        if "\n" in text[box.start : part.start] and not before.strip():
-            return before
-    return _margin_of_line(text, box.start) + indent
+    for part in container.parts:
+        line_start = text[text.rfind("\n", 0, part.start) + 1 : part.start]
+        if "\n" in text[container.start : part.start] and not line_start.strip():
+            return line_start
+    return _get_line_margin(text, container.start) + indent
 
 
-def _margin_of_line(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
+def _get_line_margin(text: str, offset: int) -> str:
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]

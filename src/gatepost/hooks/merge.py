@@ -11,94 +11,111 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gatepost.hooks import entries, jsonc
-from gatepost.hooks.jsonc import Node, Place
+from gatepost.hooks import host_settings, jsonc
+from gatepost.hooks.jsonc import Node, PartPosition
 
 
-def add(text: str, host: str, wanted: Mapping[str, dict[str, Any]]) -> str:
+def add_to_json(text: str, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
     """Put in what is wanted, into a text that has nothing of ours yet."""
     root = jsonc.parse(text)
-    whole = {"hooks": {event: [entry] for event, entry in wanted.items()}}
+    hooks_document = {"hooks": {event: [entry] for event, entry in hook_entries.items()}}
     if root is None:
-        return _begun(text, head(host) | whole)
-    _expect(text, root, dict, "the top level is not an object")
+        return _append_document(text, build_head(host) | hooks_document)
+    _require_type(text, root, dict, "the top level is not an object")
     hooks = root.get("hooks")
     if hooks is None:
-        more = whole if root.parts else head(host) | whole
-        return jsonc.append(text, root, *more.items())
-    _expect(text, hooks, dict, "`hooks` is not an object")
-    there = {event: groups for event in wanted if (groups := hooks.get(event)) is not None}
-    for event, groups in there.items():
-        _expect(text, groups, list, f"`hooks.{event}` is not an array")
+        new_members = hooks_document if root.parts else build_head(host) | hooks_document
+        return jsonc.append(text, root, *new_members.items())
+    _require_type(text, hooks, dict, "`hooks` is not an object")
+    event_lists = {event: groups for event in hook_entries if (groups := hooks.get(event)) is not None}
+    for event, groups in event_lists.items():
+        _require_type(text, groups, list, f"`hooks.{event}` is not an array")
     # from the end on, so that what is before it is where it was
-    text = jsonc.append(text, hooks, *((event, [entry]) for event, entry in wanted.items() if event not in there))
-    for event, groups in sorted(there.items(), key=lambda each: each[1].start, reverse=True):
-        text = jsonc.append(text, groups, (None, wanted[event]))
+    text = jsonc.append(
+        text, hooks, *((event, [entry]) for event, entry in hook_entries.items() if event not in event_lists)
+    )
+    for event, groups in sorted(event_lists.items(), key=lambda pair: pair[1].start, reverse=True):
+        text = jsonc.append(text, groups, (None, hook_entries[event]))
     return text
 
 
-def strip(text: str, host: str, before: Mapping[str, Any] | None = None) -> str:
+def strip_from_json(text: str, host: str, before: Mapping[str, Any] | None = None) -> str:
     """Take out what is ours. `before` is what the file said before we were put in, where that is known."""
     root = jsonc.parse(text)
-    return text if root is None else jsonc.remove(text, _ours(text, root, host, before))
+    return text if root is None else jsonc.remove(text, _find_our_places(text, root, host, before))
 
 
-def head(host: str) -> dict[str, Any]:
+def build_head(host: str) -> dict[str, Any]:
     """What a new file of a host begins with."""
     return {"version": 1} if host == "cursor" else {}
 
 
-def _ours(text: str, root: Node, host: str, before: Mapping[str, Any] | None) -> list[Place]:
+def _find_our_places(text: str, root: Node, host: str, before: Mapping[str, Any] | None) -> list[PartPosition]:
     """All that goes: our entries, or the group, the event or the `hooks` that has nothing else."""
-    found: list[Place] = []
-    for at, member in enumerate(root.parts):
+    places: list[PartPosition] = []
+    for member_index, member in enumerate(root.parts):
         if member.key != "hooks":
             continue
-        events: list[Place] = []
-        for which, event in enumerate(member.node.parts):
-            groups = [place for index in range(len(event.node.parts)) for place in _of(text, event.node, index, host)]
-            gone = before is not None and event.key not in _hooks(before)
-            events += _or_whole(text, (member.node, which), groups, may_go=gone)
-        found += _or_whole(text, (root, at), events, may_go=before is not None and "hooks" not in before)
-    return found
+        event_places: list[PartPosition] = []
+        for event_index, event in enumerate(member.node.parts):
+            group_places = [
+                place
+                for index in range(len(event.node.parts))
+                for place in _find_places_in_group(text, event.node, index, host)
+            ]
+            can_remove = before is not None and event.key not in _get_hooks(before)
+            event_places += _collapse_if_empty(text, (member.node, event_index), group_places, can_remove=can_remove)
+        places += _collapse_if_empty(
+            text, (root, member_index), event_places, can_remove=before is not None and "hooks" not in before
+        )
+    return places
 
 
-def _of(text: str, groups: Node, index: int, host: str) -> list[Place]:
+def _find_places_in_group(text: str, groups: Node, index: int, host: str) -> list[PartPosition]:
     """What goes of one thing in the list of an event."""
     group = groups.parts[index].node
-    if host in entries.FLAT:
-        return [(groups, index)] if entries.is_ours(group.value) else []
-    inner = group.get("hooks")
-    parts = inner.parts if inner is not None else ()
-    ours = [(inner, at) for at, part in enumerate(parts) if inner is not None and entries.is_ours(part.node.value)]
-    return _or_whole(text, (groups, index), ours, box=inner)
+    if host in host_settings.FLAT_HOSTS:
+        return [(groups, index)] if host_settings.is_our_entry(group.value) else []
+    group_hooks = group.get("hooks")
+    parts = group_hooks.parts if group_hooks is not None else ()
+    our_places = [
+        (group_hooks, part_index)
+        for part_index, part in enumerate(parts)
+        if group_hooks is not None and host_settings.is_our_entry(part.node.value)
+    ]
+    return _collapse_if_empty(text, (groups, index), our_places, container=group_hooks)
 
 
-def _or_whole(
-    text: str, whole: Place, parts: list[Place], *, box: Node | None = None, may_go: bool = True
-) -> list[Place]:
+def _collapse_if_empty(
+    text: str, whole: PartPosition, parts: list[PartPosition], *, container: Node | None = None, can_remove: bool = True
+) -> list[PartPosition]:
     """The whole instead of its parts, if it would be left empty without them, of comments too."""
     part = whole[0].parts[whole[1]]
-    box = box or part.node
-    if not may_go or not parts or len(parts) < len(box.parts) or any(each is not box for each, _ in parts):
+    container = container or part.node
+    if (
+        not can_remove
+        or not parts
+        or len(parts) < len(container.parts)
+        or any(item is not container for item, _ in parts)
+    ):
         return parts
-    edges = [part.start, *(edge for each in box.parts for edge in (each.start, each.node.end)), part.node.end]
+    edges = [part.start, *(edge for item in container.parts for edge in (item.start, item.node.end)), part.node.end]
     gaps = zip(edges[::2], edges[1::2], strict=True)
-    return parts if any(jsonc.comments(text, start, end) for start, end in gaps) else [whole]
+    return parts if any(jsonc.list_comments(text, start, end) for start, end in gaps) else [whole]
 
 
-def _hooks(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_hooks(document: Mapping[str, Any]) -> Mapping[str, Any]:
     hooks = document.get("hooks")
     return hooks if isinstance(hooks, dict) else {}
 
 
-def _begun(text: str, document: dict[str, Any]) -> str:
+def _append_document(text: str, document: dict[str, Any]) -> str:
     """A text without anything in it, but perhaps with comments, with the whole document after it."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    break_ = "" if not text.strip("\ufeff \t") or text.endswith("\n") else newline
-    return text + break_ + json.dumps(document, ensure_ascii=False, indent=2).replace("\n", newline) + newline
+    line_break = "" if not text.strip("\ufeff \t") or text.endswith("\n") else newline
+    return text + line_break + json.dumps(document, ensure_ascii=False, indent=2).replace("\n", newline) + newline
 
 
-def _expect(text: str, node: Node, kind: type, otherwise: str) -> None:
+def _require_type(text: str, node: Node, kind: type, problem: str) -> None:
     if not isinstance(node.value, kind):
-        jsonc.refuse(text, node.start, otherwise)
+        jsonc.refuse(text, node.start, problem)

@@ -5,17 +5,17 @@ from importlib.metadata import entry_points
 from typing import Final
 
 from gatepost.hooks import chain
-from gatepost.hooks.chain import Listed
+from gatepost.hooks.chain import LazyHandler
 
 GROUP: Final = "gatepost.hooks"
 
 
-def found(tell: Callable[[str], None]) -> list[Listed]:
+def list_handlers(add_note: Callable[[str], None]) -> list[LazyHandler]:
     """Those that are installed. One that cannot be imported is left out, and told of."""
-    handlers: list[Listed] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    handlers: list[LazyHandler] = []
+    for entry_point in sorted(entry_points(group=GROUP), key=lambda item: item.name):
         try:
-            handlers.append(Listed.of(chain.load(point.value), point.value))
+            handlers.append(LazyHandler.from_handler(chain.load_handler(entry_point.value), entry_point.value))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the others are not to blame)
-            tell(f"the hook handler {point.name!r} ({point.value}) is left out: {error}")
+            add_note(f"the hook handler {entry_point.name!r} ({entry_point.value}) is left out: {error}")
     return handlers

@@ -3,7 +3,7 @@ Proof: a reply of the model shows that what a hook printed was read.
 
 What a hook prints is in the hands of its host. The request may fail, a person may interrupt it or leave, another hook's
 veto may drop the text. So a printed batch is not delivered yet: its items stay under a claim of kind `session`, its
-lines in a note beside the spool (`core/unproved.py`), and the hooks that follow say what became of it:
+lines in a note beside the spool (`core/printed_batch.py`), and the hooks that follow say what became of it:
 
     printed by                       proved by                                   released by
     SessionStart                     the next tool event or Stop                 SessionEnd, a failed Stop, the second
@@ -36,11 +36,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from gatepost.core.instants import Duration, Instant
-from gatepost.core.unproved import PROVED, RELEASED, PrintedBatch
+from gatepost.core.printed_batch import PROVED, RELEASED, PrintedBatch
+from gatepost.core.times import Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # most hooks have nothing to settle
@@ -58,44 +58,44 @@ RENEW: Final = "renew"
 FINISH: Final = "finish"
 
 
-def judge(batch: PrintedBatch, occasion: Occasion, *, prompts: int, now: Instant, hold: Duration) -> str:
+def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, hold: Duration) -> str:
     """Return what a hook, after so many `prompts` of the session, means for a batch that an earlier one printed."""
     if batch.outcome is not None:
         return FINISH
-    if occasion.event == "SessionEnd":
+    if event.name == "SessionEnd":
         return RELEASE
-    if occasion.subagent is not None:
+    if event.subagent is not None:
         return KEEP
-    if not _is_current(batch, occasion, prompts):
+    if not _is_current(batch, event, prompts):
         return RELEASE
-    if occasion.event == "Stop":
-        is_answered = not occasion.is_failed and (not batch.replies or occasion.replies > batch.replies)
+    if event.name == "Stop":
+        is_answered = not event.is_failed and (not batch.replies or event.replies > batch.replies)
         return PROVE if is_answered else RELEASE
-    if occasion.event in TOOL_EVENTS and batch.event not in TOOL_EVENTS:
+    if event.name in TOOL_EVENTS and batch.event not in TOOL_EVENTS:
         return PROVE
-    if occasion.event in TOOL_EVENTS and now >= batch.expires_at - hold // 2:
+    if event.name in TOOL_EVENTS and now >= batch.expires_at - hold // 2:
         return RENEW
     return KEEP
 
 
-def _is_current(batch: PrintedBatch, occasion: Occasion, prompts: int) -> bool:
+def _is_current(batch: PrintedBatch, event: HookEvent, prompts: int) -> bool:
     """Return True if a hook belongs to the turn in which the batch was printed, or which follows that start."""
     if batch.event == "SessionStart":
         return prompts in (batch.prompts, batch.prompts + 1)
-    if batch.turn and occasion.turn:
-        return batch.turn == occasion.turn
+    if batch.turn and event.turn:
+        return batch.turn == event.turn
     return prompts == batch.prompts
 
 
-def settle(desk: Desk, occasion: Occasion) -> None:
+def settle(ctx: HookContext, event: HookEvent) -> None:
     """Prove, release or renew the batches that earlier hooks of this session printed, as this hook tells."""
-    now, hold = desk.clock.now(), desk.rules.proof
+    now, hold = ctx.clock.now(), ctx.options.proof_timeout
 
     def action(batch: PrintedBatch) -> str:
-        return judge(batch, occasion, prompts=desk.state.prompts, now=now, hold=hold)
+        return judge(batch, event, prompts=ctx.state.prompts, now=now, hold=hold)
 
-    if desk.spool is not None and any(action(batch) is not KEEP for batch in desk.unproved()):
-        settle_batches(desk.call, desk.spool(), desk.session.id, action, now=now, hold=hold)
+    if ctx.open_spool is not None and any(action(batch) is not KEEP for batch in ctx.read_unproved()):
+        settle_batches(ctx.call, ctx.open_spool(), ctx.session.id, action, now=now, hold=hold)
 
 
 def release_expired(store: "Store | None", spool: "Spool", session: str, now: Instant) -> None:
@@ -105,11 +105,11 @@ def release_expired(store: "Store | None", spool: "Spool", session: str, now: In
         return RELEASE if batch.outcome is None and batch.expires_at <= now else KEEP
 
     if any(action(batch) is RELEASE for batch in spool.read_unproved(session)):
-        settle_batches(store.call if store else _unreachable, spool, session, action, now=now, hold=0)
+        settle_batches(store.call if store else _raise_unreachable, spool, session, action, now=now, hold=0)
 
 
 def settle_batches(
-    call: Callable[..., object],
+    call_store: Callable[..., object],
     spool: "Spool",
     session: str,
     action: Callable[[PrintedBatch], str],
@@ -119,14 +119,16 @@ def settle_batches(
 ) -> None:
     """Do with each printed batch of a session what `action` says, while nobody else drains it."""
     with spool.settle_unproved(session) as settling:
-        settler = _Settler(call, spool, settling, session, now, hold)
-        before = settling.batches
-        after = [left for batch in before if (left := settler.settle(batch, action(batch))) is not None]
-        if after != before:
-            settling.replace(after)
+        settler = _Settler(call_store, spool, settling, session, now, hold)
+        old_batches = settling.batches
+        new_batches = [
+            unfinished for batch in old_batches if (unfinished := settler.settle(batch, action(batch))) is not None
+        ]
+        if new_batches != old_batches:
+            settling.replace(new_batches)
 
 
-def _unreachable(*_: object, **__: object) -> object:
+def _raise_unreachable(*_: object, **__: object) -> object:
     raise Unavailable("the store is out of reach")
 
 
@@ -135,14 +137,14 @@ class _Settler:
 
     def __init__(
         self,
-        call: Callable[..., object],
+        call_store: Callable[..., object],
         spool: "Spool",
         settling: "UnprovedBatches",
         session: str,
         now: Instant,
         hold: Duration,
     ) -> None:
-        self._call = call
+        self._call_store = call_store
         self._spool = spool
         self._settling = settling
         self._session = session
@@ -155,26 +157,28 @@ class _Settler:
 
         match action:
             case "prove":
-                reached = self._tell_store(inbox.ack, batch)
+                store_result = self._update_claim(inbox.ack, batch)
                 with suppress(GatepostError):  # then a repeat is recognised by the store alone
-                    self._spool.record_shown_keys(self._session, batch.keys, is_known=reached is True, at=self._now)
-                return _left(batch, PROVED, reached)
+                    self._spool.record_shown_keys(
+                        self._session, batch.keys, is_known=store_result is True, at=self._now
+                    )
+                return _get_unreported(batch, PROVED, store_result)
             case "release":
                 if batch.lines:
                     self._settling.put_back(batch.lines)
-                return _left(batch, RELEASED, self._tell_store(inbox.release, batch))
+                return _get_unreported(batch, RELEASED, self._update_claim(inbox.release, batch))
             case "renew":
-                if self._tell_store(inbox.extend, batch, hold=self._hold) is None:
+                if self._update_claim(inbox.extend, batch, hold=self._hold) is None:
                     return batch
                 # A claim that lapsed cannot be renewed. The note can: what it is about is not shown here again.
                 return batch._replace(expires_at=self._now + self._hold)
             case "finish":
                 verb = inbox.ack if batch.outcome == PROVED else inbox.release
-                return batch if self._tell_store(verb, batch) is None else None
+                return batch if self._update_claim(verb, batch) is None else None
             case _:
                 return batch
 
-    def _tell_store(self, verb: Callable[..., object], batch: PrintedBatch, **more: object) -> bool | None:
+    def _update_claim(self, verb: Callable[..., object], batch: PrintedBatch, **options: object) -> bool | None:
         """
         Have the store ack, release or extend the claim of a batch. Return False if it has none, or it has ended (it
         lapsed, or this was done before), None if the store is out of reach.
@@ -183,7 +187,7 @@ class _Settler:
             return False
         id, owner, fence = batch.claim
         try:
-            self._call(verb, id, owner=owner, fence=fence, **more)
+            self._call_store(verb, id, owner=owner, fence=fence, **options)
         except Unavailable:
             return None
         except GatepostError:
@@ -191,6 +195,6 @@ class _Settler:
         return True
 
 
-def _left(batch: PrintedBatch, outcome: str, reached: bool | None) -> PrintedBatch | None:
+def _get_unreported(batch: PrintedBatch, outcome: str, store_result: bool | None) -> PrintedBatch | None:
     """Return what the store has still to hear of a batch that is settled in the files."""
-    return None if reached is not None else batch._replace(outcome=outcome, keys=(), lines=())
+    return None if store_result is not None else batch._replace(outcome=outcome, keys=(), lines=())

@@ -22,17 +22,17 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
-from gatepost import home as houses
+from gatepost import paths
 from gatepost.core.guest import WORKING
-from gatepost.core.instants import Instant
-from gatepost.core.session import filename, of_filename
+from gatepost.core.session import decode_filename, encode_filename
+from gatepost.core.times import Instant
 
-FOLDER: Final = "sessions"
+SESSIONS_FOLDER: Final = "sessions"
 #: seconds that a hook waits for another one of its session to write its state
-_PATIENCE: Final = 1.0
+_LOCK_TIMEOUT: Final = 1.0
 
 
-class Held(NamedTuple):
+class FailClosedGate(NamedTuple):
     """A gate that is to hold also when nobody can look: the user has said so, and it was shut when last seen."""
 
     name: str
@@ -43,7 +43,7 @@ class Held(NamedTuple):
     durable: bool = True
 
 
-class State(NamedTuple):
+class SessionState(NamedTuple):
     agent: str | None = None
     #: how the agent was called when its name was found out: by an alias, it may be
     named: str | None = None
@@ -68,114 +68,115 @@ class State(NamedTuple):
     continuations: int = 0
     #: prompts of a person so far; a start of the session counts as two, so that whatever was printed before is outdated
     prompts: int = 0
-    closed: tuple[Held, ...] = ()
+    closed: tuple[FailClosedGate, ...] = ()
 
 
 class Session:
     def __init__(self, home: Path, id: str) -> None:
         self.id = id
-        self.folder = home / FOLDER / filename(id)
+        self.folder = home / SESSIONS_FOLDER / encode_filename(id)
         #: why what is remembered could not be read
-        self.trouble: str | None = None
+        self.read_problem: str | None = None
 
     @staticmethod
-    def sweep(home: Path, before: Instant, most: int, cleared: Callable[[str], bool] = lambda _: True) -> None:
+    def sweep(home: Path, before: Instant, limit: int, clear_spool: Callable[[str], bool] = lambda _: True) -> None:
         """
         Remove the folders of some sessions that have noted nothing since then. One whose spool is not `cleared`, by its
         id, stays as long again.
         """
         with suppress(FileNotFoundError):
-            old = (each for each in (home / FOLDER).iterdir() if _is_old(each, before))
-            for folder in list(islice(old, most)):
+            old_folders = (path for path in (home / SESSIONS_FOLDER).iterdir() if _is_old(path, before))
+            for folder in list(islice(old_folders, limit)):
                 from shutil import rmtree
 
-                id = of_filename(folder.name)
-                if id is None or cleared(id):
+                id = decode_filename(folder.name)
+                if id is None or clear_spool(id):
                     rmtree(folder, ignore_errors=True)
                 else:
                     os.utime(folder)
 
-    def read(self) -> State:
+    def read(self) -> SessionState:
         """What is remembered; a fresh state where nothing is, or where it cannot be read, and then `trouble` is why."""
         try:
-            self._own()
-            return _state(json.loads((self.folder / "state.json").read_bytes()))
+            self._refuse_link()
+            return _parse_state(json.loads((self.folder / "state.json").read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
-            self.trouble = f"what this session remembers cannot be read: {error.strerror}"
+            self.read_problem = f"what this session remembers cannot be read: {error.strerror}"
         except (ValueError, TypeError, RecursionError):
-            self.trouble = "what this session remembers is damaged, and forgotten: its gates may be too"
-        return State()
+            self.read_problem = "what this session remembers is damaged, and forgotten: its gates may be too"
+        return SessionState()
 
-    def update(self, change: Callable[[State], State]) -> State:
+    def update(self, change: Callable[[SessionState], SessionState]) -> SessionState:
         """Change what is remembered, while no other hook does; nothing is written where nothing changed."""
-        with self._alone():
-            old = self.read()
-            new = change(old)
-            if new != old:
+        with self._hold_lock():
+            old_state = self.read()
+            new_state = change(old_state)
+            if new_state != old_state:
                 self._write(
-                    "state.json", json.dumps(new._asdict() | {"closed": [held._asdict() for held in new.closed]})
+                    "state.json",
+                    json.dumps(new_state._asdict() | {"closed": [gate._asdict() for gate in new_state.closed]}),
                 )
-        return new
+        return new_state
 
-    def marked(self, gate: str) -> bool:
-        self._own()
+    def is_marked(self, gate: str) -> bool:
+        self._refuse_link()
         return _exists(self.folder / "marks" / gate)
 
     def mark(self, gate: str) -> None:
         self._write(f"marks/{gate}")
 
-    def clear(self, gate: str) -> bool:
+    def clear_mark(self, gate: str) -> bool:
         """Take a mark away, and forget that anybody was warned; say whether there was one."""
-        there = self.marked(gate)
+        is_marked = self.is_marked(gate)
         for folder in ("marks", "warned"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 (self.folder / folder / gate).unlink()
-        return there
+        return is_marked
 
-    def warned(self, gate: str) -> bool:
-        self._own()
+    def has_warned(self, gate: str) -> bool:
+        self._refuse_link()
         return _exists(self.folder / "warned" / gate)
 
-    def warn(self, gate: str) -> None:
+    def record_warning(self, gate: str) -> None:
         self._write(f"warned/{gate}")
 
     def _write(self, name: str, text: str = "") -> None:
         path = self.folder / name
-        self._make(path.parent)
-        houses.write(str(path), text)
+        self._make_folder(path.parent)
+        paths.write_atomically(str(path), text)
 
-    def _make(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path) -> None:
         """Make one of the session's folders, for this user alone; the home itself is not made."""
-        self._own()
+        self._refuse_link()
         if not folder.is_dir():
-            for each in (self.folder.parent, self.folder, folder):
-                each.mkdir(mode=0o700, exist_ok=True)
+            for path in (self.folder.parent, self.folder, folder):
+                path.mkdir(mode=0o700, exist_ok=True)
 
-    def _own(self) -> None:
+    def _refuse_link(self) -> None:
         """OSError if the session's folder is somewhere else."""
         if self.folder.is_symlink():
             raise OSError(ELOOP, f"{str(self.folder)!r} is a link, which is not followed")
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """
         Keep other hooks of this session from writing its state meanwhile. Whoever keeps us waiting is not waited for
         long: then the last one to write is right.
         """
-        self._make(self.folder)
+        self._make_folder(self.folder)
         lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            end = time.monotonic() + _PATIENCE
-            while not _locked(lock) and time.monotonic() < end:
+            deadline = time.monotonic() + _LOCK_TIMEOUT
+            while not _try_lock(lock) and time.monotonic() < deadline:
                 time.sleep(0.005)
             yield
         finally:
             os.close(lock)
 
 
-def _locked(lock: int) -> bool:
+def _try_lock(lock: int) -> bool:
     import fcntl  # not everywhere; commands that write nothing do without
 
     try:
@@ -187,10 +188,10 @@ def _locked(lock: int) -> bool:
 
 def _is_old(folder: Path, before: Instant) -> bool:
     try:
-        found = folder.lstat()
+        info = folder.lstat()
     except OSError:  # another one has removed it
         return False
-    return S_ISDIR(found.st_mode) and found.st_mtime_ns // 1_000 < before
+    return S_ISDIR(info.st_mode) and info.st_mtime_ns // 1_000 < before
 
 
 def _exists(path: Path) -> bool:
@@ -202,9 +203,9 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _state(document: Any) -> State:
-    known = {name: document[name] for name in State._fields if name in document}
-    known["stops"] = tuple(int(at) for at in known.get("stops", ()))
-    known["helper_stops"] = tuple((str(helper), int(at)) for helper, at in known.get("helper_stops", ()))
-    known["closed"] = tuple(Held(**held) for held in known.get("closed", ()))
-    return State(**known)
+def _parse_state(document: Any) -> SessionState:
+    fields = {name: document[name] for name in SessionState._fields if name in document}
+    fields["stops"] = tuple(int(at) for at in fields.get("stops", ()))
+    fields["helper_stops"] = tuple((str(helper), int(at)) for helper, at in fields.get("helper_stops", ()))
+    fields["closed"] = tuple(FailClosedGate(**gate) for gate in fields.get("closed", ()))
+    return SessionState(**fields)

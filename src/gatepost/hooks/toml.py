@@ -22,10 +22,10 @@ from itertools import pairwise
 from typing import Any
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hooks import entries
+from gatepost.hooks import host_settings
 from gatepost.hooks.jsonc import BOM
 
-_BY_HAND = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out by hand what is ours"
+_MANUAL_HINT = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out by hand what is ours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,88 +43,88 @@ def parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        why, _, where = str(error).rpartition(" (at ")
-        place = where.removesuffix(")")
-        if not place.startswith("line"):
-            place = f"line {text.count(chr(10)) + 1}, column {len(text) - text.rfind(chr(10))}"
-        raise Malformed(f"{why[:1].lower()}{why[1:]} ({place})") from None
+        reason, _, location = str(error).rpartition(" (at ")
+        position = location.removesuffix(")")
+        if not position.startswith("line"):
+            position = f"line {text.count(chr(10)) + 1}, column {len(text) - text.rfind(chr(10))}"
+        raise Malformed(f"{reason[:1].lower()}{reason[1:]} ({position})") from None
     except RecursionError:
         raise Malformed("it is nested too deep") from None
 
 
-def add(text: str, wanted: Mapping[str, dict[str, Any]]) -> str:
+def add_to_toml(text: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
     """Put in what is wanted, into a text that has nothing of ours yet."""
     lines: list[str] = []
-    for event, group in wanted.items():
-        lines += ["", f"[[hooks.{event}]]", *_pairs(group)]
+    for event, group in hook_entries.items():
+        lines += ["", f"[[hooks.{event}]]", *_write_pairs(group)]
         for entry in group["hooks"]:
-            lines += ["", f"[[hooks.{event}.hooks]]", *_pairs(entry)]
+            lines += ["", f"[[hooks.{event}.hooks]]", *_write_pairs(entry)]
     newline = "\r\n" if "\r\n" in text else "\n"
-    blank = text in {"", BOM}
-    break_ = "" if blank or text.endswith("\n") else newline
-    added = text + break_ + "".join(line + newline for line in lines[blank:])
+    is_blank = text in {"", BOM}
+    line_break = "" if is_blank or text.endswith("\n") else newline
+    new_text = text + line_break + "".join(line + newline for line in lines[is_blank:])
     try:
-        parse(added)
+        parse(new_text)
     except Malformed:
-        raise Invalid("its hooks are written in line, so that none can be added", hint=_BY_HAND) from None
-    return added
+        raise Invalid("its hooks are written in line, so that none can be added", hint=_MANUAL_HINT) from None
+    return new_text
 
 
-def strip(text: str) -> str:
+def strip_from_toml(text: str) -> str:
     """Take out what is ours."""
     document = parse(text)
-    mark = BOM if text.startswith(BOM) else ""
+    bom = BOM if text.startswith(BOM) else ""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
-    for table in reversed(_ours(_tables(lines), document)):
+    for table in reversed(_find_our_tables(_split_tables(lines), document)):
         blank_before = table.start > 0 and not lines[table.start - 1].strip()
         del lines[table.start - blank_before : table.end]
-    left = mark + "".join(lines)
-    if entries.of(parse(left), "codex"):
-        raise Invalid("an entry of ours is written in line with others", hint=_BY_HAND)
-    return left
+    new_text = bom + "".join(lines)
+    if host_settings.list_our_entries(parse(new_text), "codex"):
+        raise Invalid("an entry of ours is written in line with others", hint=_MANUAL_HINT)
+    return new_text
 
 
-def _pairs(table: Mapping[str, Any]) -> list[str]:
+def _write_pairs(table: Mapping[str, Any]) -> list[str]:
     """What a table says of itself, a line each; what JSON writes of a string or a number, TOML reads."""
-    plain = {name: value for name, value in table.items() if not isinstance(value, list)}
-    return [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
+    scalars = {name: value for name, value in table.items() if not isinstance(value, list)}
+    return [f"{name} = {json.dumps(value)}" for name, value in scalars.items()]
 
 
-def _ours(tables: list[_Table], document: Mapping[str, Any]) -> list[_Table]:
+def _find_our_tables(tables: list[_Table], document: Mapping[str, Any]) -> list[_Table]:
     """The tables that are entries of ours, and those of groups that have no others."""
-    found: list[_Table] = []
+    our_tables: list[_Table] = []
     group: dict[str, Any] = {}
     groups: dict[str, Iterator[dict[str, Any]]] = {}
-    inner: Iterator[Any] = iter(())
+    group_hooks: Iterator[Any] = iter(())
     for table in tables:
         match table.path:
             case ("hooks", event) if isinstance(document["hooks"][event], list):
                 group = next(groups.setdefault(event, iter(document["hooks"][event])))
-                inner = iter(group.get("hooks", ()))
-                if entries.without({"hooks": {event: [group]}}, "codex") == {}:
-                    found.append(table)
-            case ("hooks", _, "hooks") if entries.is_ours(next(inner, None)):
-                found.append(table)
-    return found
+                group_hooks = iter(group.get("hooks", ()))
+                if host_settings.remove_our_entries({"hooks": {event: [group]}}, "codex") == {}:
+                    our_tables.append(table)
+            case ("hooks", _, "hooks") if host_settings.is_our_entry(next(group_hooks, None)):
+                our_tables.append(table)
+    return our_tables
 
 
-def _tables(lines: list[str]) -> list[_Table]:
+def _split_tables(lines: list[str]) -> list[_Table]:
     tables = []
-    for start, end in pairwise([*_headers(lines), len(lines)]):
+    for start, end in pairwise([*_find_headers(lines), len(lines)]):
         last = end - 1
         while last > start and (not (line := lines[last].strip()) or line.startswith("#")):
             last -= 1
-        tables.append(_Table(start, last + 1, _path(lines[start])))
+        tables.append(_Table(start, last + 1, _parse_header(lines[start])))
     return tables
 
 
-def _headers(lines: list[str]) -> Iterator[int]:
+def _find_headers(lines: list[str]) -> Iterator[int]:
     """The lines that begin a table."""
-    last = 0
-    for at, line in enumerate(lines):
-        if line.lstrip().startswith("[") and _is_whole("".join(lines[last:at])):
-            yield at
-            last = at
+    last_header = 0
+    for index, line in enumerate(lines):
+        if line.lstrip().startswith("[") and _is_whole("".join(lines[last_header:index])):
+            yield index
+            last_header = index
 
 
 def _is_whole(text: str) -> bool:
@@ -135,11 +135,11 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _path(header: str) -> tuple[str, ...]:
+def _parse_header(header: str) -> tuple[str, ...]:
     path: list[str] = []
-    found: Any = parse(header)
-    while found:
-        name, found = next(iter(found.items()))
+    node: Any = parse(header)
+    while node:
+        name, node = next(iter(node.items()))
         path.append(name)
-        found = found[0] if isinstance(found, list) else found
+        node = node[0] if isinstance(node, list) else node
     return tuple(path)

@@ -28,28 +28,28 @@ from typing import Final
 
 import structlog
 
-from gatepost.core import entry
+from gatepost.core import spool_line
 from gatepost.core.event import Event, Item
 from gatepost.core.guest import Guest
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import ListGuests, Nudge, Spool, SubscribedEvent, Subscription
-from gatepost.runtime.loops import Duty, running
-from gatepost.runtime.nudging import Nudger
+from gatepost.runtime.nudge import Nudger
+from gatepost.runtime.periodic import Duty, run_duties
 
 log = structlog.get_logger("gatepost.courier")
 
 #: items that are asked for at once; more are there when these have been read
-MOST: Final = 1_000
+PENDING_LIMIT: Final = 1_000
 #: seconds between two looks at the sessions
-LOOK: Final = 2.0
+SESSION_CHECK_INTERVAL: Final = 2.0
 #: seconds before the next try: at first, and at most
-_SHORTEST: Final = 0.1
-_LONGEST: Final = 30.0
+_MIN_BACKOFF: Final = 0.1
+_MAX_BACKOFF: Final = 30.0
 #: seconds that a key is known that was written: as long as JetStream itself recognises a repeat
-_REMEMBER: Final = 120.0
+_DEDUP_SECONDS: Final = 120.0
 
 #: what is pending in the agent's inbox; marks nothing
-Pending = Callable[[], Awaitable[Sequence[Item]]]
+ReadPending = Callable[[], Awaitable[Sequence[Item]]]
 
 
 class Courier:
@@ -57,121 +57,128 @@ class Courier:
         self,
         agent: str,
         *,
-        source: Callable[[], Subscription],
-        pending: Pending,
+        open_subscription: Callable[[], Subscription],
+        read_pending: ReadPending,
         spool: Spool,
-        guests: ListGuests,
+        list_guests: ListGuests,
         nudge: Nudge | None = None,
-        interval: float = 600.0,
-        look: float = LOOK,
+        reconcile_interval: float = 600.0,
+        check_interval: float = SESSION_CHECK_INTERVAL,
     ) -> None:
         """`source` is asked anew for every connection; `interval` is how many seconds are between reconciliations."""
         self._agent = agent
-        self._source = source
-        self._pending = pending
+        self._open_subscription = open_subscription
+        self._read_pending = read_pending
         self._spool = spool
-        self._guests = guests
-        self._nudger = Nudger(nudge, self._read_waiting) if nudge is not None else None
-        self.reconciling = Duty("reconcile", self._reconcile, interval=interval)
-        self.watching = Duty("sessions", self._watch, interval=look)
-        self._seen: frozenset[str] = frozenset()
+        self._list_guests = list_guests
+        self._nudger = Nudger(nudge, self._read_waiting_keys) if nudge is not None else None
+        self.reconcile_duty = Duty("reconcile", self._reconcile, interval=reconcile_interval)
+        self.session_duty = Duty("sessions", self._check_sessions, interval=check_interval)
+        self._seen_sessions: frozenset[str] = frozenset()
         #: by session and key, when it was written
-        self._written: dict[str, dict[str, float]] = {}
-        self._condition: str | None = "not connected yet"
+        self._written_keys: dict[str, dict[str, float]] = {}
+        self._connection_problem: str | None = "not connected yet"
         #: how often in a row a parcel was refused, and reconciling failed
-        self._refused = 0
-        self._unreconciled = 0
+        self._refusal_count = 0
+        self._reconcile_failures = 0
         #: held while a parcel is in hand, so that it is not let go of half-way
-        self._hands = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry until told to stop; a parcel in hand is finished first."""
-        async with running([self.reconciling, self.watching]):
-            following = asyncio.create_task(self._follow(), name="courier")
+        async with run_duties([self.reconcile_duty, self.session_duty]):
+            task = asyncio.create_task(self._keep_subscribed(), name="courier")
             try:
                 await stop.wait()
             finally:
-                async with self._hands:
-                    following.cancel()
-                await asyncio.wait([following])
+                async with self._lock:
+                    task.cancel()
+                await asyncio.wait([task])
 
-    async def _follow(self) -> None:
+    async def _keep_subscribed(self) -> None:
         """Keep a connection to where parcels come from, or try for one."""
         loop = asyncio.get_running_loop()
-        losses = 0
+        failures = 0
         while True:
-            began = loop.time()
+            started_at = loop.time()
             try:
-                source = self._source()
-                await source.follow(self._take, partial(self._look, source.name))
+                subscription = self._open_subscription()
+                await subscription.follow(self._receive, partial(self._request_reconcile, subscription.name))
                 reason = "the connection was closed"
             except GatepostError as error:
                 reason = error.message
             except Exception as error:  # noqa: BLE001 (whatever it was, the next try may go better)
-                unsaid = "it does not answer" if isinstance(error, TimeoutError) else type(error).__name__
-                reason = (str(error).strip() or unsaid).splitlines()[0][:200]
-            if reason != self._condition:
+                fallback_text = "it does not answer" if isinstance(error, TimeoutError) else type(error).__name__
+                reason = (str(error).strip() or fallback_text).splitlines()[0][:200]
+            if reason != self._connection_problem:
                 log.warning("degraded", reason=reason)
-            self._condition = reason
-            losses = 0 if loop.time() - began > _LONGEST else losses + 1
-            await asyncio.sleep(_pause(losses))
+            self._connection_problem = reason
+            failures = 0 if loop.time() - started_at > _MAX_BACKOFF else failures + 1
+            await asyncio.sleep(_compute_backoff(failures))
 
-    def _look(self, source: str) -> None:
-        if self._condition is not None:
-            log.info("up", source=source)
-        self._condition = None
-        self.reconciling.wake()
+    def _request_reconcile(self, source_name: str) -> None:
+        if self._connection_problem is not None:
+            log.info("up", source=source_name)
+        self._connection_problem = None
+        self.reconcile_duty.wake()
 
-    async def _take(self, parcel: SubscribedEvent) -> None:
-        async with self._hands:
-            event = parcel.event
+    async def _receive(self, subscribed_event: SubscribedEvent) -> None:
+        async with self._lock:
+            event = subscribed_event.event
             if event is None:
-                log.warning("a parcel cannot be read and is put away", reason=parcel.error)
-            elif not self._own(parcel, event):
+                log.warning("a parcel cannot be read and is put away", reason=subscribed_event.error)
+            elif not self._is_own_broadcast(subscribed_event, event):
                 try:
                     await asyncio.to_thread(self._deliver, event)
                 except Unavailable as error:
-                    self._refused += 1
-                    log.warning("not in the spool", id=event.id, reason=error.message, times=self._refused)
-                    await parcel.refuse(_pause(self._refused))
+                    self._refusal_count += 1
+                    log.warning("not in the spool", id=event.id, reason=error.message, times=self._refusal_count)
+                    await subscribed_event.refuse(_compute_backoff(self._refusal_count))
                     return
-            self._refused = 0
-            await parcel.ack()
-        self.watching.wake()
+            self._refusal_count = 0
+            await subscribed_event.ack()
+        self.session_duty.wake()
 
     def _deliver(self, event: Event) -> None:
-        nothing = {guest.session: frozenset[str]() for guest in self._guests()}
-        self._put([event], nothing, since=time.monotonic() - _REMEMBER)
+        no_keys = {guest.session: frozenset[str]() for guest in self._list_guests()}
+        self._write_to_spools([event], no_keys, since=time.monotonic() - _DEDUP_SECONDS)
 
-    def _own(self, parcel: SubscribedEvent, event: Event) -> bool:
+    def _is_own_broadcast(self, subscribed_event: SubscribedEvent, event: Event) -> bool:
         """Whether it is the agent's own word to all, which does not come back to it."""
-        return parcel.broadcast and event.sender is not None and event.sender.name == self._agent
+        return subscribed_event.broadcast and event.sender is not None and event.sender.name == self._agent
 
     async def _reconcile(self) -> float | None:
         """Ask for what is pending, and write what the spools have not."""
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
-            had, shown = await asyncio.to_thread(self._read)
-            if not had:
+            spooled_keys, shown_keys = await asyncio.to_thread(self._read_spools)
+            if not spooled_keys:
                 return None
-            events = [item.event for item in await self._pending() if _key(item.event) not in shown]
-            async with self._hands:
-                await asyncio.to_thread(self._put, events, had, since=began)
+            events = [item.event for item in await self._read_pending() if _get_key(item.event) not in shown_keys]
+            async with self._lock:
+                await asyncio.to_thread(self._write_to_spools, events, spooled_keys, since=started_at)
         except Unavailable as error:
-            self._unreconciled += 1
-            log.warning("not reconciled", reason=error.message, times=self._unreconciled)
-            return _pause(self._unreconciled)
-        self._unreconciled = 0
-        self.watching.wake()
+            self._reconcile_failures += 1
+            log.warning("not reconciled", reason=error.message, times=self._reconcile_failures)
+            return _compute_backoff(self._reconcile_failures)
+        self._reconcile_failures = 0
+        self.session_duty.wake()
         return None
 
-    def _read(self) -> tuple[dict[str, set[str]], set[str]]:
+    def _read_spools(self) -> tuple[dict[str, set[str]], set[str]]:
         """The keys that wait in the spool of each session, and those shown from any that the store does not know of."""
-        sessions = [guest.session for guest in self._guests()]
-        had = {each: {line.dedup_key or line.id for line in self._spool.peek(each)} for each in sessions}
-        return had, {key for each in sessions for key, known in self._spool.read_shown_keys(each).items() if not known}
+        sessions = [guest.session for guest in self._list_guests()]
+        spooled_keys = {
+            session: {line.dedup_key or line.id for line in self._spool.peek(session)} for session in sessions
+        }
+        return spooled_keys, {
+            key
+            for session in sessions
+            for key, is_stored in self._spool.read_shown_keys(session).items()
+            if not is_stored
+        }
 
-    async def _read_waiting(self, session: str) -> set[str]:
+    async def _read_waiting_keys(self, session: str) -> set[str]:
         """
         Return the keys of what waits in the spool of a session and was not read by another way since. What the store
         says counts if it can be asked, and says all.
@@ -179,54 +186,62 @@ class Courier:
         lines = await asyncio.to_thread(self._spool.peek, session)
         keys = {line.dedup_key or line.id for line in lines}
         try:
-            items = await self._pending() if keys else ()
+            items = await self._read_pending() if keys else ()
         except Unavailable:
             return keys
-        return keys & {_key(item.event) for item in items} if len(items) < MOST else keys
+        return keys & {_get_key(item.event) for item in items} if len(items) < PENDING_LIMIT else keys
 
-    def _put(self, events: Sequence[Event], had: Mapping[str, AbstractSet[str]], *, since: float) -> None:
+    def _write_to_spools(
+        self, events: Sequence[Event], spooled_keys: Mapping[str, AbstractSet[str]], *, since: float
+    ) -> None:
         """Write events to each of these sessions, but for those that it had, and those written `since`."""
-        failed: Unavailable | None = None
-        for session, keys in had.items():
-            known = keys | {key for key, at in self._written.get(session, {}).items() if at >= since}
-            new = [each for each in events if _key(each) not in known]
+        last_error: Unavailable | None = None
+        for session, keys in spooled_keys.items():
+            known_keys = keys | {
+                key for key, written_at in self._written_keys.get(session, {}).items() if written_at >= since
+            }
+            new_events = [event for event in events if _get_key(event) not in known_keys]
             try:
-                self._write(session, new)
+                self._append(session, new_events)
             except Unavailable as error:  # the others get it all the same
-                failed = error
+                last_error = error
             else:
-                self._note(session, events)
+                self._remember_keys(session, events)
                 if self._nudger is not None:
-                    self._nudger.owe(session, events)  # also for what others wrote
-        if failed is not None:
-            raise failed
+                    self._nudger.schedule(session, events)  # also for what others wrote
+        if last_error is not None:
+            raise last_error
 
-    def _write(self, session: str, events: Sequence[Event]) -> None:
+    def _append(self, session: str, events: Sequence[Event]) -> None:
         if events:
-            self._spool.append(session, [entry.of(each) for each in events])
+            self._spool.append(session, [spool_line.from_event(event) for event in events])
             log.info("in the spool", session=session, events=len(events), first=events[0].id)
 
-    def _note(self, session: str, events: Sequence[Event]) -> None:
+    def _remember_keys(self, session: str, events: Sequence[Event]) -> None:
         """What comes again and again, because another session cannot have it, stays known."""
         now = time.monotonic()
-        fresh = {key: at for key, at in self._written.get(session, {}).items() if at > now - _REMEMBER}
-        self._written[session] = fresh | {_key(each): now for each in events}
+        recent_keys = {
+            key: written_at
+            for key, written_at in self._written_keys.get(session, {}).items()
+            if written_at > now - _DEDUP_SECONDS
+        }
+        self._written_keys[session] = recent_keys | {_get_key(event): now for event in events}
 
-    async def _watch(self) -> None:
+    async def _check_sessions(self) -> None:
         """See who is there: a new session may have missed something, an idle one may be owed a nudge."""
-        guests: dict[str, Guest] = {each.session: each for each in await asyncio.to_thread(self._guests)}
-        if guests.keys() - self._seen:
-            self.reconciling.wake()
-        self._seen = frozenset(guests)
-        self._written = {session: keys for session, keys in self._written.items() if session in guests}
+        guests: dict[str, Guest] = {guest.session: guest for guest in await asyncio.to_thread(self._list_guests)}
+        if guests.keys() - self._seen_sessions:
+            self.reconcile_duty.wake()
+        self._seen_sessions = frozenset(guests)
+        self._written_keys = {session: keys for session, keys in self._written_keys.items() if session in guests}
         if self._nudger is not None:
-            await self._nudger.pay(guests)
+            await self._nudger.send_due(guests)
 
 
-def _key(event: Event) -> str:
+def _get_key(event: Event) -> str:
     return event.key or event.id
 
 
-def _pause(tries: int) -> float:
-    longest: float = min(_LONGEST, _SHORTEST * 2 ** min(tries, 10))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 (not for secrecy)
+def _compute_backoff(attempts: int) -> float:
+    backoff: float = min(_MAX_BACKOFF, _MIN_BACKOFF * 2 ** min(attempts, 10))
+    return backoff * random.uniform(0.5, 1.0)  # noqa: S311 (not for secrecy)

@@ -4,8 +4,9 @@ The think cycle of a resident.
     batch -> [ask the model -> do what it calls for -> look at the inbox]* -> closing words
 
 What it is shown is the system prompt, rebuilt each time; what it carries of old cycles; the later cycles; this one.
-Every step is in the journal before the next begins (`actions/cycle.py` argues why that is enough), so a cycle that is
-taken up again after a crash goes on from the last one: `Cycle` is made from the journal alone, also at the beginning.
+Every step is in the journal before the next begins (`actions/run_journal.py` argues why that is enough), so a cycle
+that is taken up again after a crash goes on from the last one: `Cycle` is made from the journal alone, also at the
+beginning.
 
 Between steps the inbox is looked at. What is critical is taken into the cycle in full, and journalled. Of the rest a
 preview is shown, which is not.
@@ -20,431 +21,478 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from gatepost.actions import agents, budgets, spaces
-from gatepost.actions import cycle as journal
-from gatepost.actions import journal as runs
-from gatepost.actions.budgets import Exhausted
-from gatepost.actions.cycle import Held, Taken
-from gatepost.core import line, rest
+from gatepost.actions import agents, budgets, runs, spaces
+from gatepost.actions import run_journal as journal
+from gatepost.actions.budgets import ExhaustedBudget
+from gatepost.actions.run_journal import RunLease, RunState
+from gatepost.core import render, retry_policy
 from gatepost.core.agent import ModelChoice, Resident
-from gatepost.core.errand import Errand
+from gatepost.core.errand import Job
 from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
-from gatepost.core.instants import SECOND
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, estimate_usage, fitted, recalled, recent, weigh
+from gatepost.core.mind import (
+    CallResult,
+    ModelReply,
+    Prompt,
+    ToolCall,
+    Turn,
+    estimate_usage,
+    render_summaries,
+    take_recent_turns,
+    trim_turns,
+    weigh,
+)
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
-from gatepost.core.run import Limit, find_limit
+from gatepost.core.run import RunLimit, find_limit
+from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports import Model, Store, Transaction
-from gatepost.runtime.results import failure, succeeded
-from gatepost.runtime.streaming import Streams, key
-from gatepost.runtime.toolkit import BuiltInTool, Outside, Tool, Toolkit, Waiting
+from gatepost.runtime.results import build_failure, parse_success
+from gatepost.runtime.streaming import Streams, build_call_key
+from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Tool, Toolkit
 
 log = structlog.get_logger("gatepost.cycle")
 
-SKIP: Final = "skip"
-PULL: Final = "peek_inbox"
+SKIP_TOOL: Final = "skip"
+PEEK_TOOL: Final = "peek_inbox"
 #: items of a preview
-_PREVIEWED: Final = 5
+_PREVIEW_ITEMS: Final = 5
 #: characters of a tool's result that live readers are shown
-_SHOWN_RESULT: Final = 1_000
+_MAX_LIVE_RESULT: Final = 1_000
 #: characters of a summary
-_SUMMARY: Final = 1_000
+_MAX_SUMMARY: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Slept:
+class CycleFinished:
     """The cycle is over; there may be more to think about."""
 
-    more: bool
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
+class CyclePaused:
     """The model failed, or the budget is used up; to be tried again in so many seconds."""
 
     seconds: float
 
 
-Outcome = Slept | Resting
+CycleOutcome = CycleFinished | CyclePaused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class CycleDeps:
     """What thinking takes."""
 
     store: Store
     #: an open model; who asked does not close it
-    model: Callable[[ModelChoice], Awaitable[Model]]
+    get_model: Callable[[ModelChoice], Awaitable[Model]]
     #: the tools of a resident, for as long as a cycle lasts
-    toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]]
+    open_toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]]
     #: to live readers
     send: Callable[[Sequence[Frame]], None]
     #: between 0 and 1
-    chance: Callable[[], float]
+    draw_random: Callable[[], float]
 
 
-async def think(means: Means, taken: Taken) -> Outcome:
+async def think(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
     """Go through a cycle from its last step to its end."""
-    async with means.toolkit(taken.held.resident) as toolkit:
-        cycle = Cycle(means, taken, toolkit)
+    async with deps.open_toolkit(leased_run.run_lease.resident) as toolkit:
+        cycle = Cycle(deps, leased_run, toolkit)
         cycle.announce("agent.active")
         try:
             return await cycle.run()
-        except ModelFailed as failed:
-            return await cycle.failed(failed)
+        except ModelFailed as model_failure:
+            return await cycle.handle_failure(model_failure)
         except GatepostError:
             raise
         except Exception as error:
-            log.exception("cycle broke", run=taken.held.run.id, error=repr(error))
-            broke = ModelFailed(Trouble.OTHER, f"something went wrong inside: {type(error).__name__}")
-            return await cycle.failed(broke)
+            log.exception("cycle broke", run=leased_run.run_lease.run.id, error=repr(error))
+            internal_failure = ModelFailed(Trouble.OTHER, f"something went wrong inside: {type(error).__name__}")
+            return await cycle.handle_failure(internal_failure)
         finally:
-            cycle.hush("the cycle ended before it was sent")
+            cycle.cancel_streams("the cycle ended before it was sent")
             cycle.announce("agent.inactive")
 
 
 class Cycle:
-    def __init__(self, means: Means, taken: Taken, toolkit: Toolkit) -> None:
-        self._means = means
-        self._store = means.store
-        self._held: Held = taken.held
+    def __init__(self, deps: CycleDeps, leased_run: RunState, toolkit: Toolkit) -> None:
+        self._deps = deps
+        self._store = deps.store
+        self._run_lease: RunLease = leased_run.run_lease
         self._toolkit = toolkit
-        self._turns: list[Turn] = [step.turn for step in taken.steps]
-        self._effects = taken.held.run.effects
-        self._active = entered(self._turns)
+        self._turns: list[Turn] = [step.turn for step in leased_run.steps]
+        self._effect_count = leased_run.run_lease.run.effects
+        self._active_space = find_active_space(self._turns)
         #: while a poisoned item is being looked for, nothing is taken in beside the batch
-        self._alone = taken.held.resident.cap is not None
-        assert taken.remembered is not None, "whoever thinks has a mind"
-        self._system = _told(taken.remembered.system, toolkit)
+        self._is_isolated = leased_run.run_lease.resident.batch_limit is not None
+        assert leased_run.context is not None, "whoever thinks has a mind"
+        self._system = _build_system_prompt(leased_run.context.system, toolkit)
         #: what is left of old cycles, and the cycles that are whole
-        mind = taken.remembered.mind
-        self._carried: list[Turn] = [carried] if (carried := recalled(mind.carried)) else []
-        self._before: list[Turn] = list(mind.turns)
+        mind = leased_run.context.mind
+        self._summary_turns: list[Turn] = [summary_turn] if (summary_turn := render_summaries(mind.past_cycles)) else []
+        self._past_turns: list[Turn] = list(mind.turns)
         #: tokens that the model is shown at most
-        self._room = taken.held.resident.config.mind.max_tokens
-        self._places = taken.remembered.places
+        self._max_tokens = leased_run.run_lease.resident.config.mind.max_tokens
+        self._spaces = leased_run.context.spaces
         self._streams: Streams | None = None
         #: what waits in the inbox, if the last step has seen it
-        self._waiting: list[Item] | None = None
+        self._waiting_items: list[Item] | None = None
 
-    async def run(self) -> Outcome:
+    async def run(self) -> CycleOutcome:
         while True:
-            for index, call in self._unanswered():
-                if (ended := await self._do(index, call)) is not None:
-                    return ended
-            if (limit := find_limit(self._turns, self._held.resident.config.loop)) is not None:
-                return await self._stop(limit)
+            for index, call in self._list_unanswered_calls():
+                if (outcome := await self._handle_call(index, call)) is not None:
+                    return outcome
+            if (limit := find_limit(self._turns, self._run_lease.resident.config.loop)) is not None:
+                return await self._stop_at_limit(limit)
             if (exhausted := await self._find_exhausted()) is not None:
-                return await self._stop(Limit.BUDGET, exhausted)
-            preview = await self._look() if self._replies() and not self._alone else None
-            reply = self._cut(await self._ask(preview))
+                return await self._stop_at_limit(RunLimit.BUDGET, exhausted)
+            preview = await self._check_inbox() if self._count_replies() and not self._is_isolated else None
+            reply = self._drop_extra_calls(await self._ask_model(preview))
             if reply.calls:
-                await self._write(journal.replied, len(self._turns) + 1, reply)
+                await self._write_journal(journal.record_reply, len(self._turns) + 1, reply)
                 self._turns.append(reply)
                 continue
-            at, summary = len(self._turns) + 1, flat(reply.text)
-            last = find_limit([*self._turns, reply], self._held.resident.config.loop) is not None
-            more = await self._write(journal.finish, at, reply, summary=summary, room=self._room, gated=not last)
-            if not isinstance(more, Prompt):
-                return Slept(more)
-            self._turns += [reply, more]  # a gate has something to say first
+            step, summary = len(self._turns) + 1, flatten(reply.text)
+            is_last = find_limit([*self._turns, reply], self._run_lease.resident.config.loop) is not None
+            finish_result = await self._write_journal(
+                journal.finish_run,
+                step,
+                reply,
+                summary=summary,
+                context_tokens=self._max_tokens,
+                can_continue=not is_last,
+            )
+            if not isinstance(finish_result, Prompt):
+                return CycleFinished(finish_result)
+            self._turns += [reply, finish_result]  # a gate has something to say first
 
-    async def failed(self, failed: ModelFailed) -> Outcome:
+    async def handle_failure(self, model_failure: ModelFailed) -> CycleOutcome:
         """Whatever was shown of the reply is void."""
         if self._streams is not None:
-            await self._streams.settled()
-        self.hush(failed.reason)
-        return await refused(self._means, self._held, failed, effects=self._effects)
+            await self._streams.wait_for_permissions()
+        self.cancel_streams(model_failure.reason)
+        return await handle_model_failure(self._deps, self._run_lease, model_failure, effects=self._effect_count)
 
-    def hush(self, reason: str) -> None:
+    def cancel_streams(self, reason: str) -> None:
         """Whatever is still being shown will not be said."""
         if self._streams is not None:
-            self._streams.failed(reason)
+            self._streams.cancel(reason)
 
     def announce(self, event: str) -> None:
         """Tell the readers of every space the agent was in when it began."""
-        run = self._held.run
-        data = {"agent": run.agent, "agentName": self._held.resident.display, "runId": run.id}
-        topics = [f"agent:{run.agent}", *(f"space:{space.id}" for space in self._places)]
-        self._means.send([Frame(topic, event, data) for topic in topics])
+        run = self._run_lease.run
+        data = {"agent": run.agent, "agentName": self._run_lease.resident.display, "runId": run.id}
+        topics = [f"agent:{run.agent}", *(f"space:{space.id}" for space in self._spaces)]
+        self._deps.send([Frame(topic, event, data) for topic in topics])
 
-    def _unanswered(self) -> list[tuple[int, Call]]:
+    def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
         """The calls of the last reply that have no result yet, each with its place in the reply."""
-        results = 0
+        result_count = 0
         for turn in reversed(self._turns):
-            if isinstance(turn, Reply):
-                return list(enumerate(turn.calls))[results:]
-            results += isinstance(turn, Result)
+            if isinstance(turn, ModelReply):
+                return list(enumerate(turn.calls))[result_count:]
+            result_count += isinstance(turn, CallResult)
         return []
 
-    def _replies(self) -> int:
-        return sum(isinstance(turn, Reply) for turn in self._turns)
+    def _count_replies(self) -> int:
+        return sum(isinstance(turn, ModelReply) for turn in self._turns)
 
-    def _cut(self, reply: Reply) -> Reply:
+    def _drop_extra_calls(self, reply: ModelReply) -> ModelReply:
         """Return the reply with as many calls as one may hold."""
-        most = self._held.resident.config.loop.max_calls
-        if len(reply.calls) <= most:
+        max_calls = self._run_lease.resident.config.loop.max_calls
+        if len(reply.calls) <= max_calls:
             return reply
-        return replace(reply, calls=reply.calls[:most], dropped_calls=len(reply.calls) - most, raw=None)
+        return replace(reply, calls=reply.calls[:max_calls], dropped_calls=len(reply.calls) - max_calls, raw=None)
 
-    async def _find_exhausted(self) -> Exhausted | None:
+    async def _find_exhausted(self) -> ExhaustedBudget | None:
         """Return until when there is nothing left to spend. A cycle that was begun asks its model at least once."""
-        resident = self._held.resident
-        if resident.config.budget is None or not self._replies():
+        resident = self._run_lease.resident
+        if resident.config.budget is None or not self._count_replies():
             return None
         return await self._store.read(budgets.find_exhausted, resident)
 
-    async def _stop(self, limit: Limit, exhausted: Exhausted | None = None) -> Outcome:
+    async def _stop_at_limit(self, limit: RunLimit, exhausted: ExhaustedBudget | None = None) -> CycleOutcome:
         """End the cycle at a limit; its summary keeps what the model said last."""
-        rules = self._held.resident.config.loop
-        replies = [turn for turn in self._turns if isinstance(turn, Reply)]
+        rules = self._run_lease.resident.config.loop
+        replies = [turn for turn in self._turns if isinstance(turn, ModelReply)]
         match limit:
-            case Limit.STEPS:
+            case RunLimit.STEPS:
                 reason = f"its limit of {rules.max_steps} steps"
-            case Limit.TOKENS:
+            case RunLimit.TOKENS:
                 reason = f"its limit of {rules.max_tokens} tokens"
-            case Limit.CALLS:
+            case RunLimit.CALLS:
                 dropped = replies[-1].dropped_calls
                 reason = f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
-            case Limit.BUDGET:
-                reason = f"the budget of {self._held.resident.config.budget}, which is used up"
+            case RunLimit.BUDGET:
+                reason = f"the budget of {self._run_lease.resident.config.budget}, which is used up"
             case other:
                 assert_never(other)
         note = f"(This cycle ended at {reason}. What it was about may be unfinished.)"
-        said = next((flat(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
-        summary = f"{said[: _SUMMARY - len(note) - 1]} {note}".strip()
-        at, until = len(self._turns) + 1, exhausted.until if exhausted is not None else None
-        more = await self._write(journal.stop, at, limit, note, summary=summary, room=self._room, rest_until=until)
-        return Resting(exhausted.seconds) if exhausted is not None else Slept(more)
+        last_text = next((flatten(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
+        summary = f"{last_text[: _MAX_SUMMARY - len(note) - 1]} {note}".strip()
+        step, until = len(self._turns) + 1, exhausted.until if exhausted is not None else None
+        has_more = await self._write_journal(
+            journal.stop_at_limit, step, limit, note, summary=summary, context_tokens=self._max_tokens, rest_until=until
+        )
+        return CyclePaused(exhausted.seconds) if exhausted is not None else CycleFinished(has_more)
 
-    async def _look(self) -> Prompt | None:
+    async def _check_inbox(self) -> Prompt | None:
         """Take what is critical into the cycle; return a preview of the rest."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
-            waiting = await self._store.read(journal.waiting, self._held.resident.number)
-        critical = any(item.event.priority is Priority.CRITICAL for item in waiting)
-        if critical and (room := journal.room_to_pull(self._held, sum(map(weigh, self._turns)))):
-            taken: Prompt | None = await self._write(journal.urgent, len(self._turns) + 1, room)
-            if taken is not None:
-                self._turns.append(taken)
-            waiting = [item for item in waiting if item.event.priority is not Priority.CRITICAL]
-        return preview(waiting)
+        waiting_items, self._waiting_items = self._waiting_items, None
+        if waiting_items is None:
+            waiting_items = await self._store.read(journal.list_waiting_items, self._run_lease.resident.number)
+        has_critical = any(item.event.priority is Priority.CRITICAL for item in waiting_items)
+        if has_critical and (
+            token_budget := journal.count_pullable_bytes(self._run_lease, sum(map(weigh, self._turns)))
+        ):
+            prompt: Prompt | None = await self._write_journal(
+                journal.pull_critical_items, len(self._turns) + 1, token_budget
+            )
+            if prompt is not None:
+                self._turns.append(prompt)
+            waiting_items = [item for item in waiting_items if item.event.priority is not Priority.CRITICAL]
+        return build_preview(waiting_items)
 
-    def _shown(self) -> list[Turn]:
-        return fitted([*self._carried, *self._before, *self._turns], self._room)
+    def _select_turns(self) -> list[Turn]:
+        return trim_turns([*self._summary_turns, *self._past_turns, *self._turns], self._max_tokens)
 
-    async def _ask(self, preview: Prompt | None) -> Reply:
+    async def _ask_model(self, preview: Prompt | None) -> ModelReply:
         """Ask the model; when it cannot read so much, ask again with less of the past."""
         while True:
             try:
-                return await self._asked(preview)
-            except ModelFailed as failed:
-                if failed.trouble is not Trouble.LENGTH:
+                return await self._request_reply(preview)
+            except ModelFailed as model_failure:
+                if model_failure.trouble is not Trouble.LENGTH:
                     raise
-                self.hush("it is written anew")
-                if not self._narrowed():
-                    raise ModelFailed(Trouble.CONTENT, failed.reason) from None
+                self.cancel_streams("it is written anew")
+                if not self._shrink_context():
+                    raise ModelFailed(Trouble.CONTENT, model_failure.reason) from None
 
-    def _narrowed(self) -> bool:
+    def _shrink_context(self) -> bool:
         """Leave room for half of what was shown; False when this cycle alone is too much."""
-        shown = self._shown()
-        self._room = sum(map(weigh, shown)) // 2
-        left = self._room - sum(map(weigh, self._turns))
-        self._before = recent(self._before, left - sum(map(weigh, self._carried)))
-        if not self._before:
-            self._carried = recent(self._carried, left)
-        return self._shown() != shown
+        turns = self._select_turns()
+        self._max_tokens = sum(map(weigh, turns)) // 2
+        remaining = self._max_tokens - sum(map(weigh, self._turns))
+        self._past_turns = take_recent_turns(self._past_turns, remaining - sum(map(weigh, self._summary_turns)))
+        if not self._past_turns:
+            self._summary_turns = take_recent_turns(self._summary_turns, remaining)
+        return self._select_turns() != turns
 
-    async def _asked(self, preview: Prompt | None) -> Reply:
-        config = self._held.resident.config
-        shown = self._shown()
-        step = self._replies() + 1
+    async def _request_reply(self, preview: Prompt | None) -> ModelReply:
+        config = self._run_lease.resident.config
+        turns = self._select_turns()
+        step = self._count_replies() + 1
         ask = ChatRequest(
             system=self._system,
-            turns=[*shown, preview] if preview else shown,
-            tools=[spec for spec in self._toolkit.specs(step) if not (self._alone and spec.name == PULL)],
+            turns=[*turns, preview] if preview else turns,
+            tools=[spec for spec in self._toolkit.specs(step) if not (self._is_isolated and spec.name == PEEK_TOOL)],
             temperature=config.model.temperature,
             max_tokens=config.model.max_tokens,
         )
         self._streams = Streams(
-            self._held.run, len(self._turns) + 1, self._active, may_speak=self._may_speak, send=self._means.send
+            self._run_lease.run,
+            len(self._turns) + 1,
+            self._active_space,
+            can_speak=self._can_speak,
+            send=self._deps.send,
         )
-        model = await self._model()
-        async with aclosing(model.respond(ask)) as hearing:
-            async for heard in hearing:
-                match heard:
+        model = await self._open_model()
+        async with aclosing(model.respond(ask)) as stream:
+            async for part in stream:
+                match part:
                     case CallDelta():
-                        self._streams.heard(heard)
+                        self._streams.add_delta(part)
                     case TextDelta():
                         pass
-                    case Reply(usage=usage):
+                    case ModelReply(usage=usage):
                         if usage.prompt > 0 and usage.completion > 0:
-                            return heard
-                        return replace(heard, usage=estimate_usage(usage, ask.system, ask.turns, heard))
+                            return part
+                        return replace(part, usage=estimate_usage(usage, ask.system, ask.turns, part))
         raise ModelFailed(Trouble.OTHER, "the model ended without a reply")
 
-    async def _model(self) -> Model:
-        choice = self._held.resident.config.model
-        if choice.fallback is not None and self._held.resident.failures >= rest.FALLBACK_AFTER:
+    async def _open_model(self) -> Model:
+        choice = self._run_lease.resident.config.model
+        if choice.fallback is not None and self._run_lease.resident.failures >= retry_policy.FALLBACK_AFTER:
             choice = replace(choice, name=choice.fallback, base_url=None, key_env=None, fallback=None)
         try:
-            return await self._means.model(choice)
+            return await self._deps.get_model(choice)
         except GatepostError as error:
             raise ModelFailed(Trouble.AUTH, error.message) from None
 
-    async def _may_speak(self, space: str) -> bool:
+    async def _can_speak(self, space: str) -> bool:
         try:
-            await self._store.read(spaces.show, space, as_=self._held.run.agent)
+            await self._store.read(spaces.show, space, viewer=self._run_lease.run.agent)
         except GatepostError:
             return False
         return True
 
-    async def _do(self, index: int, call: Call) -> Outcome | None:
+    async def _handle_call(self, index: int, call: ToolCall) -> CycleOutcome | None:
         """Do what the model calls for, and write down what it came to; the outcome when that ends the cycle."""
-        at, reply = len(self._turns) + 1, self._reply_number()
-        place = key(reply, index)
+        step, reply_step = len(self._turns) + 1, self._get_reply_step()
+        call_key = build_call_key(reply_step, index)
         try:
-            tool = self._toolkit.find(call.tool, self._replies())
-            arguments = tool.arguments(call.arguments)
-            if tool.name == PULL and self._alone:
+            tool = self._toolkit.find(call.tool, self._count_replies())
+            arguments = tool.parse_arguments(call.arguments)
+            if tool.name == PEEK_TOOL and self._is_isolated:
                 raise Conflict("nothing more can be taken in this cycle")
-            if tool.name == SKIP and not self._effects:
-                return Slept(await self._write(journal.skip))
-            result = await self._done(tool, call, at, place, arguments)
+            if tool.name == SKIP_TOOL and not self._effect_count:
+                return CycleFinished(await self._write_journal(journal.skip_run))
+            result = await self._run_tool(tool, call, step, call_key, arguments)
         except (Lost, Unavailable):
             raise
         except GatepostError as error:
-            result = failure(call, error.message, error.hint)
-            await self._write(journal.record, at, result, place, effect=False)
+            result = build_failure(call, error.message, error.hint)
+            await self._write_journal(journal.record_result, step, result, call_key, has_effect=False)
         self._turns.append(result)
-        if self._streams is not None and self._streams.begun(index):
-            await self._streams.ended(index, message=succeeded(result).get("messageId"), reason="it was not sent")
+        if self._streams is not None and self._streams.is_tracked(index):
+            await self._streams.finish(index, message=parse_success(result).get("messageId"), reason="it was not sent")
         return None
 
-    async def _done(self, tool: Tool, call: Call, at: int, place: str, arguments: Mapping[str, Any]) -> Result:
-        result: Result
+    async def _run_tool(
+        self, tool: Tool, call: ToolCall, step: int, call_key: str, arguments: Mapping[str, Any]
+    ) -> CallResult:
+        result: CallResult
         match tool:
             case BuiltInTool(name="skip"):
                 raise Conflict("something was done in this cycle already", hint="end with your summary instead")
             case BuiltInTool():
-                last = len(self._unanswered()) == 1
-                acted = await self._write(journal.act, at, call, place, arguments, self._active, look=last)
-                result, self._active, self._waiting = acted.result, acted.active, acted.waiting
-                self._effects += tool.effect
-            case Outside(is_async=False):
-                result = await self._outside(tool, call, f"{self._held.run.id}/{place}", arguments)
-                await self._write(journal.record, at, result, place, effect=True)
-                self._effects += 1
-            case Outside() | Waiting():
-                given = arguments if isinstance(tool, Outside) else None
-                result = await self._write(journal.defer, at, call, place, given)
-                self._effects += 1
-                id = succeeded(result).get("callId")
-                self._frame("run.waiting_tool", call, visible=tool.visible, arguments=arguments, callId=id)
+                is_last = len(self._list_unanswered_calls()) == 1
+                outcome = await self._write_journal(
+                    journal.run_tool, step, call, call_key, arguments, self._active_space, include_waiting=is_last
+                )
+                result, self._active_space, self._waiting_items = (
+                    outcome.result,
+                    outcome.active_space,
+                    outcome.waiting_items,
+                )
+                self._effect_count += tool.has_effect
+            case OutsideTool(is_async=False):
+                result = await self._run_outside_tool(tool, call, f"{self._run_lease.run.id}/{call_key}", arguments)
+                await self._write_journal(journal.record_result, step, result, call_key, has_effect=True)
+                self._effect_count += 1
+            case OutsideTool() | DeferredTool():
+                job_arguments = arguments if isinstance(tool, OutsideTool) else None
+                result = await self._write_journal(journal.defer_call, step, call, call_key, job_arguments)
+                self._effect_count += 1
+                call_id = parse_success(result).get("callId")
+                self._send_frame("run.waiting_tool", call, visible=tool.visible, arguments=arguments, callId=call_id)
         return result
 
-    async def _outside(self, tool: Outside, call: Call, id: str, arguments: Mapping[str, Any]) -> Result:
+    async def _run_outside_tool(
+        self, tool: OutsideTool, call: ToolCall, id: str, arguments: Mapping[str, Any]
+    ) -> CallResult:
         """Let somebody else do it: at least once, because nobody can tell a lost answer from a lost request."""
         if tool.visible:
-            self._frame("tool.started", call, arguments=arguments)
+            self._send_frame("tool.started", call, arguments=arguments)
         result = await tool.run(id, call, arguments)
         if tool.visible:
-            self._frame("tool.done" if result.ok else "tool.error", call, result=result.content[:_SHOWN_RESULT])
+            self._send_frame("tool.done" if result.ok else "tool.error", call, result=result.content[:_MAX_LIVE_RESULT])
         return result
 
-    def _frame(self, event: str, call: Call, *, visible: bool = True, **data: Any) -> None:
+    def _send_frame(self, event: str, call: ToolCall, *, visible: bool = True, **data: Any) -> None:
         """Tell the readers of the run and, of what is `visible`, those of the active space."""
-        run = self._held.run
-        topics = [f"run:{run.id}", *([f"space:{self._active}"] if self._active and visible else ())]
-        named = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
-        self._means.send([Frame(topic, event, named | data) for topic in topics])
+        run = self._run_lease.run
+        topics = [f"run:{run.id}", *([f"space:{self._active_space}"] if self._active_space and visible else ())]
+        fields = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
+        self._deps.send([Frame(topic, event, fields | data) for topic in topics])
 
-    def _reply_number(self) -> int:
+    def _get_reply_step(self) -> int:
         """The step of the last reply."""
-        return max(number for number, turn in enumerate(self._turns, 1) if isinstance(turn, Reply))
+        return max(step for step, turn in enumerate(self._turns, 1) if isinstance(turn, ModelReply))
 
-    def _write(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
-        return write(self._store, self._held, verb, *args, **kwargs)
+    def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
+        return write_journal(self._store, self._run_lease, verb, *args, **kwargs)
 
 
-async def refused(means: Means, held: Held, failed: ModelFailed, *, effects: int) -> Outcome:
+async def handle_model_failure(
+    deps: CycleDeps, run_lease: RunLease, model_failure: ModelFailed, *, effects: int
+) -> CycleOutcome:
     """Rest, and try again later: from the beginning if nothing was done, else from the last step."""
-    failures = held.resident.failures + 1
-    pause = rest.wait(failed.trouble, failures, chance=means.chance(), retry_after=failed.retry_after)
-    log.warning("model failed", run=held.run.id, trouble=failed.trouble, reason=failed.reason, times=failures)
+    failures = run_lease.resident.failures + 1
+    retry_in = retry_policy.compute_model_delay(
+        model_failure.trouble, failures, jitter=deps.draw_random(), retry_after=model_failure.retry_after
+    )
+    log.warning(
+        "model failed", run=run_lease.run.id, trouble=model_failure.trouble, reason=model_failure.reason, times=failures
+    )
     if not effects:
-        await write(means.store, held, journal.release, failed.trouble, failed.reason, pause)
-    elif failed.trouble is Trouble.CONTENT:
-        more = await write(means.store, held, journal.refuse, failed.reason, pause)
-        if more is not None:
-            return Slept(more)
+        await write_journal(
+            deps.store, run_lease, journal.release_run, model_failure.trouble, model_failure.reason, retry_in
+        )
+    elif model_failure.trouble is Trouble.CONTENT:
+        has_more = await write_journal(deps.store, run_lease, journal.record_refusal, model_failure.reason, retry_in)
+        if has_more is not None:
+            return CycleFinished(has_more)
     else:
-        await write(means.store, held, journal.stumble, pause)
-    return Resting(pause / SECOND)
+        await write_journal(deps.store, run_lease, journal.suspend_run, retry_in)
+    return CyclePaused(retry_in / SECOND)
 
 
-async def write(store: Store, held: Held, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+async def write_journal(store: Store, run_lease: RunLease, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run a verb of the journal. It is waited for also when this is cancelled: whoever goes on must find it there."""
-    lane = held.run.agent
+    lane = run_lease.run.agent
     try:
-        return await store.run(verb, held, *args, lane=lane, **kwargs)
+        return await store.run(verb, run_lease, *args, lane=lane, **kwargs)
     except asyncio.CancelledError:
         with suppress(GatepostError):
-            await store.run(_nothing, lane=lane)  # a lane is in order: when this is done, so is that
+            await store.run(_do_nothing, lane=lane)  # a lane is in order: when this is done, so is that
         raise
 
 
-def _nothing(tx: Transaction) -> None:
+def _do_nothing(tx: Transaction) -> None:
     del tx
 
 
-async def fetch(means: Means, errand: Errand) -> None:
+async def run_tool_job(deps: CycleDeps, job: Job) -> None:
     """Use a tool whose result an agent does not wait for, and answer its call."""
-    told = errand.payload
-    run = await means.store.read(runs.show, told["run"])
-    resident = await means.store.read(agents.show, run.agent)
+    payload = job.payload
+    run = await deps.store.read(runs.show, payload["run"])
+    resident = await deps.store.read(agents.show, run.agent)
     assert resident is not None, "what has run is a resident"
-    async with means.toolkit(resident) as toolkit:
-        tool = toolkit.find(told["tool"])
-        if not isinstance(tool, Outside):
+    async with deps.open_toolkit(resident) as toolkit:
+        tool = toolkit.find(payload["tool"])
+        if not isinstance(tool, OutsideTool):
             raise Conflict(f"{tool.name!r} is not done here any more")
-        result = await tool.run(told["call"], Call(told["call"], tool.name, ""), told["arguments"])
+        result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
     with suppress(Conflict):  # it took so long that another has answered, or nobody waits any more
         try:
-            await means.store.run(runs.answer, run.id, told["call"], json.loads(result.content), lane=run.agent)
+            await deps.store.run(runs.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent)
         except Invalid as error:  # it was done, and must not be done again for what it said
-            said = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
-            await means.store.run(runs.answer, run.id, told["call"], said, lane=run.agent)
+            answer = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
+            await deps.store.run(runs.answer_call, run.id, payload["call"], answer, lane=run.agent)
 
 
-def _told(system: str, toolkit: Toolkit) -> str:
+def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
     """The system prompt, and what cannot be had in this cycle."""
     if not toolkit.troubles:
         return system
-    return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(f"- {line.escaped(one)}" for one in toolkit.troubles)
+    return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(
+        f"- {render.escape_unsafe(trouble)}" for trouble in toolkit.troubles
+    )
 
 
-def flat(text: str) -> str:
+def flatten(text: str) -> str:
     """A summary, on one line."""
-    return " ".join(text.split())[:_SUMMARY]
+    return " ".join(text.split())[:_MAX_SUMMARY]
 
 
-def entered(turns: Sequence[Turn]) -> str | None:
+def find_active_space(turns: Sequence[Turn]) -> str | None:
     """The space the agent is in: the last one it has entered in this cycle."""
-    active: str | None = None
+    active_space: str | None = None
     for turn in turns:
-        if isinstance(turn, Result) and turn.tool == "enter_space":
-            space = succeeded(turn).get("spaceId")
-            active = space if isinstance(space, str) else active
-    return active
+        if isinstance(turn, CallResult) and turn.tool == "enter_space":
+            space = parse_success(turn).get("spaceId")
+            active_space = space if isinstance(space, str) else active_space
+    return active_space
 
 
-def preview(waiting: Sequence[Item]) -> Prompt | None:
+def build_preview(items: Sequence[Item]) -> Prompt | None:
     """A glance at what has come meanwhile."""
-    if not waiting:
+    if not items:
         return None
-    count = "1 new event" if len(waiting) == 1 else f"{len(waiting)} new events"
-    lines = [line.preview(item.event) for item in waiting[:_PREVIEWED]]
-    rest_ = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
-    return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, rest_]))
+    count = "1 new event" if len(items) == 1 else f"{len(items)} new events"
+    lines = [render.preview(item.event) for item in items[:_PREVIEW_ITEMS]]
+    footer = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
+    return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, footer]))

@@ -24,15 +24,15 @@ it, as far as anybody can tell.
 from collections.abc import Callable
 from contextlib import suppress
 
-from gatepost.actions import inbox, upkeep
-from gatepost.core.batch import GUEST_BUDGET, GUEST_CAP
+from gatepost.actions import inbox, maintenance
+from gatepost.core.batch import GUEST_BUDGET, GUEST_LIMIT
 from gatepost.core.claim import Batch
-from gatepost.core.instants import Duration
+from gatepost.core.times import Duration
 from gatepost.errors import GatepostError
 from gatepost.ports import Store
 
 #: how much old business a drain clears away
-SWEEP = 200
+SWEEP_LIMIT = 200
 
 
 def drain(
@@ -41,12 +41,12 @@ def drain(
     *,
     owner: str,
     write: Callable[[Batch], None],
-    cap: int = GUEST_CAP,
+    limit: int = GUEST_LIMIT,
     budget: int = GUEST_BUDGET,
     hold: Duration | None = None,
 ) -> Batch:
     """Deliver the next batch of an inbox by `write`, which is not called when nothing waits; return the batch."""
-    batch = store.call(inbox.claim, name, owner=owner, cap=cap, budget=budget, hold=hold)
+    batch = store.call(inbox.claim, name, owner=owner, limit=limit, budget=budget, hold=hold)
     if batch.claim is None:
         return batch
     id, fence = batch.claim.id, batch.claim.fence
@@ -66,5 +66,5 @@ def sweep(store: Store) -> None:
     what cannot be done now is left to the next one.
     """
     with suppress(GatepostError):
-        for verb in (upkeep.lapse, upkeep.expire, upkeep.reap):
-            store.call(verb, limit=SWEEP)
+        for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap):
+            store.call(verb, limit=SWEEP_LIMIT)

@@ -21,143 +21,156 @@ from typing import Any, Final
 import structlog
 
 from gatepost.actions import gates
-from gatepost.core import gate as rules
+from gatepost.core import gate as gate_rules
 from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 from gatepost.core.frame import TransportMessage
-from gatepost.core.gate import Check, Gate, GateKind, Gone, Met, NotYet, Sight, Troubled
-from gatepost.core.instants import SECOND, Duration
-from gatepost.core.ring import Ring
+from gatepost.core.gate import (
+    CheckFailed,
+    CheckResult,
+    CiTarget,
+    ConditionGone,
+    ConditionMet,
+    ConditionPending,
+    Gate,
+    GateKind,
+)
+from gatepost.core.signals import Signal
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
 
 log = structlog.get_logger("gatepost.evaluator")
 
 #: gates looked at side by side
-_AT_ONCE: Final = 8
+_CONCURRENCY: Final = 8
 #: how a run on GitHub ends that has done what it should
-_GOOD: Final = ("success", "skipped", "neutral")
+_SUCCESS_CONCLUSIONS: Final = ("success", "skipped", "neutral")
 #: what `gh` says of something that is not there
-_MISSING: Final = ("404", "not found", "could not resolve to a")
+_MISSING_PHRASES: Final = ("404", "not found", "could not resolve to a")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class CommandOptions:
     """What is done outside for gates and decisions."""
 
     commands: CommandRunner
     #: whether gates may run commands of users
-    allowed: bool = False
+    can_run_commands: bool = False
     #: what `gh` may be asked about
     repositories: Sequence[str] = ()
     #: between looks at one gate, and how long one may take
     interval: Duration = 30 * SECOND
-    limit: Duration = 10 * SECOND
+    timeout: Duration = 10 * SECOND
     #: the command that is told of answers to decisions
     on_answer: str | None = None
 
 
-async def look(store: Store, reach: Reach) -> float | None:
+async def check_gates(store: Store, options: CommandOptions) -> float | None:
     """Look at what is due, owner by owner; return in how many seconds there is more."""
-    hold, last = reach.limit + 30 * SECOND, ""
-    while taken := await store.run(gates.take, hold=hold, limit=_AT_ONCE, after=last, lane="gates"):
-        await asyncio.gather(*(_look_at(store, reach, gate) for gate in taken))
-        owners = [gate.owner for gate in taken]
-        last = max([owner for owner in owners if owner <= last] or owners)
-    return await store.read(_wait)
+    hold, last_owner = options.timeout + 30 * SECOND, ""
+    while due_gates := await store.run(
+        gates.take_due_checks, hold=hold, limit=_CONCURRENCY, after=last_owner, lane="gates"
+    ):
+        await asyncio.gather(*(_check_gate(store, options, gate) for gate in due_gates))
+        owners = [gate.owner for gate in due_gates]
+        last_owner = max([owner for owner in owners if owner <= last_owner] or owners)
+    return await store.read(_get_seconds_until_check)
 
 
-async def _look_at(store: Store, reach: Reach, gate: Gate) -> None:
+async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None:
     """Look at one gate, and say what was seen: whatever goes wrong with it is its own trouble, not the others'."""
     try:
-        sight = await _seen(reach, gate)
+        observation = await _observe_gate(options, gate)
     except Unavailable:
         raise
     except Exception as error:
         log.exception("gate could not be looked at", gate=gate.id)
-        sight = Troubled(f"it could not be looked at: {type(error).__name__}")
+        observation = CheckFailed(f"it could not be looked at: {type(error).__name__}")
     try:
-        await store.run(gates.looked, gate.id, sight, again_in=reach.interval, lane="gates")
+        await store.run(gates.record_check, gate.id, observation, retry_in=options.interval, lane="gates")
     except Unavailable:
         raise
     except GatepostError as error:
         log.warning("what a gate has come to cannot be written", gate=gate.id, reason=error.message)
 
 
-async def _seen(reach: Reach, gate: Gate) -> Sight:
+async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
     assert gate.awaits is not None
-    seconds = reach.limit / SECOND
+    timeout = options.timeout / SECOND
     if gate.kind is GateKind.CI:
-        check = rules.awaited_check(gate.awaits)
-        refusal = rules.explain_refusal(check, reach.repositories)
+        check = gate_rules.parse_ci_target(gate.awaits)
+        refusal = gate_rules.explain_refusal(check, options.repositories)
         if refusal is not None:
-            return Troubled(refusal)
-        return _checked(check, await reach.commands.run(_asking(check), time_limit=seconds))
-    if not reach.allowed:
-        return Troubled("commands are not run here: gates.commands is not set")
-    return _commanded(await reach.commands.run(gate.awaits, time_limit=seconds))
+            return CheckFailed(refusal)
+        return _interpret_gh(check, await options.commands.run(_build_gh_command(check), time_limit=timeout))
+    if not options.can_run_commands:
+        return CheckFailed("commands are not run here: gates.commands is not set")
+    return _interpret_command(await options.commands.run(gate.awaits, time_limit=timeout))
 
 
-def wakes(signal: TransportMessage) -> bool:
+def is_wake_signal(signal: TransportMessage) -> bool:
     """Whether a signal says that there is a new gate."""
-    return isinstance(signal, Ring) and signal.recipient.startswith("gate:") and signal.cause == "opened"
+    return isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "opened"
 
 
-def _commanded(ran: CommandResult) -> Sight:
-    match ran.code:
+def _interpret_command(result: CommandResult) -> CheckResult:
+    match result.code:
         case 0:
-            return Met(ran.first_line)
+            return ConditionMet(result.first_line)
         case 1:
-            return NotYet()
+            return ConditionPending()
         case None:
-            return Troubled("the command took too long")
+            return CheckFailed("the command took too long")
         case 127:
-            return Gone(ran.first_line or "the command is not there")
+            return ConditionGone(result.first_line or "the command is not there")
         case code:
-            return Troubled(f"the command ended with {code}" + (f": {ran.first_line}" if ran.first_line else ""))
+            return CheckFailed(
+                f"the command ended with {code}" + (f": {result.first_line}" if result.first_line else "")
+            )
 
 
-def _asking(check: Check) -> list[str]:
-    fields = "status,conclusion" if check.what == "run" else "state"
-    where = ["--repo", check.repository] if check.repository is not None else []
-    return ["gh", check.what, "view", check.id, *where, "--json", fields]
+def _build_gh_command(check: CiTarget) -> list[str]:
+    fields = "status,conclusion" if check.kind == "run" else "state"
+    repository_options = ["--repo", check.repository] if check.repository is not None else []
+    return ["gh", check.kind, "view", check.id, *repository_options, "--json", fields]
 
 
-def _checked(check: Check, ran: CommandResult) -> Sight:
-    if ran.code == COMMAND_NOT_FOUND:
-        return Troubled("`gh` is not here, which says how things stand on GitHub")
-    if ran.code is None:
-        return Troubled("`gh` took too long")
-    if ran.code != 0:
-        reason = ran.first_line or f"`gh` ended with {ran.code}"
-        gone = any(word in (ran.stdout + ran.stderr).lower() for word in _MISSING)
-        return Gone(f"{check.what} {check.id} is not there: {reason}") if gone else Troubled(reason)
+def _interpret_gh(check: CiTarget, result: CommandResult) -> CheckResult:
+    if result.code == COMMAND_NOT_FOUND:
+        return CheckFailed("`gh` is not here, which says how things stand on GitHub")
+    if result.code is None:
+        return CheckFailed("`gh` took too long")
+    if result.code != 0:
+        reason = result.first_line or f"`gh` ended with {result.code}"
+        is_gone = any(phrase in (result.stdout + result.stderr).lower() for phrase in _MISSING_PHRASES)
+        return ConditionGone(f"{check.kind} {check.id} is not there: {reason}") if is_gone else CheckFailed(reason)
     try:
-        found = json.loads(ran.stdout)
+        document = json.loads(result.stdout)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        return Troubled(f"`gh` answered what cannot be read: {ran.first_line:.200}")
-    return _of_run(check, found) if check.what == "run" else _of_request(check, found)
+        document = None
+    if not isinstance(document, dict):
+        return CheckFailed(f"`gh` answered what cannot be read: {result.first_line:.200}")
+    return _interpret_run(check, document) if check.kind == "run" else _interpret_pull_request(check, document)
 
 
-def _of_run(check: Check, found: dict[str, Any]) -> Sight:
-    if str(found.get("status", "")).lower() != "completed":
-        return NotYet()
-    conclusion = str(found.get("conclusion", "")).lower()
-    words = f"the run {check.id} has ended: {conclusion}"
-    return Met(words) if conclusion in _GOOD else Gone(words)
+def _interpret_run(check: CiTarget, document: dict[str, Any]) -> CheckResult:
+    if str(document.get("status", "")).lower() != "completed":
+        return ConditionPending()
+    conclusion = str(document.get("conclusion", "")).lower()
+    text = f"the run {check.id} has ended: {conclusion}"
+    return ConditionMet(text) if conclusion in _SUCCESS_CONCLUSIONS else ConditionGone(text)
 
 
-def _of_request(check: Check, found: dict[str, Any]) -> Sight:
-    match str(found.get("state", "")).lower():
+def _interpret_pull_request(check: CiTarget, document: dict[str, Any]) -> CheckResult:
+    match str(document.get("state", "")).lower():
         case "merged":
-            return Met(f"the pull request {check.id} is merged")
+            return ConditionMet(f"the pull request {check.id} is merged")
         case "closed":
-            return Gone(f"the pull request {check.id} was closed without being merged")
+            return ConditionGone(f"the pull request {check.id} was closed without being merged")
         case _:
-            return NotYet()
+            return ConditionPending()
 
 
-def _wait(tx: Reader) -> float | None:
-    due = gates.next_look(tx)
+def _get_seconds_until_check(tx: Reader) -> float | None:
+    due = gates.find_next_check(tx)
     return max(0.0, (due - tx.now) / SECOND) if due is not None else None

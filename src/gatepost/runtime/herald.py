@@ -23,34 +23,34 @@ from gatepost.core import wire
 from gatepost.core.frame import Frame, TransportMessage
 from gatepost.errors import GatepostError
 from gatepost.ports import Reader, Store
-from gatepost.runtime.hub import Hub
+from gatepost.runtime.live import LiveStreams
 
 log = structlog.get_logger("gatepost.herald")
 
 _EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
 #: what may wait to be told; more than that is not told
-_MOST: Final = 1_000
+_QUEUE_LIMIT: Final = 1_000
 
 
-class Herald:
-    def __init__(self, store: Store, hub: Hub) -> None:
+class GateFrames:
+    def __init__(self, store: Store, live_streams: LiveStreams) -> None:
         self._store = store
-        self._hub = hub
-        self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue(_MOST)
+        self._live_streams = live_streams
+        self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue(_QUEUE_LIMIT)
 
-    def heard(self, signal: TransportMessage) -> None:
+    def on_signal(self, signal: TransportMessage) -> None:
         """Note what a ring is about, if anybody reads a stream."""
         if isinstance(signal, Frame):
             return
         noun, _, id = signal.recipient.partition(":")
         event = f"{noun}.{signal.cause}"
-        if event in _EVENTS and self._hub.readers and not self._waiting.full():
-            self._waiting.put_nowait((event, id))
+        if event in _EVENTS and self._live_streams.readers and not self._queue.full():
+            self._queue.put_nowait((event, id))
 
     @asynccontextmanager
-    async def telling(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """While entered, what was heard is told, in that order."""
-        task = asyncio.create_task(self._tell(), name="herald")
+        task = asyncio.create_task(self._send_frames(), name="herald")
         try:
             yield
         finally:
@@ -58,11 +58,13 @@ class Herald:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _tell(self) -> None:
+    async def _send_frames(self) -> None:
         while True:
-            event, id = await self._waiting.get()
+            event, id = await self._queue.get()
             try:
-                names, document = await self._store.read(_gate if event.startswith("gate.") else _decision, id)
+                names, document = await self._store.read(
+                    _read_gate if event.startswith("gate.") else _read_decision, id
+                )
             except GatepostError as error:
                 log.info("not told", what=event, id=id, reason=error.message)
                 continue
@@ -70,14 +72,14 @@ class Herald:
                 log.exception("not told", what=event, id=id, error=repr(error))
                 continue
             for name in names:
-                self._hub.heard(Frame(f"inbox:{name}", event, document))
+                self._live_streams.on_signal(Frame(f"inbox:{name}", event, document))
 
 
-def _gate(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
     gate = gates.show(tx, id)
-    return gate.concerned, wire.gate(gate, tx.now, whole=False)
+    return gate.viewers, wire.write_gate(gate, tx.now, include_private=False)
 
 
-def _decision(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
     decision = decisions.show(tx, id)
-    return decision.concerned, wire.decision(decision, tx.now)
+    return decision.viewers, wire.write_decision(decision, tx.now)

@@ -17,26 +17,26 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import clock, journal, upkeep
-from gatepost.core.ring import JANITOR, Ring
+from gatepost.actions import clock, maintenance, runs
+from gatepost.core.signals import JANITOR, Signal
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
-from gatepost.runtime.exchange import Exchange
+from gatepost.runtime.signal_bus import SignalBus
 
 log = structlog.get_logger("gatepost.janitor")
 
 #: small steps a round may take of each kind before it leaves the rest to the next
-_STEPS: Final = 20
+_MAX_STEPS: Final = 20
 
 
-async def tidy(store: Store, exchange: Exchange) -> None:
+async def tidy(store: Store, bus: SignalBus) -> None:
     """One round."""
     await follow_clock(store)
-    for verb in (upkeep.lapse, upkeep.expire, upkeep.reap, journal.expire):
-        for _ in range(_STEPS):
-            if await store.run(verb, lane="janitor") < upkeep.BATCH:
+    for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap, runs.expire_calls):
+        for _ in range(_MAX_STEPS):
+            if await store.run(verb, lane="janitor") < maintenance.BATCH_SIZE:
                 break
-    await ring(store, exchange.send)
+    await resend_signals(store, bus.send)
     with suppress(Unavailable):  # somebody else is at it, or the next commit will say what is wrong
         await asyncio.to_thread(store.shrink)
 
@@ -48,15 +48,15 @@ async def follow_clock(store: Store) -> None:
         after: int | None = 0
         while after is not None:
             after = await store.run(clock.reschedule_plans, after, lane="plans")
-        await store.run(clock.hurry, lane="janitor")
+        await store.run(clock.make_retries_due, lane="janitor")
     elif await store.read(clock.is_note_due):
         await store.run(clock.note_time, lane="janitor")
 
 
-async def ring(store: Store, send: Callable[[Sequence[Ring]], None]) -> None:
+async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:
     """Ring for everybody who should wake and nobody is at work for, a page at a time."""
-    for query in (upkeep.awaiting, upkeep.behind, journal.abandoned):
+    for query in (maintenance.find_inboxes_to_wake, maintenance.find_agents_behind, runs.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = await store.read(query, after=after)
-            send([Ring(name, JANITOR) for name in names])
+            send([Signal(name, JANITOR) for name in names])

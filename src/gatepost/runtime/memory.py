@@ -8,7 +8,7 @@ go through them again and again, more often the more is going on: under load tha
 import gc
 
 
-def settled() -> None:
+def freeze_loaded_objects() -> None:
     """What is there by now stays; from here on the collector looks only at what comes."""
     gc.collect()
     gc.freeze()

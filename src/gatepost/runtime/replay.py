@@ -12,133 +12,137 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, directory, journal, prompt
-from gatepost.actions.tools import BUILT_IN
-from gatepost.core import prompt as words
-from gatepost.core.agent import Config, Resident
-from gatepost.core.mind import Call, Prompt, Reply, Result, Turn, fitted, recalled
+from gatepost.actions import agents, directory, prompt, runs
+from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.core import prompt as prompt_rules
+from gatepost.core.agent import AgentConfig, Resident
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, render_summaries, trim_turns
 from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec
 from gatepost.core.run import Run, Step
 from gatepost.errors import Unavailable
 from gatepost.ports import Model, Reader, Store
-from gatepost.runtime import schema
-from gatepost.runtime.results import failure
+from gatepost.runtime import tool_schema
+from gatepost.runtime.results import build_failure
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """A run as it was, and as it would be."""
 
     original: tuple[Step, ...]
-    replayed: tuple[Turn, ...]
+    turns: tuple[Turn, ...]
     #: whether the same was said and called for
-    same: bool
+    is_same: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _PastRun:
     resident: Resident
     system: str
-    mind: journal.Mind
+    mind: runs.AgentMind
     steps: tuple[Step, ...]
 
 
-async def replay(store: Store, run: str, model: Model) -> Replayed:
+async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
     """Have a model go through a past run."""
-    past = await store.read(_read, run)
-    carried = recalled(past.mind.carried)
-    before: list[Turn] = [*([carried] if carried else ()), *past.mind.turns]
-    shown = _shown_after(past.steps)
-    answers = _Answers(past.steps)
-    turns: list[Turn] = list(next(shown, ()))
-    for _ in range(past.resident.config.loop.max_steps):
+    past_run = await store.read(_read_past_run, run_id)
+    summary_turn = render_summaries(past_run.mind.past_cycles)
+    past_turns: list[Turn] = [*([summary_turn] if summary_turn else ()), *past_run.mind.turns]
+    prompt_groups = _group_prompts(past_run.steps)
+    recorded_results = _RecordedResults(past_run.steps)
+    turns: list[Turn] = list(next(prompt_groups, ()))
+    for _ in range(past_run.resident.config.loop.max_steps):
         ask = ChatRequest(
-            system=past.system,
-            turns=fitted([*before, *turns], past.resident.config.mind.max_tokens),
-            tools=_offered(past.resident.config),
-            temperature=past.resident.config.model.temperature,
-            max_tokens=past.resident.config.model.max_tokens,
+            system=past_run.system,
+            turns=trim_turns([*past_turns, *turns], past_run.resident.config.mind.max_tokens),
+            tools=_list_tool_specs(past_run.resident.config),
+            temperature=past_run.resident.config.model.temperature,
+            max_tokens=past_run.resident.config.model.max_tokens,
         )
-        reply = await _reply(model, ask)
+        reply = await _request_reply(model, ask)
         turns.append(reply)
         if not reply.calls or any(call.tool == "skip" for call in reply.calls):
             break
-        turns += [answers.of(call) for call in reply.calls]
-        turns += next(shown, ())
-    return Replayed(past.steps, tuple(turns), _said([step.turn for step in past.steps]) == _said(turns))
+        turns += [recorded_results.take(call) for call in reply.calls]
+        turns += next(prompt_groups, ())
+    return ReplayResult(
+        past_run.steps,
+        tuple(turns),
+        _extract_replies([step.turn for step in past_run.steps]) == _extract_replies(turns),
+    )
 
 
-def _read(tx: Reader, id: str) -> _Past:
-    run: Run = journal.show(tx, id)
+def _read_past_run(tx: Reader, id: str) -> _PastRun:
+    run: Run = runs.show(tx, id)
     resident = agents.show(tx, run.agent)
     assert resident is not None, "what has run is a resident"
-    facts = prompt.facts(tx, directory.find(tx, run.agent), resident.config)
-    mind = journal.mind_before(tx, run, resident.number)
-    return _Past(resident, words.system(facts, tx.now), mind, tuple(journal.steps(tx, id)))
+    facts = prompt.read_facts(tx, directory.find(tx, run.agent), resident.config)
+    mind = runs.read_mind_before(tx, run, resident.number)
+    return _PastRun(resident, prompt_rules.render_system_prompt(facts, tx.now), mind, tuple(runs.list_steps(tx, id)))
 
 
-async def _reply(model: Model, ask: ChatRequest) -> Reply:
+async def _request_reply(model: Model, ask: ChatRequest) -> ModelReply:
     try:
-        async with aclosing(model.respond(ask)) as hearing:
-            async for heard in hearing:
-                if isinstance(heard, Reply):
-                    return heard
-    except ModelFailed as failed:
-        raise Unavailable(f"the model {model.name!r} failed: {failed.reason}") from None
+        async with aclosing(model.respond(ask)) as stream:
+            async for part in stream:
+                if isinstance(part, ModelReply):
+                    return part
+    except ModelFailed as model_failure:
+        raise Unavailable(f"the model {model.name!r} failed: {model_failure.reason}") from None
     raise Unavailable(f"the model {model.name!r} ended without a reply")
 
 
-def _shown_after(steps: Sequence[Step]) -> Iterator[list[Turn]]:
+def _group_prompts(steps: Sequence[Step]) -> Iterator[list[Turn]]:
     """What the agent was shown before its first reply, before its second, and so on."""
-    shown: list[Turn] = []
+    prompts: list[Turn] = []
     for step in steps:
         match step.turn:
             case Prompt():
-                shown.append(step.turn)
-            case Reply():
-                yield shown
-                shown = []
-            case Result():
+                prompts.append(step.turn)
+            case ModelReply():
+                yield prompts
+                prompts = []
+            case CallResult():
                 pass
-    yield shown
+    yield prompts
 
 
-class _Answers:
+class _RecordedResults:
     """What came of calls then, each to be given once."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._left: list[tuple[str, Any, Result]] = []
-        waiting: list[Call] = []
+        self._remaining: list[tuple[str, Any, CallResult]] = []
+        open_calls: list[ToolCall] = []
         for step in steps:
             match step.turn:
-                case Reply(calls=calls):
-                    waiting = list(calls)
-                case Result() as result if waiting:
-                    call = waiting.pop(0)
-                    self._left.append((call.tool, _read_arguments(call), result))
+                case ModelReply(calls=calls):
+                    open_calls = list(calls)
+                case CallResult() as result if open_calls:
+                    call = open_calls.pop(0)
+                    self._remaining.append((call.tool, _read_arguments(call), result))
                 case _:
                     pass
 
-    def of(self, call: Call) -> Result:
-        for place, (tool, arguments, result) in enumerate(self._left):
+    def take(self, call: ToolCall) -> CallResult:
+        for index, (tool, arguments, result) in enumerate(self._remaining):
             if tool == call.tool and arguments == _read_arguments(call):
-                del self._left[place]
-                return Result(call.id, call.tool, result.content, ok=result.ok)
-        return failure(call, "nothing is done in a replay, and this was not done then")
+                del self._remaining[index]
+                return CallResult(call.id, call.tool, result.content, ok=result.ok)
+        return build_failure(call, "nothing is done in a replay, and this was not done then")
 
 
-def _offered(config: Config) -> list[ToolSpec]:
-    built_in = [schema.spec(name, tool.function) for name, tool in BUILT_IN.items()]
+def _list_tool_specs(config: AgentConfig) -> list[ToolSpec]:
+    built_in = [tool_schema.build_spec(name, tool.function) for name, tool in BUILT_IN_TOOLS.items()]
     return [*built_in, *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools)]
 
 
-def _said(turns: Sequence[Turn]) -> list[Any]:
+def _extract_replies(turns: Sequence[Turn]) -> list[Any]:
     """What is compared: words and calls, however they were written."""
-    replies = [turn for turn in turns if isinstance(turn, Reply)]
+    replies = [turn for turn in turns if isinstance(turn, ModelReply)]
     return [(reply.text.strip(), [(call.tool, _read_arguments(call)) for call in reply.calls]) for reply in replies]
 
 
-def _read_arguments(call: Call) -> Any:
+def _read_arguments(call: ToolCall) -> Any:
     try:
         return json.loads(call.arguments) if call.arguments.strip() else {}
     except ValueError:

@@ -3,20 +3,20 @@
 import json
 from typing import Any
 
-from gatepost.core.mind import Call, Result
+from gatepost.core.mind import CallResult, ToolCall
 
 
-def failure(call: Call, error: str, hint: str | None = None) -> Result:
-    said = {"success": False, "error": error} | ({"hint": hint} if hint else {})
-    return Result(call.id, call.tool, json.dumps(said, ensure_ascii=False), ok=False)
+def build_failure(call: ToolCall, error: str, hint: str | None = None) -> CallResult:
+    document = {"success": False, "error": error} | ({"hint": hint} if hint else {})
+    return CallResult(call.id, call.tool, json.dumps(document, ensure_ascii=False), ok=False)
 
 
-def succeeded(result: Result) -> dict[str, Any]:
+def parse_success(result: CallResult) -> dict[str, Any]:
     """The fields of a result that is an object and no failure."""
     if not result.ok:
         return {}
     try:
-        found = json.loads(result.content)
+        document = json.loads(result.content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) and found.get("success") is not False else {}
+    return document if isinstance(document, dict) and document.get("success") is not False else {}

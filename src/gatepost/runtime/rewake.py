@@ -23,15 +23,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from gatepost import home
+from gatepost import paths
 from gatepost.core.guest import Guest
-from gatepost.core.session import filename
+from gatepost.core.session import encode_filename
 from gatepost.errors import Unavailable
 
 #: seconds between two looks
-_PAUSE: Final = 0.5
-_FILE: Final = "nudge"
-_LARGEST_ID: Final = 2**31 - 1
+_POLL_INTERVAL: Final = 0.5
+_NUDGE_FILE: Final = "nudge"
+_MAX_PID: Final = 2**31 - 1
 
 
 class FileNudge:
@@ -40,55 +40,55 @@ class FileNudge:
         self._sessions = sessions
 
     async def __call__(self, guest: Guest, text: str) -> None:
-        path = self._sessions / filename(guest.session) / _FILE
+        path = self._sessions / encode_filename(guest.session) / _NUDGE_FILE
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            home.write(str(path), text)
+            paths.write_atomically(str(path), text)
         except OSError as error:
             raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
 
-def wait(
+def wait_for_nudge(
     sessions: Path,
     session: str,
     *,
-    waits: Callable[[], bool],
-    over: Callable[[], bool],
-    pause: Callable[[], None] = lambda: time.sleep(_PAUSE),
+    has_waiting: Callable[[], bool],
+    is_over: Callable[[], bool],
+    sleep: Callable[[], None] = lambda: time.sleep(_POLL_INTERVAL),
 ) -> str | None:
     """
     Wait until a session is nudged, and return what the nudge says; None if another waits already, or when it is `over`.
     `waits` says whether there is anything left to read.
     """
-    folder = sessions / filename(session)
-    with _alone(folder) as alone:
-        while alone and not over():
-            text = _taken(folder / _FILE)
-            if text is not None and waits():
+    folder = sessions / encode_filename(session)
+    with _lock_session(folder) as is_only_waiter:
+        while is_only_waiter and not is_over():
+            text = _take_nudge(folder / _NUDGE_FILE)
+            if text is not None and has_waiting():
                 return text
             if text is None:
-                pause()
+                sleep()
     return None
 
 
 @contextmanager
-def watch_process(id: str) -> Iterator[Callable[[], bool]]:
+def watch_process(pid: str) -> Iterator[Callable[[], bool]]:
     """
     Yield a function that tells whether a process has ended; what is no id of a process never has. The number of one
     that has ended may be given to another, so a descriptor of it is held where the system has those.
     """
-    if not (id.isascii() and id.isdigit() and 0 < int(id) <= _LARGEST_ID):
+    if not (pid.isascii() and pid.isdigit() and 0 < int(pid) <= _MAX_PID):
         yield lambda: False
     elif not hasattr(os, "pidfd_open"):
-        yield lambda: not _exists(int(id))
+        yield lambda: not _is_running(int(pid))
     else:
         try:
-            process = os.pidfd_open(int(id))
+            process = os.pidfd_open(int(pid))
         except ProcessLookupError:
             yield lambda: True
             return
         except OSError:  # it is not allowed
-            yield lambda: not _exists(int(id))
+            yield lambda: not _is_running(int(pid))
             return
         try:
             yield lambda: bool(select.select([process], [], [], 0)[0])
@@ -96,9 +96,9 @@ def watch_process(id: str) -> Iterator[Callable[[], bool]]:
             os.close(process)
 
 
-def _exists(id: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
-        os.kill(id, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
@@ -107,7 +107,7 @@ def _exists(id: int) -> bool:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
+def _lock_session(folder: Path) -> Iterator[bool]:
     """Whether nobody else waits for this session, as long as this is entered."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,13 +125,13 @@ def _alone(folder: Path) -> Iterator[bool]:
         os.close(file)
 
 
-def _taken(path: Path) -> str | None:
-    mine = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+def _take_nudge(path: Path) -> str | None:
+    own_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.rename(mine)
+        path.rename(own_path)
     except FileNotFoundError:
         return None
-    text = mine.read_text(encoding="utf-8", errors="replace")
+    text = own_path.read_text(encoding="utf-8", errors="replace")
     with suppress(OSError):
-        mine.unlink()
+        own_path.unlink()
     return text

@@ -19,29 +19,28 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import agents, cycle, upkeep
-from gatepost.actions import journal as runs
-from gatepost.actions.cycle import Held, Taken
+from gatepost.actions import agents, maintenance, run_journal, runs
+from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.agent import CODE
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.instants import SECOND, Duration
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.ports import Reader, Store
-from gatepost.runtime.cycle import Outcome, Resting
-from gatepost.runtime.loops import tasks
+from gatepost.runtime.cycle import CycleOutcome, CyclePaused
+from gatepost.runtime.periodic import open_task_group
 
 log = structlog.get_logger("gatepost.supervisor")
 
 #: causes of rings after which whatever waits is looked at, also what does not wake by itself
-_TOLD_TO_LOOK: Final = frozenset(("wake", "wakeup", "resume"))
+_FORCED_CHECK_CAUSES: Final = frozenset(("wake", "wakeup", "resume"))
 #: names remembered as guests, whose rings need no look, and for how many seconds
-_MOST_GUESTS: Final = 100_000
-_REMEMBERED: Final = 60.0
+_MAX_GUESTS: Final = 100_000
+_GUEST_CACHE_SECONDS: Final = 60.0
 _RETRY: Final = 1.0
 
 #: thinks through a cycle that was taken
-Think = Callable[[Taken], Awaitable[Outcome]]
+Think = Callable[[RunState], Awaitable[CycleOutcome]]
 
 
 class Supervisor:
@@ -51,208 +50,210 @@ class Supervisor:
         think: Think,
         *,
         holder: str,
-        most: int = 100,
-        lease: Duration = cycle.LENGTH,
-        codes: Callable[[str], bool] = lambda _: False,
+        max_cycles: int = 100,
+        lease: Duration = run_journal.LEASE_LENGTH,
+        has_function: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`codes` says whether this process has the function of an agent whose model is code."""
         self._store = store
         self._think = think
         self._holder = holder
-        self._most = most
+        self._max_cycles = max_cycles
         self._lease = lease
-        self._codes = codes
+        self._has_function = has_function
         #: who waits for their turn, and whether they were told to look
         self._queue: OrderedDict[str, bool] = OrderedDict()
         #: the same for those whose turn it is: they are looked at once more
-        self._again: dict[str, bool] = {}
-        self._turns: dict[str, asyncio.Task[None]] = {}
-        self._held: dict[str, Held] = {}
+        self._repeat_checks: dict[str, bool] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._run_leases: dict[str, RunLease] = {}
         #: those who are looked at in a while
-        self._rests: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._guests: set[str] = set()
-        self._stirred = asyncio.Event()
-        self._quiet = asyncio.Event()
-        self._stopping = False
+        self._wake_event = asyncio.Event()
+        self._idle_event = asyncio.Event()
+        self._is_stopping = False
         #: cycles that were begun, or gone on with, by this process
-        self.cycles = 0
+        self.cycle_count = 0
         #: rings after which there was nothing to think about
-        self.idle_looks = 0
+        self.idle_check_count = 0
 
     @property
-    def thinking(self) -> int:
-        return len(self._held)
+    def active_cycles(self) -> int:
+        return len(self._run_leases)
 
-    def heard(self, signal: TransportMessage) -> None:
+    def on_signal(self, signal: TransportMessage) -> None:
         """Take note of a ring."""
-        if isinstance(signal, Frame) or self._stopping:
+        if isinstance(signal, Frame) or self._is_stopping:
             return
-        if signal.cause == runs.CANCEL and signal.recipient in self._turns:
-            self._turns[signal.recipient].cancel()
+        if signal.cause == runs.CANCEL and signal.recipient in self._tasks:
+            self._tasks[signal.recipient].cancel()
         if signal.cause == "settle":
             self._guests.discard(signal.recipient)
         if signal.recipient == "*":
-            self._sweep()
+            self._start_broadcast_check()
         elif ":" not in signal.recipient and signal.wakes and signal.recipient not in self._guests:
-            self.ring(signal.recipient, looking=signal.cause in _TOLD_TO_LOOK)
+            self.enqueue(signal.recipient, is_forced=signal.cause in _FORCED_CHECK_CAUSES)
 
-    def ring(self, name: str, *, looking: bool = False) -> None:
+    def enqueue(self, name: str, *, is_forced: bool = False) -> None:
         """Have an agent looked at: now, or once more when it is its turn already."""
-        queue = self._again if name in self._turns else self._queue
-        queue[name] = queue.get(name, False) or looking
-        self._quiet.clear()
-        self._stirred.set()
+        queue = self._repeat_checks if name in self._tasks else self._queue
+        queue[name] = queue.get(name, False) or is_forced
+        self._idle_event.clear()
+        self._wake_event.set()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """While entered, residents think; leaving stops each at its last step and hands it over."""
-        async with tasks() as group:
-            loops = [group.create_task(self._pump(group)), group.create_task(self._renew())]
+        async with open_task_group() as group:
+            loop_tasks = [group.create_task(self._run_queue(group)), group.create_task(self._renew_leases())]
             try:
                 yield
             finally:
-                self._stopping = True
-                for task in (*loops, *self._turns.values()):
+                self._is_stopping = True
+                for task in (*loop_tasks, *self._tasks.values()):
                     task.cancel()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nobody thinks and nobody has anything to think about."""
         while True:
-            for name in await self._store.read(_everybody_stirring):
-                self.ring(name)
-            if not self._queue and not self._turns:
+            for name in await self._store.read(_list_awake_agents):
+                self.enqueue(name)
+            if not self._queue and not self._tasks:
                 return
-            await self._quiet.wait()
+            await self._idle_event.wait()
 
-    async def _pump(self, group: asyncio.TaskGroup) -> None:
+    async def _run_queue(self, group: asyncio.TaskGroup) -> None:
         while True:
-            self._start(group)
-            self._stirred.clear()
-            await self._stirred.wait()
+            self._start_turns(group)
+            self._wake_event.clear()
+            await self._wake_event.wait()
 
-    def _start(self, group: asyncio.TaskGroup) -> None:
-        while self._queue and len(self._turns) < self._most:
-            name, looking = self._queue.popitem(last=False)
-            self._turns[name] = group.create_task(self._turn(name, looking=looking), name=f"agent-{name}")
+    def _start_turns(self, group: asyncio.TaskGroup) -> None:
+        while self._queue and len(self._tasks) < self._max_cycles:
+            name, is_forced = self._queue.popitem(last=False)
+            self._tasks[name] = group.create_task(self._run_turn(name, is_forced=is_forced), name=f"agent-{name}")
 
-    async def _turn(self, name: str, *, looking: bool) -> None:
+    async def _run_turn(self, name: str, *, is_forced: bool) -> None:
         """Let an agent think once, if it has something to think about."""
         try:
-            if await self._ready(name, looking=looking):
-                await self._cycle(name)
+            if await self._is_ready(name, is_forced=is_forced):
+                await self._run_cycle(name)
         except Lost as error:
             log.info("cycle was overtaken", agent=name, reason=error.message)
         except asyncio.CancelledError:
             log.info("cycle was stopped", agent=name)
         except Unavailable as error:
             log.warning("cycle waits", agent=name, reason=error.message)
-            self._later(name, _RETRY)
+            self._enqueue_later(name, _RETRY)
         except Exception as error:
             log.exception("cycle broke", agent=name, error=repr(error))
-            self._later(name, _RETRY)
+            self._enqueue_later(name, _RETRY)
         finally:
-            if self._stopping:
-                await self._hand_over(name)
-            self._held.pop(name, None)
-            self._over(name)
+            if self._is_stopping:
+                await self._release_lease(name)
+            self._run_leases.pop(name, None)
+            self._finish_turn(name)
 
-    async def _ready(self, name: str, *, looking: bool) -> bool:
+    async def _is_ready(self, name: str, *, is_forced: bool) -> bool:
         try:
-            resident, stirs = await self._store.read(cycle.looked_at, name, looking=looking)
+            resident, has_work = await self._store.read(run_journal.read_readiness, name, include_quiet=is_forced)
         except (NotFound, Invalid):
             return False
-        if resident is None or (resident.config.model.name == CODE and not self._codes(name)):
-            if len(self._guests) < _MOST_GUESTS:
+        if resident is None or (resident.config.model.name == CODE and not self._has_function(name)):
+            if len(self._guests) < _MAX_GUESTS:
                 self._guests.add(name)
             return False
-        self.idle_looks += not stirs
-        return stirs
+        self.idle_check_count += not has_work
+        return has_work
 
-    async def _cycle(self, name: str) -> None:
-        taken = await self._store.run(cycle.take, name, self._holder, length=self._lease, lane=name)
-        if taken is None:
-            if (seconds := await self._store.read(agents.seconds_to_rest, name)) is not None:
-                self._later(name, seconds)
+    async def _run_cycle(self, name: str) -> None:
+        leased_run = await self._store.run(run_journal.take_run, name, self._holder, length=self._lease, lane=name)
+        if leased_run is None:
+            if (seconds := await self._store.read(agents.measure_rest, name)) is not None:
+                self._enqueue_later(name, seconds)
             return
-        self._held[name] = taken.held
-        self.cycles += 1
-        outcome = await self._think(taken)
-        del self._held[name]
-        if isinstance(outcome, Resting):
-            self._later(name, outcome.seconds)
-        elif outcome.more:
-            self.ring(name)
+        self._run_leases[name] = leased_run.run_lease
+        self.cycle_count += 1
+        outcome = await self._think(leased_run)
+        del self._run_leases[name]
+        if isinstance(outcome, CyclePaused):
+            self._enqueue_later(name, outcome.seconds)
+        elif outcome.has_more:
+            self.enqueue(name)
 
-    def _later(self, name: str, seconds: float) -> None:
+    def _enqueue_later(self, name: str, seconds: float) -> None:
         """Have an agent looked at in a while; whenever that is said anew, what was said before is void."""
-        if (before := self._rests.pop(name, None)) is not None:
-            before.cancel()
-        self._rests[name] = asyncio.get_running_loop().call_later(seconds, self._rested, name)
+        if (timer := self._timers.pop(name, None)) is not None:
+            timer.cancel()
+        self._timers[name] = asyncio.get_running_loop().call_later(seconds, self._on_timer, name)
 
-    def _rested(self, name: str) -> None:
-        del self._rests[name]
-        self.heard(Ring(name, "rested"))
+    def _on_timer(self, name: str) -> None:
+        del self._timers[name]
+        self.on_signal(Signal(name, "rested"))
 
-    def _sweep(self) -> None:
+    def _start_broadcast_check(self) -> None:
         """Somebody told everybody something: the janitor's rings would come late."""
-        if "*" not in self._turns:
-            self._turns["*"] = asyncio.get_running_loop().create_task(self._ring_everybody(), name="agent-*")
+        if "*" not in self._tasks:
+            self._tasks["*"] = asyncio.get_running_loop().create_task(self._enqueue_all(), name="agent-*")
 
-    async def _ring_everybody(self) -> None:
+    async def _enqueue_all(self) -> None:
         try:
             after: int | None = 0
             while after is not None:
-                names, after = await self._store.read(upkeep.behind, after=after)
+                names, after = await self._store.read(maintenance.find_agents_behind, after=after)
                 for name in names:
-                    self.heard(Ring(name, "broadcast"))
+                    self.on_signal(Signal(name, "broadcast"))
         except GatepostError as error:
             log.warning("sweep failed", reason=error.message)
         finally:
-            self._over("*")
+            self._finish_turn("*")
 
-    def _over(self, name: str) -> None:
+    def _finish_turn(self, name: str) -> None:
         """Somebody's turn is over: they go to the end of the queue if they have rung meanwhile."""
-        del self._turns[name]
-        if name in self._again:
-            self._queue[name] = self._again.pop(name)
-        self._stirred.set()
-        if not self._queue and not self._turns:
-            self._quiet.set()
+        del self._tasks[name]
+        if name in self._repeat_checks:
+            self._queue[name] = self._repeat_checks.pop(name)
+        self._wake_event.set()
+        if not self._queue and not self._tasks:
+            self._idle_event.set()
 
-    async def _renew(self) -> None:
+    async def _renew_leases(self) -> None:
         """Keep the leases of those who think long."""
-        remembered = 0.0
+        elapsed = 0.0
         while True:
-            remembered += self._lease / SECOND / 3
-            if remembered > _REMEMBERED:
+            elapsed += self._lease / SECOND / 3
+            if elapsed > _GUEST_CACHE_SECONDS:
                 self._guests.clear()
-                remembered = 0.0
+                elapsed = 0.0
             await asyncio.sleep(self._lease / SECOND / 3)
-            await asyncio.gather(*(self._keep(name, held) for name, held in list(self._held.items())))
+            await asyncio.gather(
+                *(self._renew_lease(name, run_lease) for name, run_lease in list(self._run_leases.items()))
+            )
 
-    async def _keep(self, name: str, held: Held) -> None:
+    async def _renew_lease(self, name: str, run_lease: RunLease) -> None:
         try:
-            await self._store.run(cycle.renew, held, lane=name)
+            await self._store.run(run_journal.renew_lease, run_lease, lane=name)
         except Lost as error:
-            if self._held.get(name) is held:
+            if self._run_leases.get(name) is run_lease:
                 log.info("cycle was overtaken", agent=name, reason=error.message)
-                self._turns[name].cancel()
+                self._tasks[name].cancel()
         except GatepostError as error:
             log.warning("lease not renewed", agent=name, reason=error.message)
 
-    async def _hand_over(self, name: str) -> None:
+    async def _release_lease(self, name: str) -> None:
         """Give the lease back in the middle of a cycle, so that the next process goes on at once."""
-        held = self._held.get(name)
-        if held is not None:
+        run_lease = self._run_leases.get(name)
+        if run_lease is not None:
             with suppress(GatepostError):
-                await self._store.run(cycle.let_go, held, lane=name)
+                await self._store.run(run_journal.hand_over, run_lease, lane=name)
 
 
-def _everybody_stirring(tx: Reader) -> list[str]:
-    found: list[str] = []
-    for query in (upkeep.awaiting, upkeep.behind, runs.abandoned):
+def _list_awake_agents(tx: Reader) -> list[str]:
+    all_names: list[str] = []
+    for query in (maintenance.find_inboxes_to_wake, maintenance.find_agents_behind, runs.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = query(tx, after=after)
-            found += names
-    return [name for name in dict.fromkeys(found) if cycle.looked_at(tx, name)[1]]
+            all_names += names
+    return [name for name in dict.fromkeys(all_names) if run_journal.read_readiness(tx, name)[1]]

@@ -24,25 +24,25 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.actions.tools import BUILT_IN
+from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.core import conform
 from gatepost.core.agent import Execution, LoopRules, Resident, ToolServer
-from gatepost.core.agent import Tool as Configured
+from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
-from gatepost.core.instants import SECOND, Duration, short
-from gatepost.core.mind import Call, Result
+from gatepost.core.mind import CallResult, ToolCall
 from gatepost.core.model import Caller, ToolResult, ToolSpec
+from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable
 from gatepost.ports import HttpToolCaller, ToolServers, ToolServerSession
-from gatepost.runtime import schema
+from gatepost.runtime import tool_schema
 
 log = structlog.get_logger("gatepost.tools")
 
 #: characters of a result, and of what it says when it went wrong
-_LARGEST: Final = 256 * 1024
-_ERROR: Final = 2_000
-_LONGEST_NAME: Final = 64
-_TIMEOUT: Final = 300 * SECOND
+_MAX_RESULT: Final = 256 * 1024
+_MAX_ERROR: Final = 2_000
+_MAX_NAME: Final = 64
+_DEFAULT_TIMEOUT: Final = 300 * SECOND
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str).encode
 
 
@@ -50,56 +50,56 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separator
 class BuiltInTool:
     name: str
     spec: ToolSpec
-    effect: bool
+    has_effect: bool
 
-    def arguments(self, text: str) -> dict[str, Any]:
-        return schema.arguments(BUILT_IN[self.name].function, text)
+    def parse_arguments(self, text: str) -> dict[str, Any]:
+        return tool_schema.parse_arguments(BUILT_IN_TOOLS[self.name].function, text)
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideTool:
     name: str
     spec: ToolSpec
     #: reads the arguments as the model wrote them
-    arguments: Callable[[str], dict[str, Any]]
+    parse_arguments: Callable[[str], dict[str, Any]]
     #: does it: the id of the call, the arguments
-    _do: Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
+    _call: Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
     #: whether readers of the active space see it at work
     visible: bool = True
     #: whether the agent goes on without the result
     is_async: bool = False
 
-    async def run(self, id: str, call: Call, arguments: Mapping[str, Any]) -> Result:
+    async def run(self, id: str, call: ToolCall, arguments: Mapping[str, Any]) -> CallResult:
         """Do it, under an id that is the same when it is done again. Whatever goes wrong is a result."""
         try:
-            answered = await self._do(id, arguments)
+            answer = await self._call(id, arguments)
         except GatepostError as error:
-            answered = _failed(error.message)
+            answer = _build_error_answer(error.message)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            answered = _failed("it was cancelled")  # by itself: nobody has stopped the cycle
+            answer = _build_error_answer("it was cancelled")  # by itself: nobody has stopped the cycle
         except Exception as error:  # noqa: BLE001 (whatever it was, it is a result)
             log.warning("a tool failed", tool=self.name, error=repr(error))
-            answered = _failed(f"{type(error).__name__}: {error}"[:_ERROR])
-        content = _write_json(answered.value)
+            answer = _build_error_answer(f"{type(error).__name__}: {error}"[:_MAX_ERROR])
+        content = _write_json(answer.value)
         content = content.encode(errors="replace").decode()  # half a surrogate pair could not be told to anybody
-        if len(content) > _LARGEST:
-            said = {"success": False, "error": f"the result is over {_LARGEST // 1024} KB"}
-            return Result(call.id, call.tool, json.dumps(said), ok=False)
-        return Result(call.id, call.tool, content, ok=answered.ok)
+        if len(content) > _MAX_RESULT:
+            document = {"success": False, "error": f"the result is over {_MAX_RESULT // 1024} KB"}
+            return CallResult(call.id, call.tool, json.dumps(document), ok=False)
+        return CallResult(call.id, call.tool, content, ok=answer.ok)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class DeferredTool:
     name: str
     spec: ToolSpec
-    arguments: Callable[[str], dict[str, Any]]
+    parse_arguments: Callable[[str], dict[str, Any]]
     visible: bool = True
 
 
-Tool = BuiltInTool | Outside | Waiting
+Tool = BuiltInTool | OutsideTool | DeferredTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +111,24 @@ class Toolkit:
 
     def specs(self, step: int) -> list[ToolSpec]:
         """What the model is offered at a step of the cycle, the first being 1: all, or what the phase allows."""
-        allowed = self._allowed(step)
+        allowed = self._list_allowed(step)
         return [tool.spec for tool in self.tools.values() if allowed is None or tool.name in allowed]
 
     def find(self, name: str, step: int | None = None) -> Tool:
         """Return the tool of that name, if the phase that the step is in allows it."""
-        found = self.tools.get(name)
-        if found is None:
-            near = get_close_matches(name[:100], self.tools, n=1, cutoff=0.6)
-            raise NotFound(f"there is no tool {name!r:.100}", hint=f"did you mean {near[0]!r}?" if near else None)
-        allowed = self._allowed(step) if step is not None else None
+        tool = self.tools.get(name)
+        if tool is None:
+            matches = get_close_matches(name[:100], self.tools, n=1, cutoff=0.6)
+            raise NotFound(f"there is no tool {name!r:.100}", hint=f"did you mean {matches[0]!r}?" if matches else None)
+        allowed = self._list_allowed(step) if step is not None else None
         if allowed is not None and name not in allowed:
             names = ", ".join(sorted(allowed)) or "none"
             raise Refused(f"{name!r} cannot be used in step {step} of a cycle", hint=f"tools of this step: {names}")
-        return found
+        return tool
 
-    def _allowed(self, step: int) -> frozenset[str] | None:
-        begun = [phase for phase in self.loop.phases if phase.step <= step]
-        return frozenset(max(begun, key=lambda phase: phase.step).tools) if begun else None
+    def _list_allowed(self, step: int) -> frozenset[str] | None:
+        phases = [phase for phase in self.loop.phases if phase.step <= step]
+        return frozenset(max(phases, key=lambda phase: phase.step).tools) if phases else None
 
 
 class Toolbox:
@@ -141,121 +141,134 @@ class Toolbox:
 
     def add(self, function: Callable[..., Any], *, agent: str = "", name: str | None = None) -> None:
         """Let an agent, or without a name all of them, use a function of this process."""
-        called = name or function.__name__
-        if called in BUILT_IN:
-            raise Conflict(f"there is a built-in tool {called!r} already", hint="give it another name")
-        schema.spec(called, function)
-        self._functions.setdefault(agent, {})[called] = function
+        tool_name = name or function.__name__
+        if tool_name in BUILT_IN_TOOLS:
+            raise Conflict(f"there is a built-in tool {tool_name!r} already", hint="give it another name")
+        tool_schema.build_spec(tool_name, function)
+        self._functions.setdefault(agent, {})[tool_name] = function
 
     def open(self, resident: Resident) -> AbstractAsyncContextManager[Toolkit]:
         """The tools of a resident, for as long as a cycle lasts."""
-        return self._visiting(resident) if resident.config.servers else nullcontext(self._toolkit(resident))
+        return (
+            self._open_with_servers(resident) if resident.config.servers else nullcontext(self._build_toolkit(resident))
+        )
 
     @asynccontextmanager
-    async def _visiting(self, resident: Resident) -> AsyncIterator[Toolkit]:
+    async def _open_with_servers(self, resident: Resident) -> AsyncIterator[Toolkit]:
         async with self._servers.open_session() as visit:
-            listed, troubles = await _listed(visit, resident.config.servers)
-            yield self._toolkit(resident, [_served(visit, server, spec) for server, spec in listed], troubles)
+            server_specs, troubles = await _list_server_tools(visit, resident.config.servers)
+            yield self._build_toolkit(
+                resident, [_build_server_tool(visit, server, spec) for server, spec in server_specs], troubles
+            )
 
-    def _toolkit(self, resident: Resident, served: Iterable[Tool] = (), troubles: tuple[str, ...] = ()) -> Toolkit:
+    def _build_toolkit(
+        self, resident: Resident, server_tools: Iterable[Tool] = (), troubles: tuple[str, ...] = ()
+    ) -> Toolkit:
         functions = self._functions.get("", {}) | self._functions.get(resident.name, {})
         candidates: list[Tool] = [
-            *(self._configured(resident.name, tool, functions) for tool in resident.config.tools),
-            *(_function(resident.name, name, function) for name, function in functions.items()),
-            *served,
+            *(self._build_configured_tool(resident.name, tool, functions) for tool in resident.config.tools),
+            *(_build_function_tool(resident.name, name, function) for name, function in functions.items()),
+            *server_tools,
         ]
-        tools: dict[str, Tool] = {**_built_in()}
+        tools: dict[str, Tool] = {**_build_built_in_tools()}
         for tool in candidates:
             tools.setdefault(tool.name, tool)
         return Toolkit(tools, resident.config.loop, troubles)
 
-    def _configured(self, agent: str, tool: Configured, functions: Mapping[str, Callable[..., Any]]) -> Tool:
+    def _build_configured_tool(
+        self, agent: str, tool: ConfiguredTool, functions: Mapping[str, Callable[..., Any]]
+    ) -> Tool:
         spec = ToolSpec(tool.name, tool.description, tool.schema)
 
-        def arguments(text: str) -> dict[str, Any]:
-            read = schema.document(text)
-            conform.check(tool.schema, read)
-            return read
+        def parse_arguments(text: str) -> dict[str, Any]:
+            document = tool_schema.parse_document(text)
+            conform.check(tool.schema, document)
+            return document
 
         match tool.execution:
             case Execution.EXTERNAL | Execution.SPACE:
-                return Waiting(tool.name, spec, arguments, tool.visible)
+                return DeferredTool(tool.name, spec, parse_arguments, tool.visible)
             case Execution.GATEWAY:
-                return Outside(
+                return OutsideTool(
                     tool.name,
                     spec,
-                    arguments,
-                    lambda id, given: self._web.call(tool, id, given),
+                    parse_arguments,
+                    lambda id, values: self._web.call(tool, id, values),
                     tool.visible,
                     tool.is_async,
                 )
             case Execution.INTERNAL:
                 function = functions.get(tool.name)
                 if function is None:
-                    return Outside(tool.name, spec, arguments, _missing, tool.visible)
-                ours = _function(agent, tool.name, function, tool.timeout)
-                return replace(ours, spec=spec, visible=tool.visible, is_async=tool.is_async)
+                    return OutsideTool(tool.name, spec, parse_arguments, _report_missing, tool.visible)
+                function_tool = _build_function_tool(agent, tool.name, function, tool.timeout)
+                return replace(function_tool, spec=spec, visible=tool.visible, is_async=tool.is_async)
 
 
 @cache
-def _built_in() -> Mapping[str, BuiltInTool]:
-    return {name: BuiltInTool(name, schema.spec(name, tool.function), tool.effect) for name, tool in BUILT_IN.items()}
+def _build_built_in_tools() -> Mapping[str, BuiltInTool]:
+    return {
+        name: BuiltInTool(name, tool_schema.build_spec(name, tool.function), tool.has_effect)
+        for name, tool in BUILT_IN_TOOLS.items()
+    }
 
 
-def _function(agent: str, name: str, function: Callable[..., Any], timeout: Duration = _TIMEOUT) -> Outside:
-    return Outside(
+def _build_function_tool(
+    agent: str, name: str, function: Callable[..., Any], timeout: Duration = _DEFAULT_TIMEOUT
+) -> OutsideTool:
+    return OutsideTool(
         name,
-        schema.spec(name, function),
-        lambda text: schema.arguments(function, text),
-        _doing(agent, function, timeout),
+        tool_schema.build_spec(name, function),
+        lambda text: tool_schema.parse_arguments(function, text),
+        _wrap_function(agent, function, timeout),
     )
 
 
-def _doing(
+def _wrap_function(
     agent: str, function: Callable[..., Any], timeout: Duration
 ) -> Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]:
     """Call a function of this process; a plain one in a thread, so that nobody waits for it."""
-    wanted = schema.callers(function)
+    caller_names = tool_schema.find_caller_parameters(function)
 
-    async def do(id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        given = dict(arguments) | dict.fromkeys(wanted, Caller(agent=agent, call=id))
+    async def call(id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        keywords = dict(arguments) | dict.fromkeys(caller_names, Caller(agent=agent, call=id))
         try:
             async with asyncio.timeout(timeout / SECOND):
                 if inspect.iscoroutinefunction(function):
-                    made = await function(**given)
+                    value = await function(**keywords)
                 else:
-                    made = await asyncio.to_thread(function, **given)
+                    value = await asyncio.to_thread(function, **keywords)
         except TimeoutError:
-            return _failed(f"it was not done within {short(timeout)}")
-        return ToolResult(_jsonable(made))
+            return _build_error_answer(f"it was not done within {format_duration(timeout)}")
+        return ToolResult(_to_jsonable(value))
 
-    return do
+    return call
 
 
-async def _missing(id: str, arguments: Mapping[str, Any]) -> ToolResult:
+async def _report_missing(id: str, arguments: Mapping[str, Any]) -> ToolResult:
     del id, arguments
-    return _failed("no function of that name is registered in this process")
+    return _build_error_answer("no function of that name is registered in this process")
 
 
-def _served(visit: ToolServerSession, server: ToolServer, spec: ToolSpec) -> Outside:
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server.name}__{spec.name}")[:_LONGEST_NAME]
-    return Outside(
+def _build_server_tool(visit: ToolServerSession, server: ToolServer, spec: ToolSpec) -> OutsideTool:
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server.name}__{spec.name}")[:_MAX_NAME]
+    return OutsideTool(
         name,
         ToolSpec(name, spec.description, spec.schema),
-        schema.document,
-        lambda _, given: visit.call(server, spec.name, given),
+        tool_schema.parse_document,
+        lambda _, arguments: visit.call(server, spec.name, arguments),
     )
 
 
-async def _listed(
+async def _list_server_tools(
     visit: ToolServerSession, servers: Iterable[ToolServer]
 ) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
     """What all servers offer, asked at the same time; and why some offer nothing."""
-    wanted = list(servers)
-    answers = await asyncio.gather(*(visit.list_tools(server) for server in wanted), return_exceptions=True)
-    found: list[tuple[ToolServer, ToolSpec]] = []
+    server_list = list(servers)
+    answers = await asyncio.gather(*(visit.list_tools(server) for server in server_list), return_exceptions=True)
+    server_specs: list[tuple[ToolServer, ToolSpec]] = []
     troubles: list[str] = []
-    for server, answer in zip(wanted, answers, strict=True):
+    for server, answer in zip(server_list, answers, strict=True):
         match answer:
             case Unavailable():
                 troubles.append(answer.message)
@@ -263,11 +276,11 @@ async def _listed(
             case BaseException():
                 raise answer
             case _:
-                found += [(server, spec) for spec in answer]
-    return found, tuple(troubles)
+                server_specs += [(server, spec) for spec in answer]
+    return server_specs, tuple(troubles)
 
 
-def _jsonable(value: Any) -> Json:
+def _to_jsonable(value: Any) -> Json:
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, fallback=str, inf_nan_mode="null")
@@ -286,12 +299,12 @@ def _drop_infinities(value: Json) -> Json:
         case float():
             return value if math.isfinite(value) else None
         case list() | tuple():
-            return [_drop_infinities(one) for one in value]
+            return [_drop_infinities(item) for item in value]
         case dict():
-            return {name: _drop_infinities(one) for name, one in value.items()}
+            return {name: _drop_infinities(item) for name, item in value.items()}
         case _:
             return value
 
 
-def _failed(error: str) -> ToolResult:
+def _build_error_answer(error: str) -> ToolResult:
     return ToolResult({"success": False, "error": error}, ok=False)

@@ -6,7 +6,7 @@ Settings: where things are kept, what can be set, and where each value came from
     loading    the home, the settings file, the environment
 """
 
-from gatepost.home import NAME as HOME
+from gatepost.paths import HOME_FOLDER as HOME
 from gatepost.settings.declared import Settings, declared, variable
 from gatepost.settings.forms import masked
 from gatepost.settings.loading import FILE, Configuration, Value, anchored, find_file, find_home, load

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final
 
-from gatepost.core.instants import MINUTE, SECOND, Duration
 from gatepost.core.limits import Limits
+from gatepost.core.times import MINUTE, SECOND, Duration
 from gatepost.settings.forms import (
     COMMAND,
     DURATION,

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.core import address, gate, instants
-from gatepost.core.instants import Duration
+from gatepost.core import address, gate, times
+from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 from gatepost.telemetry import hide_secrets
 
@@ -67,13 +67,13 @@ def _spool(value: Any, folder: Path) -> str:
 
 def _entity(value: Any, _: Path) -> str:
     text = _text(value, "the name of an entity")
-    if not isinstance(address.parse(text), address.Named):
+    if not isinstance(address.parse(text), address.EntityAddress):
         raise Invalid(f"{text!r} is not one entity", hint="name one")
     return text
 
 
 def _duration(value: Any, _: Path) -> Duration:
-    return instants.duration(value if isinstance(value, str) else repr(value))
+    return times.parse_duration(value if isinstance(value, str) else repr(value))
 
 
 def _whole(value: Any, _: Path, *, least: int, most: int) -> int:
@@ -176,7 +176,7 @@ SPOOL: Final = Form("a path that ends in `<session>.jsonl`", _spool, relative=Tr
 REPOSITORIES: Final = Form("a list of `OWNER/NAME`", _repositories, _format_list, quoted=False)
 ENTITY: Final = Form("a name or an alias", _entity)
 YES_OR_NO: Final = Form("`true` or `false`", _yes_or_no, lambda value: str(value).lower(), quoted=False)
-DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, instants.short)
+DURATION: Final = Form("a duration, such as `90s`, `10m` or `1 day`", _duration, times.format_duration)
 SIZE: Final = Form("a size, such as `65536`, `64KiB` or `1MiB`", _size, _shown_size)
 
 

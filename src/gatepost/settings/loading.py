@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost import home as houses
+from gatepost import paths
 from gatepost.errors import Invalid, Unavailable
 from gatepost.settings.declared import PREFIX, Settings, declared, variable
 from gatepost.settings.forms import Form, masked
@@ -86,9 +86,9 @@ def anchored(environ: Mapping[str, str], folder: str) -> dict[str, str]:
 def find_home(environ: Mapping[str, str]) -> tuple[Path, str]:
     """`GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them."""
     try:
-        found, origin = houses.find(environ)
+        found, origin = paths.find_home(environ)
     except FileNotFoundError:
-        hint = f"go to a folder that is there, or set {houses.VARIABLE} to a whole path"
+        hint = f"go to a folder that is there, or set {paths.HOME_VARIABLE} to a whole path"
         raise Unavailable("the working directory is gone, and the home is looked for from there", hint=hint) from None
     return Path(found), origin
 
@@ -98,7 +98,7 @@ def find_file(home: Path) -> Path | None:
     inside, beside = home / FILE, home.parent / FILE
     # not Path.is_file, which is stopped by a folder it may not look into
     found = [path for path in (inside, beside) if os.path.isfile(path)]  # noqa: PTH113
-    found = [path for path in found if path == inside or houses.trusted(str(path), like=str(home))]
+    found = [path for path in found if path == inside or paths.is_trusted(str(path), reference=str(home))]
     if len(found) > 1:
         raise Invalid(f"there are two settings files, {str(inside)!r} and {str(beside)!r}", hint="keep one of them")
     return found[0] if found else None

@@ -3,27 +3,27 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.core import config
-from gatepost.core.agent import Config, Resident
+from gatepost.core import agent_config
+from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.entity import Entity
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables import entities
 from gatepost.tables.rows import Columns
 
 _RESIDENT: Final = Columns(
-    Resident, "number name display config version paused_at cycles tokens failures rest_until cap"
+    Resident, "number name display config version paused_at cycles tokens failures rest_until batch_limit"
 )
 
 
-def insert(tx: Transaction, entity: int, wish: Config) -> bool:
+def insert(tx: Transaction, entity: int, wish: AgentConfig) -> bool:
     """Make an agent a resident; say whether it was none."""
-    return tx.execute("agents/insert", entity=entity, config=config.encode(wish), now=tx.now) == 1
+    return tx.execute("agents/insert", entity=entity, config=agent_config.encode(wish), now=tx.now) == 1
 
 
-def change(tx: Transaction, entity: int, wish: Config) -> None:
+def change(tx: Transaction, entity: int, wish: AgentConfig) -> None:
     """Write another configuration; whatever kept the agent from thinking is forgiven."""
-    tx.execute("agents/change", entity=entity, config=config.encode(wish), now=tx.now)
+    tx.execute("agents/change", entity=entity, config=agent_config.encode(wish), now=tx.now)
 
 
 def pause(tx: Transaction, entity: int, at: Instant | None) -> None:
@@ -37,7 +37,7 @@ def rest(tx: Transaction, resident: Resident) -> None:
         entity=resident.number,
         failures=resident.failures,
         until=resident.rest_until,
-        cap=resident.cap,
+        cap=resident.batch_limit,
     )
 
 
@@ -85,4 +85,4 @@ def among(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
 
 
 def _resident(row: Row) -> Resident:
-    return _RESIDENT.read(row, config=config.decode(row[3]))
+    return _RESIDENT.read(row, config=agent_config.decode(row[3]))

@@ -1,6 +1,6 @@
 """Broadcasts: one row for every agent there is, and each agent's cursor."""
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.items import NewItem
 

@@ -4,16 +4,16 @@ import json
 from typing import Final
 
 from gatepost.core.event import Json
-from gatepost.core.instants import Instant
-from gatepost.core.mind import Call
+from gatepost.core.mind import ToolCall
 from gatepost.core.run import CallStatus, OpenCall
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Columns, columns
 
 _CALL: Final = Columns(OpenCall, "id run agent tool arguments status result created_at expires_at ended_at")
 
 
-def insert(tx: Transaction, run: int, call: Call, expires_at: Instant) -> None:
+def insert(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) -> None:
     tx.execute("calls/insert", **columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at)
 
 

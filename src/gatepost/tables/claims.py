@@ -5,7 +5,7 @@ from typing import Any, Final
 from gatepost.core.claim import Claim
 from gatepost.core.entity import Entity
 from gatepost.core.event import Receipt
-from gatepost.core.instants import SET_BACK, Instant
+from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns
 
@@ -62,7 +62,7 @@ def read(tx: Reader, id: str) -> Claim | None:
 
 def standing(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
     """The run that has a claim open on this inbox, whether a drain is past its deadline, and the last broadcast."""
-    row = tx.fetch_one("claims/standing", recipient=recipient, now=tx.now, future=tx.now + SET_BACK)
+    row = tx.fetch_one("claims/standing", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE)
     assert row is not None
     return row[0], bool(row[1]), row[2]
 
@@ -75,7 +75,7 @@ def awaiting(tx: Reader, after: int, most: int) -> list[tuple[int, str, bool]]:
 
 def lapse(tx: Transaction, recipient: int | None, most: int) -> list[tuple[int, str]]:
     """End claims past their deadline; return the number and the recipient's name of each."""
-    rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + SET_BACK, most=most)
+    rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, most=most)
     return [(row[0], row[1]) for row in rows]
 
 

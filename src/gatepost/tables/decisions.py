@@ -6,7 +6,7 @@ from typing import Final
 
 from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Ref
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Columns, columns, grouped
 
@@ -129,6 +129,6 @@ def _decision(row: Row, asked: tuple[str, ...], answers: tuple[Answer, ...]) -> 
         (*row[:12], *row[14:]),
         options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(row[5])),
         ref=Ref(ref_type, ref_id) if ref_type is not None else None,
-        asked=asked,
+        respondents=asked,
         answers=answers,
     )

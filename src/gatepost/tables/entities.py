@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gatepost.core.entity import Entity, Kind
-from gatepost.core.instants import Instant
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns, grouped
 
@@ -48,7 +48,9 @@ def at_work(tx: Reader, run: int) -> tuple[Entity, int, int]:
     return of(row[2:]), int(row[0]), int(row[1])
 
 
-def page(tx: Reader, *, kind: Kind | None, team: str | None, retired: bool, after: int, most: int) -> list[Entity]:
+def page(
+    tx: Reader, *, kind: EntityKind | None, team: str | None, retired: bool, after: int, most: int
+) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
     rows = tx.fetch_page("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
     aliases = aliases_of(tx, [row[0] for row in rows])
@@ -65,7 +67,7 @@ def like(tx: Reader, name: str) -> list[str]:
 
 
 def insert(
-    tx: Transaction, *, name: str, kind: Kind, display: str, team: str | None, role: str | None, owner: int | None
+    tx: Transaction, *, name: str, kind: EntityKind, display: str, team: str | None, role: str | None, owner: int | None
 ) -> int | None:
     """Return the number of the new entity, or None when there was one of that name."""
     row = tx.fetch_one(

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from gatepost.core.errand import Errand
+from gatepost.core.errand import Job
 from gatepost.core.event import Json
-from gatepost.core.instants import Duration, Instant
+from gatepost.core.times import Duration, Instant
 from gatepost.ports import Reader, Transaction
 
 
@@ -13,11 +13,11 @@ def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) 
     tx.execute("errands/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
 
 
-def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Errand]:
+def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Job]:
     """Put what is due under a holder until a deadline, oldest first."""
     rows = tx.fetch_all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, most=most)
     errands = [
-        Errand(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
+        Job(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
         for id, kind, payload, attempts, due_at in rows
     ]
     return sorted(errands, key=lambda errand: (errand.due_at, errand.id))

@@ -4,11 +4,11 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from gatepost.core.chain import PAUSE
+from gatepost.core.chain import CHAIN_PAUSE
 from gatepost.core.event import Json
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
-from gatepost.core.instants import Instant
 from gatepost.core.position import Position
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Columns, columns, grouped
 
@@ -109,13 +109,13 @@ def instruct(tx: Transaction, id: str, at: Instant | None) -> None:
 
 def hops(tx: Reader, gate: int) -> int:
     """How long the chain of events is in which a gate was made, or a question asked anew, if that is not long past."""
-    row = tx.fetch_one("gates/hops", number=gate, since=tx.now - PAUSE)
+    row = tx.fetch_one("gates/hops", number=gate, since=tx.now - CHAIN_PAUSE)
     return int(row[0]) if row else 0
 
 
 def chain(tx: Transaction, gate: int, hops: int) -> None:
     """Note that a gate is part of a chain of events so long, from now on."""
-    tx.execute("gates/chain", number=gate, hops=hops, now=tx.now, since=tx.now - PAUSE)
+    tx.execute("gates/chain", number=gate, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
 
 
 def wait(tx: Transaction, gate: int, entity: int) -> None:

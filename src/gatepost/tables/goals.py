@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gatepost.core.goal import Goal, Status
+from gatepost.core.goal import Goal, GoalStatus
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Columns, columns
 
@@ -23,7 +23,7 @@ def read(tx: Reader, entity: int, id: str) -> Goal | None:
     return _goal(row) if row else None
 
 
-def page(tx: Reader, entity: int, *, status: Status | None, most: int) -> list[Goal]:
+def page(tx: Reader, entity: int, *, status: GoalStatus | None, most: int) -> list[Goal]:
     """The goals of an entity, the most important first."""
     return [_goal(row) for row in tx.fetch_all("goals/list", entity=entity, status=status, most=most)]
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 from typing import Final
 
 from gatepost.core.batch import Candidate
-from gatepost.core.carried import Known
-from gatepost.core.entity import Entity, Kind
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import (
     Event,
+    EventType,
     Item,
+    ItemState,
     Priority,
     Receipt,
     Ref,
     Route,
     Sender,
-    State,
     Trust,
-    Type,
 )
-from gatepost.core.instants import Instant
 from gatepost.core.position import Position
+from gatepost.core.reconcile import StoredState
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns
 
@@ -59,13 +59,13 @@ def candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[C
     return [_candidate(row) for row in rows]
 
 
-def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, Known]:
+def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
     """How items stand, by their keys and by the ids of their events."""
-    found: dict[str, Known] = {}
+    found: dict[str, StoredState] = {}
     rows = tx.fetch_all("items/known", recipient=recipient, keys=list(keys), events=list(events))
     for key, event, arrival, state, expires_at in rows:
         overdue = state == "pending" and expires_at is not None and expires_at <= tx.now
-        standing = Known(arrival, State.EXPIRED if overdue else State(state))
+        standing = StoredState(arrival, ItemState.EXPIRED if overdue else ItemState(state))
         found |= {event: standing} | ({key: standing} if key is not None else {})
     return found
 
@@ -121,7 +121,7 @@ def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
 
 
 def peek(
-    tx: Reader, recipient: int, most: int, type: Type | None = None, *, after: tuple[int, int] = (-1, 0)
+    tx: Reader, recipient: int, most: int, type: EventType | None = None, *, after: tuple[int, int] = (-1, 0)
 ) -> list[Item]:
     """What waits, most urgent first; `after` is the priority and the arrival of the last one seen."""
     priority, arrival = after
@@ -141,8 +141,8 @@ def page(
     tx: Reader,
     *,
     recipient: int | None,
-    state: State | None,
-    type: Type | None,
+    state: ItemState | None,
+    type: EventType | None,
     sender: str | None,
     ref: Ref | None,
     since: Instant | None,
@@ -218,7 +218,13 @@ def widen(tx: Transaction, sender: Entity, by: int) -> None:
 
 
 def move(
-    tx: Transaction, recipient: int, item: Item, to: State, *, claim: int | None = None, ended_at: Instant | None = None
+    tx: Transaction,
+    recipient: int,
+    item: Item,
+    to: ItemState,
+    *,
+    claim: int | None = None,
+    ended_at: Instant | None = None,
 ) -> bool:
     """From the state the item was read in to another; say whether it still was in that state."""
     changed = tx.execute(
@@ -300,9 +306,9 @@ def _item(row: Row, now: Instant | None = None) -> Item:
     ) = row
     event = Event(
         id=id,
-        type=Type(type),
+        type=EventType(type),
         source=source,
-        sender=Sender(sender_name, sender_display, Kind(sender_kind)) if sender_name else None,
+        sender=Sender(sender_name, sender_display, EntityKind(sender_kind)) if sender_name else None,
         subject=subject,
         content=content,
         data=json.loads(data) if data is not None else None,
@@ -322,7 +328,7 @@ def _item(row: Row, now: Instant | None = None) -> Item:
     return Item(
         event=event,
         recipient=recipient_name,
-        state=State.EXPIRED if overdue else State(state),
+        state=ItemState.EXPIRED if overdue else ItemState(state),
         attempts=attempts,
         seen_at=seen_at,
         ended_at=ended_at,

@@ -21,7 +21,7 @@ def insert(tx: Transaction, made: Key, *, hash: str, entity: int | None) -> bool
 def in_force(tx: Reader, hash: str) -> Key | None:
     """The key with this hash, unless it was revoked or whoever it stands for is retired."""
     row = tx.fetch_one("keys/by_hash", hash=hash)
-    return _key(row[:-1]) if row and key.same(row[-1], hash) else None
+    return _key(row[:-1]) if row and key.is_same_digest(row[-1], hash) else None
 
 
 def called(tx: Reader, text: str) -> list[Key]:

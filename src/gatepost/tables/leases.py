@@ -1,13 +1,13 @@
 """Leases at rest."""
 
-from gatepost.core.instants import SET_BACK, Instant
+from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.ports import Reader, Transaction
 
 
 def take(tx: Transaction, name: str, holder: str, deadline: Instant) -> int | None:
     """Take or renew; return the fence, or None while somebody else has it."""
     row = tx.fetch_one(
-        "leases/take", name=name, holder=holder, deadline=deadline, now=tx.now, future=deadline + SET_BACK
+        "leases/take", name=name, holder=holder, deadline=deadline, now=tx.now, future=deadline + CLOCK_TOLERANCE
     )
     return row[0] if row else None
 
@@ -19,7 +19,7 @@ def release(tx: Transaction, name: str, holder: str, fence: int) -> bool:
 def hold(tx: Transaction, name: str, holder: str, fence: int, deadline: Instant) -> bool:
     """Keep a lease until then, and its row until the commit; say whether it is still theirs."""
     changed = tx.execute(
-        "leases/hold", name=name, holder=holder, fence=fence, deadline=deadline, future=deadline + SET_BACK
+        "leases/hold", name=name, holder=holder, fence=fence, deadline=deadline, future=deadline + CLOCK_TOLERANCE
     )
     return changed == 1
 

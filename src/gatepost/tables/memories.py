@@ -1,7 +1,7 @@
 """Memories at rest."""
 
-from gatepost.core.instants import LAST, Instant
 from gatepost.core.memory import Memory
+from gatepost.core.times import MAX_INSTANT, Instant
 from gatepost.ports import Reader, Transaction
 
 
@@ -16,7 +16,7 @@ def read(tx: Reader, entity: int, key: str) -> Memory | None:
 
 def page(tx: Reader, entity: int, after: tuple[Instant, str] | None, most: int) -> list[Memory]:
     """The memories of an entity, the newest first; `after` says when the last one seen was set, and its key."""
-    at, key = after if after is not None else (LAST, "")
+    at, key = after if after is not None else (MAX_INSTANT, "")
     rows = tx.fetch_page("memories/list", entity=entity, at=at, key=key, most=most)
     return [Memory(key=key, value=value, updated_at=at) for key, value, at in rows]
 

@@ -3,12 +3,12 @@
 import json
 from typing import Final
 
-from gatepost.core.entity import Kind
-from gatepost.core.space import Message, Said, Space
+from gatepost.core.entity import EntityKind
+from gatepost.core.space import Message, MessageRow, Space
 from gatepost.ports import Reader, Row, Transaction
 
 #: by its name; to ask the class takes as long as everything else about a message
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in EntityKind}
 
 
 def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: str | None) -> None:
@@ -37,7 +37,7 @@ def before(tx: Reader, space: Space, *, before: int, most: int) -> list[Message]
     return [_message(row, space.id) for row in reversed(rows)]
 
 
-def said(tx: Reader, space: Space, *, before: int, most: int) -> list[Said]:
+def said(tx: Reader, space: Space, *, before: int, most: int) -> list[MessageRow]:
     """The same, as agents are told them."""
     rows = tx.fetch_all("messages/said", space=space.number, before=before, most=most)
     return rows[::-1]

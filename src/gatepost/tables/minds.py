@@ -2,33 +2,33 @@
 
 import msgspec
 
-from gatepost.core.mind import Carried
+from gatepost.core.mind import MindSummaries
 from gatepost.ports import Reader, Row, Transaction
 
 
-def read(tx: Reader, agent: int) -> Carried:
+def read(tx: Reader, agent: int) -> MindSummaries:
     """What an agent carries now."""
     return _carried(tx.fetch_one("minds/read", agent=agent))
 
 
-def of_run(tx: Reader, number: int | None) -> Carried:
+def of_run(tx: Reader, number: int | None) -> MindSummaries:
     """What was carried when a run began."""
-    return _carried(tx.fetch_one("minds/of_run", number=number)) if number is not None else Carried()
+    return _carried(tx.fetch_one("minds/of_run", number=number)) if number is not None else MindSummaries()
 
 
-def insert(tx: Transaction, agent: int, carried: Carried) -> None:
+def insert(tx: Transaction, agent: int, carried: MindSummaries) -> None:
     tx.execute(
         "minds/insert",
         agent=agent,
         run=carried.run,
         summaries=msgspec.json.encode(carried.summaries).decode(),
-        dropped=carried.dropped,
+        dropped=carried.dropped_count,
         now=tx.now,
     )
 
 
-def _carried(row: Row | None) -> Carried:
+def _carried(row: Row | None) -> MindSummaries:
     if row is None:
-        return Carried()
+        return MindSummaries()
     run, summaries, dropped = row
-    return Carried(run, tuple(msgspec.json.decode(summaries)), dropped)
+    return MindSummaries(run, tuple(msgspec.json.decode(summaries)), dropped)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.core.instants import Instant
-from gatepost.core.plan import Plan, Status
+from gatepost.core.plan import Plan, PlanStatus
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.events import zip_columns
 from gatepost.tables.rows import Columns, columns
@@ -47,7 +47,7 @@ def read(tx: Reader, id: str) -> Plan | None:
     return _plan(row) if row else None
 
 
-def page(tx: Reader, *, owner: int | None, status: Status | None, after: int, most: int) -> list[Plan]:
+def page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, most: int) -> list[Plan]:
     """Plans in the order they were made."""
     return [_plan(row) for row in tx.fetch_page("plans/list", owner=owner, status=status, after=after, most=most)]
 
@@ -86,8 +86,8 @@ def recurring(tx: Reader, after: int, most: int) -> list[Plan]:
 
 def reschedule(tx: Transaction, plan: Plan) -> None:
     """Set the next slot of a recurring plan by the time it is now, unless it was changed or fired meanwhile."""
-    assert plan.recurring is not None
-    slot = plan.recurring.next(tx.now)
+    assert plan.recurrence is not None
+    slot = plan.recurrence.find_next(tx.now)
     tx.execute("plans/reschedule", number=plan.number, old=plan.next_at, next_at=slot)
 
 

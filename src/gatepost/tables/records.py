@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.core.event import Priority, Push, Receipt, Ref, Route, Trust, Type
+from gatepost.core.event import EventType, Priority, Push, Receipt, Ref, Route, Trust
 from gatepost.core.gate import Gate
-from gatepost.core.instants import Instant
 from gatepost.core.key import Key
 from gatepost.core.plan import Plan
 from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MemberRecord, TriggerRecord
 from gatepost.core.space import Space
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns
 from gatepost.tables.rows import Columns, columns
@@ -177,7 +177,7 @@ def _event(row: Row) -> EventRecord:
     ref_type, ref_id, channel, session, hops, trust, occurred_at = rest
     wish = Push(
         to="",
-        type=Type(type),
+        type=EventType(type),
         source=source,
         sender=sender,
         subject=subject,

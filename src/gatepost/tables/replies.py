@@ -1,6 +1,6 @@
 """What was answered to requests that may be repeated."""
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 
 

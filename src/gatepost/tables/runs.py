@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gatepost.core.instants import Instant
-from gatepost.core.mind import Weight
-from gatepost.core.run import Limit, Run, Status
+from gatepost.core.mind import CycleWeight
+from gatepost.core.run import Run, RunLimit, RunStatus
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 
 
@@ -12,7 +12,7 @@ def begin(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: An
     """Begin a run, whose first step weighs so much, with what its agent carries by now."""
     row = tx.fetch_one("runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
     assert row is not None
-    return Run(number=row[0], carried=row[1], agent=agent, status=Status.RUNNING, started_at=tx.now, **fields)
+    return Run(number=row[0], mind_number=row[1], agent=agent, status=RunStatus.RUNNING, started_at=tx.now, **fields)
 
 
 def open_of(tx: Reader, agent: int) -> Run | None:
@@ -27,7 +27,7 @@ def read(tx: Reader, id: str) -> Run | None:
 
 
 def page(
-    tx: Reader, *, agent: int | None, status: Status | None, before: int | None = None, most: int = 100
+    tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, most: int = 100
 ) -> list[Run]:
     """Runs, the newest first; `before` is the number of the last one seen."""
     return [_run(row) for row in tx.fetch_page("runs/list", agent=agent, status=status, before=before, most=most)]
@@ -67,11 +67,11 @@ def count(
 def end(
     tx: Transaction,
     run: int,
-    status: Status,
+    status: RunStatus,
     *,
     summary: str = "",
     error: str | None = None,
-    limit: Limit | None = None,
+    limit: RunLimit | None = None,
 ) -> int | None:
     """
     End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
@@ -93,10 +93,10 @@ def answered(tx: Transaction, run: int) -> bool:
     return tx.execute("runs/answered", number=run) == 1
 
 
-def last_limits(tx: Reader, agent: int, *, before: int, most: int) -> list[Limit | None]:
+def last_limits(tx: Reader, agent: int, *, before: int, most: int) -> list[RunLimit | None]:
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
     rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, most=most)
-    return [Limit(row[0]) if row[0] is not None else None for row in rows]
+    return [RunLimit(row[0]) if row[0] is not None else None for row in rows]
 
 
 def last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
@@ -112,9 +112,9 @@ def spending(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def weights(tx: Reader, agent: int, after: int) -> list[Weight]:
+def weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
     """The cycles in a mind after a run, oldest first."""
-    return [Weight(*row) for row in tx.fetch_all("runs/weights", agent=agent, after=after)]
+    return [CycleWeight(*row) for row in tx.fetch_all("runs/weights", agent=agent, after=after)]
 
 
 def abandoned(tx: Reader, after: int, most: int) -> list[tuple[int, str]]:
@@ -132,7 +132,7 @@ def _run(row: Row) -> Run:
         number=row[0],
         id=row[1],
         agent=row[2],
-        status=Status(row[3]),
+        status=RunStatus(row[3]),
         cycle=row[4],
         cause=row[5],
         claim=row[6],
@@ -145,10 +145,10 @@ def _run(row: Row) -> Run:
         hops=row[13],
         version=row[14],
         model=row[15],
-        carried=row[16],
+        mind_number=row[16],
         summary=row[17],
         error=row[18],
-        limit=Limit(row[19]) if row[19] is not None else None,
+        limit=RunLimit(row[19]) if row[19] is not None else None,
         started_at=row[20],
         ended_at=row[21],
     )

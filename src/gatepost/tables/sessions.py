@@ -1,7 +1,7 @@
 """The sessions of guests."""
 
 from gatepost.core.guest import GuestSession
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 
 

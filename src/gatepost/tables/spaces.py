@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from gatepost.core.entity import Kind
-from gatepost.core.instants import Instant
-from gatepost.core.prompt import Companion
+from gatepost.core.entity import EntityKind
+from gatepost.core.prompt import MemberFacts
 from gatepost.core.space import Member, Space
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 
 
@@ -55,11 +55,13 @@ def members(tx: Reader, space: int) -> list[Member]:
     return [_member(row) for row in tx.fetch_all("members/list", space=space)]
 
 
-def some_members(tx: Reader, spaces: Sequence[int], most: int) -> dict[int, list[Companion]]:
+def some_members(tx: Reader, spaces: Sequence[int], most: int) -> dict[int, list[MemberFacts]]:
     """Of each space the first live members, at a cost that does not grow with how many there are."""
     rows = tx.fetch_all("members/some", spaces=list(spaces), most=most) if spaces else []
     return {
-        space: [Companion(name=name, display=display, kind=Kind(kind)) for name, display, kind in json.loads(found)]
+        space: [
+            MemberFacts(name=name, display=display, kind=EntityKind(kind)) for name, display, kind in json.loads(found)
+        ]
         for space, found in rows
         if found is not None
     }
@@ -106,4 +108,4 @@ def _space(row: Row) -> Space:
 
 def _member(row: Row) -> Member:
     name, display, kind, joined_at, read_seq = row
-    return Member(name=name, display=display, kind=Kind(kind), joined_at=joined_at, read_seq=read_seq)
+    return Member(name=name, display=display, kind=EntityKind(kind), joined_at=joined_at, read_seq=read_seq)

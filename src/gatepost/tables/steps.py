@@ -4,13 +4,13 @@ from typing import Final
 
 import msgspec
 
-from gatepost.core.mind import Prompt, Reply, Result, Turn
+from gatepost.core.mind import CallResult, ModelReply, Prompt, Turn
 from gatepost.core.run import Step
 from gatepost.ports import Reader, Transaction
 
 #: more steps than any run has
 ALL: Final = 2**31 - 1
-_KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", Reply: "reply", Result: "result"}
+_KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
 _READ: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS.items()}
 _written: Final = msgspec.json.Encoder().encode
 

@@ -10,6 +10,6 @@ There is no store in memory that repeats what SQL does: a file in a temporary fo
 proves it with `gatepost.testing.conformance.StoreSuite`.
 """
 
-from gatepost.testing.kit import FakeClock, Kit, RecordingBell
+from gatepost.testing.kit import FakeClock, Kit, RecordingSignalSink
 
-__all__ = ["FakeClock", "Kit", "RecordingBell"]
+__all__ = ["FakeClock", "Kit", "RecordingSignalSink"]

@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gatepost.app import open_store
-from gatepost.core.instants import Duration, Instant, duration, instant
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import Duration, Instant, parse_duration, parse_instant
 from gatepost.ports import Store
 
-MORNING: Final = instant("2026-02-18T09:00:00Z")
+MORNING: Final = parse_instant("2026-02-18T09:00:00Z")
 #: Seconds after which a ring that was waited for is missing.
-PATIENCE: Final = 10.0
+WAIT_TIMEOUT: Final = 10.0
 
 
 class FakeClock:
@@ -33,44 +33,44 @@ class FakeClock:
 
     def advance(self, by: Duration | str) -> Instant:
         """Move on by microseconds, or by a duration such as `5 minutes`; return the new present."""
-        length = duration(by) if isinstance(by, str) else by
+        length = parse_duration(by) if isinstance(by, str) else by
         assert length >= 0, "use set_back"
         self._now += length
         return self._now
 
     def set_back(self, by: Duration | str) -> Instant:
         """Go back, as somebody does who sets a clock; return the new present."""
-        self._now -= duration(by) if isinstance(by, str) else by
+        self._now -= parse_duration(by) if isinstance(by, str) else by
         return self._now
 
     def entropy(self) -> int:
         return next(self._entropy)
 
 
-class RecordingBell:
+class RecordingSignalSink:
     """A bell that keeps what was rung, and can be waited for."""
 
     def __init__(self) -> None:
-        self.rings: list[Ring] = []
+        self.signals: list[Signal] = []
         self._changed = threading.Condition()
 
-    def __call__(self, rings: Sequence[Ring]) -> None:
+    def __call__(self, signals: Sequence[Signal]) -> None:
         with self._changed:
-            self.rings.extend(rings)
+            self.signals.extend(signals)
             self._changed.notify_all()
 
-    def wait(self, heard: Callable[[Sequence[Ring]], bool]) -> list[Ring]:
+    def wait(self, predicate: Callable[[Sequence[Signal]], bool]) -> list[Signal]:
         """Return all rings as soon as they are what was waited for."""
         with self._changed:
-            if not self._changed.wait_for(lambda: heard(self.rings), PATIENCE):
-                raise TimeoutError(f"waited {PATIENCE:.0f} s in vain; heard {self.rings}")
-            return list(self.rings)
+            if not self._changed.wait_for(lambda: predicate(self.signals), WAIT_TIMEOUT):
+                raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain; heard {self.signals}")
+            return list(self.signals)
 
-    def clear(self) -> list[Ring]:
+    def clear(self) -> list[Signal]:
         """Forget the rings so far, and return them."""
         with self._changed:
-            rings, self.rings = self.rings, []
-            return rings
+            signals, self.signals = self.signals, []
+            return signals
 
 
 class Kit:
@@ -81,7 +81,7 @@ class Kit:
         self._exit = ExitStack()
         self.url = url or f"sqlite:///{Path(self._exit.enter_context(TemporaryDirectory()), 'gatepost.db')}"
         self.clock = clock or FakeClock()
-        self.bell = RecordingBell()
+        self.signal_sink = RecordingSignalSink()
 
     @cached_property
     def store(self) -> Store:
@@ -92,7 +92,7 @@ class Kit:
 
     def open(self, **options: Any) -> Store:
         """Make another store on the same database, by itself as it comes: nobody has migrated it."""
-        defaults: dict[str, Any] = {"clock": self.clock, "bell": self.bell}
+        defaults: dict[str, Any] = {"clock": self.clock, "signal_sink": self.signal_sink}
         store = open_store(self.url, **defaults | options)
         self._exit.callback(store.close)
         return store

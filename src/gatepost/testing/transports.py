@@ -21,22 +21,22 @@ from typing import ClassVar, Final
 
 import pytest
 
-from gatepost.core.entity import Kind
-from gatepost.core.event import Event, Priority, Ref, Route, Sender, Trust, Type
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.ports import MessageHandler, Transport, TransportStatus
 
 #: Seconds after which a signal that was waited for is missing.
-PATIENCE: Final = 20.0
+WAIT_TIMEOUT: Final = 20.0
 
-Make = Callable[[], Transport]
+TransportFactory = Callable[[], Transport]
 
-EVENT: Final = Event(
+SAMPLE_EVENT: Final = Event(
     id="evt_0199",
-    type=Type.SPACE_MESSAGE,
+    type=EventType.SPACE_MESSAGE,
     source="q4",
-    sender=Sender("husam", "Husam", Kind.HUMAN),
+    sender=Sender("husam", "Husam", EntityKind.HUMAN),
     subject="Zahlen für „Q4“ \u2028",
     content='say "4.2M"\n',
     data={"spaceId": "q4", "spaceName": "Q4", "messageId": "msg_1", "seq": 41, "nested": [None, {"deep": 1.5}]},
@@ -51,38 +51,38 @@ EVENT: Final = Event(
 )
 
 
-class Ears:
+class RecordingListener:
     """What was heard, in order; it can be waited for."""
 
     def __init__(self) -> None:
-        self.signals: list[TransportMessage] = []
-        self._more = asyncio.Event()
+        self.messages: list[TransportMessage] = []
+        self._changed = asyncio.Event()
 
-    def __call__(self, signal: TransportMessage) -> None:
-        self.signals.append(signal)
-        self._more.set()
+    def __call__(self, message: TransportMessage) -> None:
+        self.messages.append(message)
+        self._changed.set()
 
     @property
-    def rings(self) -> list[tuple[str, str, bool]]:
-        return [(one.recipient, one.cause, one.wakes) for one in self.signals if isinstance(one, Ring)]
+    def signals(self) -> list[tuple[str, str, bool]]:
+        return [(item.recipient, item.cause, item.wakes) for item in self.messages if isinstance(item, Signal)]
 
     @property
     def frames(self) -> list[Frame]:
-        return [one for one in self.signals if isinstance(one, Frame)]
+        return [item for item in self.messages if isinstance(item, Frame)]
 
-    async def until(self, enough: Callable[["Ears"], bool]) -> None:
+    async def wait_until(self, predicate: Callable[["RecordingListener"], bool]) -> None:
         """Return as soon as enough was heard."""
         try:
-            async with asyncio.timeout(PATIENCE):
-                while not enough(self):
-                    self._more.clear()
-                    await self._more.wait()
+            async with asyncio.timeout(WAIT_TIMEOUT):
+                while not predicate(self):
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s in vain; heard {len(self.signals)} signals") from None
+            raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain; heard {len(self.messages)} signals") from None
 
-    async def hear(self, recipient: str) -> None:
+    async def wait_for(self, recipient: str) -> None:
         """Return as soon as a ring for that recipient was heard."""
-        await self.until(lambda ears: any(name == recipient for name, _, _ in ears.rings))
+        await self.wait_until(lambda listener: any(name == recipient for name, _, _ in listener.signals))
 
 
 class TransportSuite:
@@ -92,58 +92,66 @@ class TransportSuite:
     carries_events: ClassVar[bool] = True
 
     @pytest.fixture
-    def make(self) -> Make:
+    def make(self) -> TransportFactory:
         raise NotImplementedError("give the suite a fixture `make` that makes your transport")
 
     @pytest.fixture(autouse=True)
-    def _nothing_is_left(self) -> Iterator[None]:
+    def _check_no_threads_left(self) -> Iterator[None]:
         yield
         for thread in threading.enumerate():
             if thread.name.startswith("gatepost-"):
-                thread.join(PATIENCE)
+                thread.join(WAIT_TIMEOUT)
                 assert not thread.is_alive()
 
-    async def test_every_listener_hears_a_ring(self, make: Make) -> None:
-        first, second, third = Ears(), Ears(), Ears()
-        speaker, others = make(), [make(), make()]
+    async def test_every_listener_hears_a_ring(self, make: TransportFactory) -> None:
+        first, second, third = RecordingListener(), RecordingListener(), RecordingListener()
+        sender, others = make(), [make(), make()]
         async with (
-            speaker.listen(third),
+            sender.listen(third),
             others[0].listen(first),
             others[1].listen(second),
         ):
-            assert not any(one.status.is_degraded for one in (speaker, *others))
-            speaker.send([Ring("ann", "event")])
-            await first.hear("ann")
-            await second.hear("ann")
+            assert not any(transport.status.is_degraded for transport in (sender, *others))
+            sender.send([Signal("ann", "event")])
+            await first.wait_for("ann")
+            await second.wait_for("ann")
 
-    async def test_a_ring_says_who_and_why_and_whether_to_wake(self, make: Make) -> None:
-        rings = [
-            Ring("ann", "event"),
-            Ring("ann.of-the_team.7", "release", None, False),
-            Ring("*", "system"),
-            Ring("space:q4", "space_message"),
-            Ring("x" * 63, "janitor"),
+    async def test_a_ring_says_who_and_why_and_whether_to_wake(self, make: TransportFactory) -> None:
+        signals = [
+            Signal("ann", "event"),
+            Signal("ann.of-the_team.7", "release", None, False),
+            Signal("*", "system"),
+            Signal("space:q4", "space_message"),
+            Signal("x" * 63, "janitor"),
         ]
-        async with make().listen(ears := Ears()):
-            make().send(rings)
-            await ears.hear("x" * 63)
-        assert ears.rings == [(ring.recipient, ring.cause, ring.wakes) for ring in rings]
+        async with make().listen(listener := RecordingListener()):
+            make().send(signals)
+            await listener.wait_for("x" * 63)
+        assert listener.signals == [(signal.recipient, signal.cause, signal.wakes) for signal in signals]
 
-    async def test_a_ring_comes_with_its_event_where_that_is_promised(self, make: Make) -> None:
-        async with make().listen(ears := Ears()):
-            make().send([Ring("ann", "space_message", EVENT), Ring("bob", "space_message", EVENT)])
-            await ears.hear("bob")
-        for ring in ears.signals:
-            assert isinstance(ring, Ring)
-            if ring.event is None:
+    async def test_a_ring_comes_with_its_event_where_that_is_promised(self, make: TransportFactory) -> None:
+        async with make().listen(listener := RecordingListener()):
+            make().send([Signal("ann", "space_message", SAMPLE_EVENT), Signal("bob", "space_message", SAMPLE_EVENT)])
+            await listener.wait_for("bob")
+        for signal in listener.messages:
+            assert isinstance(signal, Signal)
+            if signal.event is None:
                 assert not self.carries_events
             else:
-                assert (ring.event.id, ring.event.key, ring.event.created_at) == (EVENT.id, EVENT.key, EVENT.created_at)
-                assert (ring.event.subject, ring.event.content) == (EVENT.subject, EVENT.content)
-                assert (ring.event.sender, ring.event.ref, ring.event.route) == (EVENT.sender, EVENT.ref, EVENT.route)
-                assert EVENT.data.items() <= ring.event.data.items()
+                assert (signal.event.id, signal.event.key, signal.event.created_at) == (
+                    SAMPLE_EVENT.id,
+                    SAMPLE_EVENT.key,
+                    SAMPLE_EVENT.created_at,
+                )
+                assert (signal.event.subject, signal.event.content) == (SAMPLE_EVENT.subject, SAMPLE_EVENT.content)
+                assert (signal.event.sender, signal.event.ref, signal.event.route) == (
+                    SAMPLE_EVENT.sender,
+                    SAMPLE_EVENT.ref,
+                    SAMPLE_EVENT.route,
+                )
+                assert SAMPLE_EVENT.data.items() <= signal.event.data.items()
 
-    async def test_a_frame_arrives_as_it_was_sent(self, make: Make) -> None:
+    async def test_a_frame_arrives_as_it_was_sent(self, make: TransportFactory) -> None:
         frames = [
             Frame(
                 "space:q4", "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "„\x00\ud800 <😀"}
@@ -151,98 +159,106 @@ class TransportSuite:
             Frame("agent:ann", "agent.active", None),
             Frame("run:run_1", "tool.done", [1, 2.5, True, {"": []}]),
         ]
-        async with make().listen(ears := Ears()):
+        async with make().listen(listener := RecordingListener()):
             make().send(frames)
-            await ears.until(lambda ears: len(ears.frames) == 3)
-        assert ears.frames == frames
+            await listener.wait_until(lambda listener: len(listener.frames) == 3)
+        assert listener.frames == frames
 
-    async def test_equal_frames_are_not_one_frame(self, make: Make) -> None:
+    async def test_equal_frames_are_not_one_frame(self, make: TransportFactory) -> None:
         frame = Frame("space:q4", "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "ha"})
-        async with make().listen(ears := Ears()):
-            speaker = make()
-            speaker.send([frame, frame])
-            speaker.send([frame])
-            await ears.until(lambda ears: len(ears.frames) == 3)
+        async with make().listen(listener := RecordingListener()):
+            sender = make()
+            sender.send([frame, frame])
+            sender.send([frame])
+            await listener.wait_until(lambda listener: len(listener.frames) == 3)
 
-    async def test_what_one_thread_sends_while_all_is_well_arrives_in_order(self, make: Make) -> None:
-        speaker, sent = make(), [Frame("space:q4", "delta", number) for number in range(500)]
-        async with make().listen(ears := Ears()), speaker.listen(Ears()):
-            for frame in sent:
-                speaker.send([frame])
-            await ears.until(lambda ears: len(ears.frames) == len(sent))
-        assert ears.frames == sent
+    async def test_what_one_thread_sends_while_all_is_well_arrives_in_order(self, make: TransportFactory) -> None:
+        sender, frames = make(), [Frame("space:q4", "delta", number) for number in range(500)]
+        async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
+            for frame in frames:
+                sender.send([frame])
+            await listener.wait_until(lambda listener: len(listener.frames) == len(frames))
+        assert listener.frames == frames
 
-    async def test_many_threads_may_send_at_once(self, make: Make) -> None:
-        speaker = make()
-        async with make().listen(ears := Ears()), speaker.listen(Ears()):
+    async def test_many_threads_may_send_at_once(self, make: TransportFactory) -> None:
+        sender = make()
+        async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
             with ThreadPoolExecutor(4) as pool:
                 for number in range(400):
-                    pool.submit(speaker.send, [Ring(f"agent-{number}", "event", EVENT)])
-            await ears.until(
-                lambda ears: {f"agent-{number}" for number in range(400)} <= {ring[0] for ring in ears.rings}
+                    pool.submit(sender.send, [Signal(f"agent-{number}", "event", SAMPLE_EVENT)])
+            await listener.wait_until(
+                lambda listener: (
+                    {f"agent-{number}" for number in range(400)} <= {signal[0] for signal in listener.signals}
+                )
             )
 
-    async def test_a_fan_out_to_many(self, make: Make) -> None:
-        async with make().listen(ears := Ears()):
-            make().send([Ring(f"agent-{number}", "space_message", EVENT) for number in range(1_000)])
-            await ears.until(lambda ears: len({ring[0] for ring in ears.rings}) == 1_000)
+    async def test_a_fan_out_to_many(self, make: TransportFactory) -> None:
+        async with make().listen(listener := RecordingListener()):
+            make().send([Signal(f"agent-{number}", "space_message", SAMPLE_EVENT) for number in range(1_000)])
+            await listener.wait_until(lambda listener: len({signal[0] for signal in listener.signals}) == 1_000)
 
-    async def test_the_largest_event_rings_all_the_same(self, make: Make) -> None:
-        large = Event(id="evt_1", type=Type.EVENT, source="test", data="ü" * 500_000, created_at=0)
-        async with make().listen(ears := Ears()):
-            make().send([Ring("ann", "event", large), Ring("bob", "event")])
-            await ears.hear("ann")
-            await ears.hear("bob")
+    async def test_the_largest_event_rings_all_the_same(self, make: TransportFactory) -> None:
+        large = Event(id="evt_1", type=EventType.EVENT, source="test", data="ü" * 500_000, created_at=0)
+        async with make().listen(listener := RecordingListener()):
+            make().send([Signal("ann", "event", large), Signal("bob", "event")])
+            await listener.wait_for("ann")
+            await listener.wait_for("bob")
 
-    async def test_what_cannot_be_sent_is_nobodys_trouble(self, make: Make) -> None:
-        async with make().listen(ears := Ears()):
-            speaker = make()
-            speaker.send([])
-            speaker.send([Frame("space:q4", "delta", {"not", "json"}), Frame("space:q4", "delta", float("nan"))])
-            speaker.send([Ring("ann", "event")])
-            await ears.hear("ann")
+    async def test_what_cannot_be_sent_is_nobodys_trouble(self, make: TransportFactory) -> None:
+        async with make().listen(listener := RecordingListener()):
+            sender = make()
+            sender.send([])
+            sender.send([Frame("space:q4", "delta", {"not", "json"}), Frame("space:q4", "delta", float("nan"))])
+            sender.send([Signal("ann", "event")])
+            await listener.wait_for("ann")
 
-    async def test_sending_without_anybody_to_hear_is_nobodys_trouble(self, make: Make) -> None:
-        speaker = make()
-        speaker.send([Ring("ann", "event")])
-        await asyncio.to_thread(speaker.send, [Ring("ann", "event")])
-        async with speaker.listen(Ears()):
-            speaker.send([Ring("ann", "event")])
+    async def test_sending_without_anybody_to_hear_is_nobodys_trouble(self, make: TransportFactory) -> None:
+        sender = make()
+        sender.send([Signal("ann", "event")])
+        await asyncio.to_thread(sender.send, [Signal("ann", "event")])
+        async with sender.listen(RecordingListener()):
+            sender.send([Signal("ann", "event")])
 
-    async def test_a_thread_without_an_event_loop_rings(self, make: Make) -> None:
-        async with make().listen(ears := Ears()):
-            thread = threading.Thread(target=lambda: make().send([Ring("ann", "event")]))
+    async def test_a_thread_without_an_event_loop_rings(self, make: TransportFactory) -> None:
+        async with make().listen(listener := RecordingListener()):
+            thread = threading.Thread(target=lambda: make().send([Signal("ann", "event")]))
             thread.start()
-            await ears.hear("ann")
-            thread.join(PATIENCE)
+            await listener.wait_for("ann")
+            thread.join(WAIT_TIMEOUT)
 
-    async def test_listening_ends_and_may_begin_again(self, make: Make) -> None:
-        listener, speaker, first, second, witness = make(), make(), Ears(), Ears(), Ears()
+    async def test_listening_ends_and_may_begin_again(self, make: TransportFactory) -> None:
+        listener, sender, first, second, witness = (
+            make(),
+            make(),
+            RecordingListener(),
+            RecordingListener(),
+            RecordingListener(),
+        )
         tasks = asyncio.all_tasks()
-        async with make().listen(witness), speaker.listen(Ears()):
+        async with make().listen(witness), sender.listen(RecordingListener()):
             async with listener.listen(first):
-                speaker.send([Ring("ann", "event")])
-                await first.hear("ann")
-            speaker.send([Ring("bob", "event")])
-            await witness.hear("bob")
+                sender.send([Signal("ann", "event")])
+                await first.wait_for("ann")
+            sender.send([Signal("bob", "event")])
+            await witness.wait_for("bob")
             async with listener.listen(second):
-                speaker.send([Ring("cleo", "event")])
-                await second.hear("cleo")
-        assert [ring[0] for ring in first.rings] == ["ann"]
-        assert "bob" not in {ring[0] for ring in second.rings}
+                sender.send([Signal("cleo", "event")])
+                await second.wait_for("cleo")
+        assert [signal[0] for signal in first.signals] == ["ann"]
+        assert "bob" not in {signal[0] for signal in second.signals}
         assert asyncio.all_tasks() == tasks
 
-    async def test_an_error_of_the_listener_comes_through_as_it_is(self, make: Make) -> None:
+    async def test_an_error_of_the_listener_comes_through_as_it_is(self, make: TransportFactory) -> None:
         with pytest.raises(LookupError, match=r"^mine$"):
-            async with make().listen(Ears()):
+            async with make().listen(RecordingListener()):
                 raise LookupError("mine")
 
-    async def test_what_was_sent_last_is_heard_although_the_speaker_leaves(self, make: Make) -> None:
-        async with make().listen(ears := Ears()):
-            speaker = make()
-            async with speaker.listen(Ears()):
-                speaker.send([Ring("ann", "event")])
-            await ears.hear("ann")
+    async def test_what_was_sent_last_is_heard_although_the_speaker_leaves(self, make: TransportFactory) -> None:
+        async with make().listen(listener := RecordingListener()):
+            sender = make()
+            async with sender.listen(RecordingListener()):
+                sender.send([Signal("ann", "event")])
+            await listener.wait_for("ann")
 
 
 class FlakyTransport:
@@ -252,12 +268,18 @@ class FlakyTransport:
     """
 
     def __init__(
-        self, transport: Transport, seed: int, *, lose: float = 0.2, repeat: float = 0.2, hold: float = 0.2
+        self,
+        transport: Transport,
+        seed: int,
+        *,
+        loss_rate: float = 0.2,
+        repeat_rate: float = 0.2,
+        delay_rate: float = 0.2,
     ) -> None:
         self._transport = transport
         self._random = random.Random(seed)  # noqa: S311 (not for secrecy)
-        self._lose, self._repeat, self._hold = lose, repeat, hold
-        self._held: list[TransportMessage] = []
+        self._loss_rate, self._repeat_rate, self._delay_rate = loss_rate, repeat_rate, delay_rate
+        self._delayed_messages: list[TransportMessage] = []
         self._lock = threading.Lock()
 
     @property
@@ -268,23 +290,23 @@ class FlakyTransport:
     def status(self) -> TransportStatus:
         return self._transport.status
 
-    def send(self, signals: Sequence[TransportMessage]) -> None:
+    def send(self, messages: Sequence[TransportMessage]) -> None:
         with self._lock:
-            passed = [one for signal in signals for one in self._fate(signal)]
-        self._transport.send(passed)
+            outgoing = [output for message in messages for output in self._apply_faults(message)]
+        self._transport.send(outgoing)
 
     def listen(self, handle: MessageHandler) -> AbstractAsyncContextManager[None]:
         return self._transport.listen(handle)
 
-    def _fate(self, signal: TransportMessage) -> list[TransportMessage]:
+    def _apply_faults(self, message: TransportMessage) -> list[TransportMessage]:
         dice = self._random.random()
-        if dice < self._lose:
+        if dice < self._loss_rate:
             return []
-        if dice < self._lose + self._repeat:
-            return [signal, signal]
-        if dice < self._lose + self._repeat + self._hold:
-            self._held.append(signal)
+        if dice < self._loss_rate + self._repeat_rate:
+            return [message, message]
+        if dice < self._loss_rate + self._repeat_rate + self._delay_rate:
+            self._delayed_messages.append(message)
             return []
-        late, self._held = self._held, []
-        self._random.shuffle(late)
-        return [signal, *late]
+        delayed_messages, self._delayed_messages = self._delayed_messages, []
+        self._random.shuffle(delayed_messages)
+        return [message, *delayed_messages]

@@ -22,13 +22,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from gatepost.adapters.models import talk
-from gatepost.adapters.models.blame import blame
-from gatepost.core.mind import Reply
+from gatepost.adapters.models import messages
+from gatepost.adapters.models.errors import classify_error
+from gatepost.core.mind import ModelReply
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, TextDelta, Trouble
 
 #: seconds that a whole answer may take
-PATIENCE: Final = 600.0
+ANSWER_TIMEOUT: Final = 600.0
 
 
 class PydanticModel:
@@ -37,8 +37,8 @@ class PydanticModel:
         model: Model,
         name: str,
         *,
-        finishes: bool = False,
-        marks_failures: bool = False,
+        has_finish_reason: bool = False,
+        can_mark_failures: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """
@@ -47,8 +47,8 @@ class PydanticModel:
         """
         self._model = model
         self._name = name
-        self._finishes = finishes
-        self._marks_failures = marks_failures
+        self._has_finish_reason = has_finish_reason
+        self._can_mark_failures = can_mark_failures
         self._close = close
 
     @property
@@ -60,10 +60,10 @@ class PydanticModel:
         try:
             async with model_request_stream(
                 self._model,
-                talk.messages(request, marks_failures=self._marks_failures),
-                model_settings=_settings(request),
+                messages.build_messages(request, can_mark_failures=self._can_mark_failures),
+                model_settings=_build_settings(request),
                 model_request_parameters=ModelRequestParameters(
-                    function_tools=[talk.tool(one) for one in request.tools]
+                    function_tools=[messages.build_tool_definition(spec) for spec in request.tools]
                 ),
             ) as stream:
                 calls: dict[int, ToolCallPart] = {}
@@ -73,47 +73,47 @@ class PydanticModel:
                             PartStartEvent(part=TextPart(content=text))
                             | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
                         ) if text:
-                            yield TextDelta(talk.clean(text))
+                            yield TextDelta(messages.clean_text(text))
                         case PartStartEvent(index=index, part=ToolCallPart() as part):
                             calls[index] = part
-                            yield _heard(ids.setdefault(index, _new_id()), part)
+                            yield _build_call_delta(ids.setdefault(index, _new_id()), part)
                         case PartDeltaEvent(index=index, delta=ToolCallPartDelta() as delta) if index in calls:
                             part = delta.apply(calls[index])
                             if isinstance(part, ToolCallPart):
                                 calls[index] = part
-                                yield _heard(ids[index], part)
+                                yield _build_call_delta(ids[index], part)
                 response = stream.get()
-            said = self._reply(response, [ids[index] for index in sorted(ids)])
+            reply = self._build_reply(response, [ids[index] for index in sorted(ids)])
         except Exception as error:  # noqa: BLE001 (whoever asks knows only one kind of failure)
-            raise blame(error, self._name) from None
-        yield said
+            raise classify_error(error, self._name) from None
+        yield reply
 
     async def close(self) -> None:
         if self._close is not None:
             await self._close()
 
-    def _reply(self, response: ModelResponse, ids: list[str]) -> Reply:
+    def _build_reply(self, response: ModelResponse, ids: list[str]) -> ModelReply:
         if response.finish_reason == "content_filter":
             raise ModelFailed(Trouble.CONTENT, f"{self._name} refused to answer this")
-        unfinished = self._finishes and not (response.provider_details or {}).get("finish_reason")
-        if unfinished or response.finish_reason == "error" or response.state in {"incomplete", "interrupted"}:
+        is_unfinished = self._has_finish_reason and not (response.provider_details or {}).get("finish_reason")
+        if is_unfinished or response.finish_reason == "error" or response.state in {"incomplete", "interrupted"}:
             raise ModelFailed(Trouble.OVERLOAD, f"{self._name} broke off its answer")
-        more = sum(isinstance(part, ToolCallPart) for part in response.parts) - len(ids)
-        return talk.reply(response, model=self._name, ids=[*ids, *(_new_id() for _ in range(more))])
+        missing_count = sum(isinstance(part, ToolCallPart) for part in response.parts) - len(ids)
+        return messages.parse_reply(response, model=self._name, ids=[*ids, *(_new_id() for _ in range(missing_count))])
 
 
-def _settings(ask: ChatRequest) -> ModelSettings:
-    settings = ModelSettings(request_timeout=PATIENCE)
-    if ask.temperature is not None:
-        settings["temperature"] = ask.temperature
-    if ask.max_tokens is not None:
-        settings["max_tokens"] = ask.max_tokens
+def _build_settings(request: ChatRequest) -> ModelSettings:
+    settings = ModelSettings(request_timeout=ANSWER_TIMEOUT)
+    if request.temperature is not None:
+        settings["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        settings["max_tokens"] = request.max_tokens
     return settings
 
 
-def _heard(call: str, part: ToolCallPart) -> CallDelta:
-    written = part.args if isinstance(part.args, str) else talk.arguments(part.args) if part.args else ""
-    return CallDelta(call, talk.clean(part.tool_name), talk.clean(written))
+def _build_call_delta(call: str, part: ToolCallPart) -> CallDelta:
+    arguments = part.args if isinstance(part.args, str) else messages.format_arguments(part.args) if part.args else ""
+    return CallDelta(call, messages.clean_text(part.tool_name), messages.clean_text(arguments))
 
 
 def _new_id() -> str:

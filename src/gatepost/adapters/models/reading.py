@@ -1,5 +1,5 @@
 """
-How the demo reads what it is shown: lines of the inbox as `core/line.py` writes them, and of the system prompt only who
+How the demo reads what it is shown: lines of the inbox as `core/render.py` writes them, and of the system prompt who
 it is and where. What it does not know is passed over.
 """
 
@@ -15,105 +15,116 @@ _STRING: Final = r'"(?:[^"\\]|\\.)*"'
 _TITLE: Final = rf'(?:{_STRING}|[^"\[\]():,]+)'
 _NOTES: Final = rf"(?: \(context {_STRING}\))?(?: \((?P<notes>.*)\))?"
 
-_SAID: Final = re.compile(
+_MESSAGE_LINE: Final = re.compile(
     rf"\[{_TITLE}\] (?P<who>{_TITLE}) \((?P<kind>human|agent|service)\): (?P<text>{_STRING}){_NOTES}"
 )
-_DUE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
-_CALLED: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")
-_ANSWERED: Final = re.compile(
+_PLAN_LINE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
+_WEBHOOK_LINE: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")
+_DECISION_LINE: Final = re.compile(
     rf"\[Decision {_TITLE}\] (?P<outcome>answered|defaulted|rejected|expired|withdrawn|orphaned|again)"
     rf"(?: by (?P<who>{_TITLE}))?(?:: (?P<text>{_STRING}))?{_NOTES}"
 )
-_SPACE: Final = re.compile(rf"space (?P<space>{_STRING}|[^,]+)(?:,|$)")
+_SPACE_NOTE: Final = re.compile(rf"space (?P<space>{_STRING}|[^,]+)(?:,|$)")
 
-_SELF: Final = re.compile(
+_SELF_LINE: Final = re.compile(
     rf"^You are (?P<display>{_TITLE}), an agent\. Your name here is (?P<name>\S+)\.$", re.MULTILINE
 )
-_PLACES: Final = re.compile(r"^YOUR SPACES\n(?P<lines>(?:[-(].*\n?)+)", re.MULTILINE)
-_PLACE: Final = re.compile(rf"- {_STRING} \(id: (?P<id>[^)]+)\) -- (?P<members>.*)")
+_SPACES_SECTION: Final = re.compile(r"^YOUR SPACES\n(?P<lines>(?:[-(].*\n?)+)", re.MULTILINE)
+_SPACE_LINE: Final = re.compile(rf"- {_STRING} \(id: (?P<id>[^)]+)\) -- (?P<members>.*)")
 _AGENT: Final = re.compile(rf"({_TITLE}) \(agent\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class InboxMessage:
     """Somebody said something in a space."""
 
-    who: str
-    person: bool
+    sender: str
+    is_person: bool
     text: str
     space: str
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class InboxPlan:
     name: str
     instruction: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class InboxWebhook:
     service: str
     payload: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class InboxDecision:
     """A decision was answered, or ended otherwise, or was sent back."""
 
     outcome: str
-    who: str
+    author: str
     text: str
 
 
-News = Said | Due | Called | Answered
+InboxLine = InboxMessage | InboxPlan | InboxWebhook | InboxDecision
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DemoContext:
     """Who the demo is, where it can speak, and which other agents there are."""
 
     name: str
-    display: str
+    display_name: str
     spaces: tuple[str, ...]
-    others: frozenset[str]
+    other_agents: frozenset[str]
 
 
-def news(turns: Sequence[Turn]) -> Iterator[News]:
+def parse_inbox(turns: Sequence[Turn]) -> Iterator[InboxLine]:
     """What these turns tell of that the demo understands, in order."""
     for turn in turns:
         if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
             for line in turn.text.split("\n")[1:]:
-                yield from _news(line)
+                yield from _parse_line(line)
 
 
-def surroundings(system: str) -> Surroundings:
-    me, listed = _SELF.search(system), _PLACES.search(system)
-    places = [place for line in listed["lines"].splitlines() if (place := _PLACE.match(line))] if listed else []
-    return Surroundings(
-        name=me["name"] if me else "",
-        display=_plain(me["display"]) if me else "",
-        spaces=tuple(place["id"] for place in places if "(archived:" not in place["members"]),
-        others=frozenset(_plain(name.strip()) for place in places for name in _AGENT.findall(place["members"])),
+def parse_system_prompt(system: str) -> DemoContext:
+    self_match, section = _SELF_LINE.search(system), _SPACES_SECTION.search(system)
+    space_matches = (
+        [space_match for line in section["lines"].splitlines() if (space_match := _SPACE_LINE.match(line))]
+        if section
+        else []
+    )
+    return DemoContext(
+        name=self_match["name"] if self_match else "",
+        display_name=_unquote(self_match["display"]) if self_match else "",
+        spaces=tuple(space_match["id"] for space_match in space_matches if "(archived:" not in space_match["members"]),
+        other_agents=frozenset(
+            _unquote(name.strip()) for space_match in space_matches for name in _AGENT.findall(space_match["members"])
+        ),
     )
 
 
-def _news(line: str) -> Iterator[News]:
-    if found := _SAID.fullmatch(line):
-        where = _SPACE.match(found["notes"] or "")
-        if where:
-            yield Said(_plain(found["who"]), found["kind"] == "human", _plain(found["text"]), _plain(where["space"]))
-    elif found := _DUE.fullmatch(line):
-        yield Due(_plain(found["name"]), _plain(found["text"]))
-    elif found := _CALLED.fullmatch(line):
-        yield Called(_plain(found["name"]), found["payload"])
-    elif found := _ANSWERED.fullmatch(line):
-        yield Answered(found["outcome"], _plain(found["who"] or "somebody"), _plain(found["text"] or ""))
+def _parse_line(line: str) -> Iterator[InboxLine]:
+    if match := _MESSAGE_LINE.fullmatch(line):
+        space_match = _SPACE_NOTE.match(match["notes"] or "")
+        if space_match:
+            yield InboxMessage(
+                _unquote(match["who"]),
+                match["kind"] == "human",
+                _unquote(match["text"]),
+                _unquote(space_match["space"]),
+            )
+    elif match := _PLAN_LINE.fullmatch(line):
+        yield InboxPlan(_unquote(match["name"]), _unquote(match["text"]))
+    elif match := _WEBHOOK_LINE.fullmatch(line):
+        yield InboxWebhook(_unquote(match["name"]), match["payload"])
+    elif match := _DECISION_LINE.fullmatch(line):
+        yield InboxDecision(match["outcome"], _unquote(match["who"] or "somebody"), _unquote(match["text"] or ""))
 
 
-def _plain(text: str) -> str:
+def _unquote(text: str) -> str:
     """What a quoted name or text says; one that is not quoted says itself."""
     if not text.startswith('"'):
         return text
-    said = json.loads(text, strict=False)
-    assert isinstance(said, str)
-    return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    value = json.loads(text, strict=False)
+    assert isinstance(value, str)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -7,19 +7,19 @@ those of the store take longer to import than the look itself.
 
 import sqlite3
 
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Unavailable
 from gatepost.tables.statements import statement
 
 
-def has_items(path: str, agent: str, *, now: Instant, busy: float) -> bool:
+def has_items(path: str, agent: str, *, now: Instant, busy_timeout: float) -> bool:
     """Return True if the agent has anything to read. `busy` is how many seconds to wait for a writer."""
     try:
-        database = sqlite3.connect(path, timeout=busy, isolation_level=None)
+        database = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
         try:
-            found = database.execute(statement("sqlite", "inboxes/has_items"), {"agent": agent, "now": now}).fetchone()
+            row = database.execute(statement("sqlite", "inboxes/has_items"), {"agent": agent, "now": now}).fetchone()
         finally:
             database.close()
     except sqlite3.Error as error:
         raise Unavailable(f"the store {path!r} cannot be read: {error}") from None
-    return found is not None
+    return row is not None

@@ -29,9 +29,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gatepost.core.ids import mint
-from gatepost.core.instants import Instant
 from gatepost.core.limits import Limits
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
 from gatepost.errors import Unavailable
 from gatepost.ports import Clock, RetryTransaction, Row, SignalSink, is_batched
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     import asyncio
 
 #: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
-SAVEPOINTS: Final = 60
+MAX_SAVEPOINTS: Final = 60
 #: elements of a batched verb in one statement, those that weigh more counted as several
-ELEMENTS: Final = 1_000
+MAX_ELEMENTS: Final = 1_000
 #: times a group is run again after a collision
-TRIES: Final = 12
+MAX_ATTEMPTS: Final = 12
 
-_COUNTS: Final = ("accepted", "delivered", "expired", "discarded")
+_COUNTERS: Final = ("accepted", "delivered", "expired", "discarded")
 
 
-class Connection(Protocol):
+class StoreConnection(Protocol):
     """What a writer needs of a database. Whatever the driver raises comes out as `Unavailable` or `Again`."""
 
-    def begin(self, waited: float = 0.0) -> Instant | None:
+    def begin(self, waited_seconds: float = 0.0) -> Instant | None:
         """
         Begin a transaction, connecting first where needed; return the database's time if it has one. Its first caller
         has `waited` for so many seconds already: where others are waited for, that counts.
@@ -73,7 +73,7 @@ class Connection(Protocol):
 
     def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]: ...
 
-    def first(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+    def page(self, statement: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Return the first rows, as many as have room, and whether there are more, which are not read."""
         ...
 
@@ -83,7 +83,7 @@ class Connection(Protocol):
 
 
 @dataclass(slots=True)
-class Call:
+class PendingCall:
     """A verb that somebody waits for."""
 
     verb: Callable[..., Any]
@@ -93,24 +93,24 @@ class Call:
     #: where the answer is awaited, for callers in an event loop
     future: "asyncio.Future[Any] | None" = None
     #: since when it waits, by the monotonic clock
-    since: float = field(default_factory=time.monotonic)
+    waiting_since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
-class Outcome:
+class CallOutcome:
     value: Any = None
     error: BaseException | None = None
 
 
-class Transaction:
+class StoreTransaction:
     """The `Transaction` of a group: statements go to the connection, rings and counts are kept for the end."""
 
-    def __init__(self, connection: Connection, clock: Clock, limits: Limits, now: Instant | None) -> None:
+    def __init__(self, connection: StoreConnection, clock: Clock, limits: Limits, now: Instant | None) -> None:
         self._connection = connection
         self._clock = clock
         self.limits = limits
         self.now = clock.now() if now is None else now
-        self.rings: list[Ring] = []
+        self.signals: list[Signal] = []
         self._counts: list[tuple[int, str, int]] = []
         self.room: int | None = None
         self.is_cut = False
@@ -125,8 +125,8 @@ class Transaction:
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         if self.room is None:
             return self._connection.all(statement, parameters)
-        rows, is_cut = self._connection.first(statement, parameters, self.room)
-        self.is_cut = self.is_cut or is_cut
+        rows, is_truncated = self._connection.page(statement, parameters, self.room)
+        self.is_cut = self.is_cut or is_truncated
         return rows
 
     def execute(self, statement: str, /, **parameters: Any) -> int:
@@ -135,8 +135,8 @@ class Transaction:
     def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         return self._connection.many(statement, columns)
 
-    def after_commit(self, ring: Ring) -> None:
-        self.rings.append(ring)
+    def after_commit(self, signal: Signal) -> None:
+        self.signals.append(signal)
 
     def add_to_tally(self, recipient: int, counter: str, amount: int) -> None:
         self._counts.append((recipient, counter, amount))
@@ -145,33 +145,33 @@ class Transaction:
         return mint(prefix, self.now, self._clock.entropy())
 
     def mark(self) -> tuple[int, int]:
-        return len(self.rings), len(self._counts)
+        return len(self.signals), len(self._counts)
 
-    def forget(self, mark: tuple[int, int]) -> None:
+    def discard_since(self, mark: tuple[int, int]) -> None:
         """Drop the rings and counts since the mark."""
-        del self.rings[mark[0] :], self._counts[mark[1] :]
+        del self.signals[mark[0] :], self._counts[mark[1] :]
 
-    def settle(self) -> None:
+    def write_counts(self) -> None:
         """Write the counts: once for each recipient, in order."""
         if not self._counts:
             return
-        sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
+        sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTERS, 0))
         for recipient, counter, amount in self._counts:
             sums[recipient][counter] += amount
         recipients = sorted(sums)
-        columns = {counter: [sums[recipient][counter] for recipient in recipients] for counter in _COUNTS}
+        columns = {counter: [sums[recipient][counter] for recipient in recipients] for counter in _COUNTERS}
         self._connection.many("tallies/add", {"recipient": recipients, **columns})
 
 
-class Writer:
+class GroupWriter:
     """One connection, and the groups that go through it."""
 
     def __init__(
         self,
-        connection: Connection,
+        connection: StoreConnection,
         clock: Clock,
         limits: Limits,
-        bell: SignalSink,
+        signal_sink: SignalSink,
         report: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         """
@@ -180,24 +180,24 @@ class Writer:
         self._connection = connection
         self._clock = clock
         self._limits = limits
-        self._bell = bell
+        self._signal_sink = signal_sink
         self._report = report
-        self._waited = 0.0
+        self._waited_seconds = 0.0
 
-    def write(self, calls: Sequence[Call], *, waited: float = 0.0) -> list[Outcome]:
+    def write(self, calls: Sequence[PendingCall], *, waited_seconds: float = 0.0) -> list[CallOutcome]:
         """
         Run the calls in one transaction and return what became of each; nothing is raised. The first of them has
         `waited` for so many seconds.
         """
-        self._waited = waited
-        for attempt in range(TRIES):
+        self._waited_seconds = waited_seconds
+        for attempt in range(MAX_ATTEMPTS):
             try:
-                outcomes, rings = self._attempt(calls)
+                outcomes, signals = self._run_group(calls)
             except RetryTransaction:
                 self._connection.abandon()
                 if len(calls) > 1:
-                    half = len(calls) // 2
-                    return self.write(calls[:half]) + self.write(calls[half:])
+                    middle = len(calls) // 2
+                    return self.write(calls[:middle]) + self.write(calls[middle:])
                 import random
 
                 # A collision clears when the other one is through: wait a little, unevenly, longer each time.
@@ -205,132 +205,134 @@ class Writer:
             except Unavailable as error:
                 self._connection.abandon()
                 self._report(error.message)
-                return [Outcome(error=Unavailable(error.message, hint=error.hint)) for _ in calls]
+                return [CallOutcome(error=Unavailable(error.message, hint=error.hint)) for _ in calls]
             except BaseException:
                 self._connection.abandon()
                 raise
             else:
                 self._report(None)
-                self._ring(rings)
+                self._send_signals(signals)
                 return outcomes
-        return [Outcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls]
+        return [
+            CallOutcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls
+        ]
 
-    def _attempt(self, calls: Sequence[Call]) -> tuple[list[Outcome], list[Ring]]:
-        tx = self._begun()
-        outcomes = [Outcome() for _ in calls]
-        groups = _together(calls)
+    def _run_group(self, calls: Sequence[PendingCall]) -> tuple[list[CallOutcome], list[Signal]]:
+        tx = self._begin()
+        outcomes = [CallOutcome() for _ in calls]
+        groups = _group_calls(calls)
         if len(groups) == 1:
             # Nothing else is in the transaction: that is the savepoint. What failed as one is begun anew, each alone.
-            [together] = groups
+            [indexes] = groups
             groups = []
-            if not self._try(tx, calls, together, outcomes, savepoint=False) and len(together) > 1:
+            if not self._run_calls(tx, calls, indexes, outcomes, use_savepoint=False) and len(indexes) > 1:
                 self._connection.abandon()
-                tx = self._begun()
-                groups = [[place] for place in together]
-        for together in groups:
-            if not self._try(tx, calls, together, outcomes) and len(together) > 1:
-                for alone in together:
-                    self._try(tx, calls, [alone], outcomes)
+                tx = self._begin()
+                groups = [[index] for index in indexes]
+        for indexes in groups:
+            if not self._run_calls(tx, calls, indexes, outcomes) and len(indexes) > 1:
+                for single_index in indexes:
+                    self._run_calls(tx, calls, [single_index], outcomes)
         if all(outcome.error for outcome in outcomes):
             self._connection.abandon()
         else:
-            tx.settle()
+            tx.write_counts()
             self._connection.commit()
-        return outcomes, tx.rings
+        return outcomes, tx.signals
 
-    def _begun(self) -> Transaction:
-        begun_at = self._connection.begin(self._waited)
-        return Transaction(self._connection, self._clock, self._limits, begun_at)
+    def _begin(self) -> StoreTransaction:
+        database_time = self._connection.begin(self._waited_seconds)
+        return StoreTransaction(self._connection, self._clock, self._limits, database_time)
 
-    def _try(
+    def _run_calls(
         self,
-        tx: Transaction,
-        calls: Sequence[Call],
-        together: Sequence[int],
-        outcomes: list[Outcome],
+        tx: StoreTransaction,
+        calls: Sequence[PendingCall],
+        indexes: Sequence[int],
+        outcomes: list[CallOutcome],
         *,
-        savepoint: bool = True,
+        use_savepoint: bool = True,
     ) -> bool:
         """Run one verb for the calls at these places, in a savepoint; say whether it went through."""
         mark = tx.mark()
-        if savepoint:
+        if use_savepoint:
             self._connection.savepoint()
         try:
-            if len(together) == 1:
-                call = calls[together[0]]
+            if len(indexes) == 1:
+                call = calls[indexes[0]]
                 values = [call.verb(tx, *call.args, **call.kwargs)]
             else:
-                values = _run_as_one(tx, [calls[place] for place in together])
+                values = _run_batched(tx, [calls[index] for index in indexes])
         except RetryTransaction:
             raise
         except Exception as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
-            if savepoint:
-                self._undo(error)
-            tx.forget(mark)
-            for place in together:
-                outcomes[place].error = error
+            if use_savepoint:
+                self._rollback_verb(error)
+            tx.discard_since(mark)
+            for index in indexes:
+                outcomes[index].error = error
             return False
-        if savepoint:
+        if use_savepoint:
             self._connection.release()
-        for place, value in zip(together, values, strict=True):
-            outcomes[place].value, outcomes[place].error = value, None
+        for index, value in zip(indexes, values, strict=True):
+            outcomes[index].value, outcomes[index].error = value, None
         return True
 
-    def _undo(self, error: Exception) -> None:
+    def _rollback_verb(self, error: Exception) -> None:
         """Undo the verb alone. If that cannot be done, the error was of the database and concerns the whole group."""
         try:
             self._connection.rollback_to()
-        except Unavailable as gone:
-            raise (error if isinstance(error, Unavailable) else gone) from gone
+        except Unavailable as rollback_error:
+            raise (error if isinstance(error, Unavailable) else rollback_error) from rollback_error
 
-    def _ring(self, rings: Sequence[Ring]) -> None:
-        if rings:
-            self._bell(rings)
+    def _send_signals(self, signals: Sequence[Signal]) -> None:
+        if signals:
+            self._signal_sink(signals)
 
     def close(self) -> None:
         self._connection.close()
 
 
-def _together(calls: Sequence[Call]) -> list[list[int]]:
+def _group_calls(calls: Sequence[PendingCall]) -> list[list[int]]:
     """
     Put the places of calls that may run as one beside each other; every other call stands alone. A call joins those
     before it unless it would overtake another call of its own lane by that.
     """
     groups: list[list[int]] = []
-    open: dict[Any, tuple[list[int], set[str]]] = {}
-    for place, call in enumerate(calls):
-        batch = call.verb if is_batched(call.verb) and len(call.args) == 1 and not call.kwargs else None
-        for verb, (_, passed) in open.items():
-            if verb is not batch:
-                passed.add(call.lane)
-        if batch in open and not (call.lane and call.lane in open[batch][1]):
-            open[batch][0].append(place)
+    open_groups: dict[Any, tuple[list[int], set[str]]] = {}
+    for index, call in enumerate(calls):
+        batched_verb = call.verb if is_batched(call.verb) and len(call.args) == 1 and not call.kwargs else None
+        for verb, (_, overtaken_lanes) in open_groups.items():
+            if verb is not batched_verb:
+                overtaken_lanes.add(call.lane)
+        if batched_verb in open_groups and not (call.lane and call.lane in open_groups[batched_verb][1]):
+            open_groups[batched_verb][0].append(index)
             continue
-        groups.append([place])
-        if batch is not None:
-            open[batch] = groups[-1], set()
+        groups.append([index])
+        if batched_verb is not None:
+            open_groups[batched_verb] = groups[-1], set()
     return groups
 
 
-def _run_as_one(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+def _run_batched(tx: StoreTransaction, calls: Sequence[PendingCall]) -> list[Any]:
     """Run a batched verb over the elements of all the calls and give each its share of the outcomes."""
     elements = [element for call in calls for element in call.args[0]]
     outcomes = iter(calls[0].verb(tx, elements))
     return [[next(outcomes) for _ in call.args[0]] for call in calls]
 
 
-def fit(rows: Iterable[Row], room: int) -> tuple[list[Row], bool]:
+def fit_rows(rows: Iterable[Row], max_chars: int) -> tuple[list[Row], bool]:
     """Return the first rows whose text has so much room, one at least, and whether another was read."""
-    fitting: list[Row] = []
+    page_rows: list[Row] = []
     for row in rows:
-        room -= sum(len(value) for value in row if isinstance(value, str))
-        if room < 0 and fitting:
-            return fitting, True
-        fitting.append(row)
-    return fitting, False
+        max_chars -= sum(len(value) for value in row if isinstance(value, str))
+        if max_chars < 0 and page_rows:
+            return page_rows, True
+        page_rows.append(row)
+    return page_rows, False
 
 
-def weight(call: Call) -> tuple[int, int]:
+def weigh_call(call: PendingCall) -> tuple[int, int]:
     """What a call adds to a group: savepoints and elements."""
     if is_batched(call.verb) and call.args:
         weigh = getattr(call.verb, "weigh", None)
@@ -338,7 +340,7 @@ def weight(call: Call) -> tuple[int, int]:
     return 1, 0
 
 
-def raised(outcome: Outcome) -> Any:
+def unwrap_outcome(outcome: CallOutcome) -> Any:
     """Return the value, or raise the error."""
     if outcome.error is not None:
         raise outcome.error

@@ -25,24 +25,24 @@ import psycopg
 from psycopg import errors, sql
 
 from gatepost.adapters.stores import schema
-from gatepost.adapters.stores.group import fit
+from gatepost.adapters.stores.group import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.instants import Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import RetryTransaction, Row
 from gatepost.tables.statements import PARAMETER, statement
 
-_CONNECT: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
+_CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
 #: how long to ask after a transaction whose COMMIT was not answered
-_ASK: Final = 15.0
+_COMMIT_LOOKUP_TIMEOUT: Final = 15.0
 #: rows of a page that the server sends at a time
-_FEW: Final = 20
+_PAGE_FETCH_SIZE: Final = 20
 #: 'gate' as a number: held while migrating
-_LOCK: Final = 0x67617465
+_MIGRATION_LOCK_ID: Final = 0x67617465
 
 #: A process that falls asleep in the middle of a transaction loses it: others wait for the rows it has. And whatever
 #: the server is set to, a commit that was answered is on its disk; where it waits for even more, it goes on doing so.
-_WRITING: Final = (
+_WRITER_SETUP: Final = (
     "SET idle_in_transaction_session_timeout = '10s';"
     " SELECT set_config('synchronous_commit', 'on', false)"
     " WHERE current_setting('synchronous_commit') <> 'remote_apply'"
@@ -51,7 +51,7 @@ _WRITING: Final = (
 _BEGIN: Final = (
     "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 )
-_BEGIN_READING: Final = (
+_BEGIN_READ_ONLY: Final = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     " SELECT 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 )
@@ -60,38 +60,38 @@ _BEGIN_READING: Final = (
 class PostgresConnection:
     """Connects when it is first used, and again after it was lost."""
 
-    def __init__(self, url: str, *, writes: bool, own_time: bool) -> None:
+    def __init__(self, url: str, *, writes: bool, use_database_time: bool) -> None:
         self._url = url
-        self._begin = _BEGIN if writes else _BEGIN_READING
-        self._own_time = own_time
+        self._begin_statement = _BEGIN if writes else _BEGIN_READ_ONLY
+        self._use_database_time = use_database_time
         self._db: psycopg.Connection[Row] | None = None
         self._xid = 0
-        self._life = ""
+        self._server_epoch = ""
 
-    def begin(self, waited: float = 0.0) -> Instant | None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
+    def begin(self, waited_seconds: float = 0.0) -> Instant | None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
         try:
-            return self._began()
+            return self._begin_once()
         except Unavailable:
             # The server may have been restarted since the last time: nothing was done yet, so try once anew.
             self.close()
-            return self._began()
+            return self._begin_once()
 
-    def _began(self) -> Instant | None:
+    def _begin_once(self) -> Instant | None:
         if self._db is None or self._db.closed:
             self._db = connect(self._url)
-            if self._begin == _BEGIN:
-                self._life = _life(self._db)
-                self._db.execute(_WRITING)
+            if self._begin_statement == _BEGIN:
+                self._server_epoch = _read_server_epoch(self._db)
+                self._db.execute(_WRITER_SETUP)
         cursor = self._db.cursor()
         try:
-            cursor.execute(self._begin.encode())
+            cursor.execute(self._begin_statement.encode())
             cursor.nextset()
             row = cursor.fetchone()
         except psycopg.Error as error:
-            raise explained(error) from error
+            raise explain_error(error) from error
         assert row is not None
         self._xid, now = row
-        return now if self._own_time else None
+        return now if self._use_database_time else None
 
     def savepoint(self) -> None:
         self._execute("SAVEPOINT verb")
@@ -108,10 +108,10 @@ class PostgresConnection:
             status = self._db.execute("COMMIT").statusmessage
         except psycopg.OperationalError as error:
             if not self._db.broken:
-                raise explained(error) from error
-            self._settle_lost_commit()
+                raise explain_error(error) from error
+            self._resolve_lost_commit()
         except psycopg.Error as error:
-            raise explained(error) from error
+            raise explain_error(error) from error
         else:
             if status != "COMMIT":
                 raise Unavailable("PostgreSQL rolled the transaction back", hint="nothing was stored; try again")
@@ -128,25 +128,25 @@ class PostgresConnection:
             self._db = None
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
-        return self._execute(_formatted(name), parameters).fetchall()
+        return self._execute(_prepare(name), parameters).fetchall()
 
-    def first(self, name: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """A cursor of the server's sends a few rows at a time."""
         assert self._db is not None
         try:
             with self._db.cursor("page") as cursor:
-                cursor.itersize = _FEW
-                cursor.execute(_formatted(name).encode(), parameters)
-                return fit(cursor, room)
+                cursor.itersize = _PAGE_FETCH_SIZE
+                cursor.execute(_prepare(name).encode(), parameters)
+                return fit_rows(cursor, max_chars)
         except psycopg.Error as error:
-            raise explained(error, in_verb=not self._db.closed) from error
+            raise explain_error(error, in_verb=not self._db.closed) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        return self._execute(_formatted(name), parameters).rowcount
+        return self._execute(_prepare(name), parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """The statement takes each column as an array (`unnest`) and casts it to its type."""
-        return self._execute(_formatted(name), {name: _array(column) for name, column in columns.items()}).rowcount
+        return self._execute(_prepare(name), {name: _format_array(column) for name, column in columns.items()}).rowcount
 
     def close(self) -> None:
         if self._db is not None:
@@ -158,18 +158,18 @@ class PostgresConnection:
         try:
             return self._db.execute(text.encode(), parameters)
         except psycopg.Error as error:
-            raise explained(error, in_verb=not self._db.closed) from error
+            raise explain_error(error, in_verb=not self._db.closed) from error
 
-    def _settle_lost_commit(self) -> None:
+    def _resolve_lost_commit(self) -> None:
         """Find out what became of a COMMIT that was not answered; return if it was done."""
-        until, pause = time.monotonic() + _ASK, 0.01
-        while time.monotonic() < until:
-            fate, life = self._fate()
-            if fate == "committed" and life == self._life:
+        deadline, pause = time.monotonic() + _COMMIT_LOOKUP_TIMEOUT, 0.01
+        while time.monotonic() < deadline:
+            status, epoch = self._look_up_transaction()
+            if status == "committed" and epoch == self._server_epoch:
                 return
-            if fate == "committed":
+            if status == "committed":
                 break
-            if fate == "aborted":
+            if status == "aborted":
                 raise Unavailable("the connection to PostgreSQL was lost", hint="nothing was stored; try again")
             time.sleep(pause)  # the server has not noticed yet, or is not back: no signal to wait for
             pause = min(0.5, pause * 2)
@@ -178,20 +178,20 @@ class PostgresConnection:
             hint="try again with the same dedup key: a repeat is recognised",
         )
 
-    def _fate(self) -> tuple[str | None, str]:
+    def _look_up_transaction(self) -> tuple[str | None, str]:
         """What a new connection says of the transaction, and in which life of the server it says so."""
         try:
             with connect(self._url) as db:
-                [replica] = db.execute("SELECT pg_is_in_recovery()").fetchone() or [True]
-                if replica:  # it may not have heard yet
+                [is_replica] = db.execute("SELECT pg_is_in_recovery()").fetchone() or [True]
+                if is_replica:  # it may not have heard yet
                     return None, ""
-                life = _life(db)
+                epoch = _read_server_epoch(db)
                 row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(self._xid),)).fetchone()
         except errors.InvalidParameterValue:  # no such number yet: it crashed, and has forgotten ours
             return "aborted", ""
         except (Unavailable, psycopg.Error):
             return None, ""
-        return row[0] if row else None, life
+        return row[0] if row else None, epoch
 
 
 class PostgresStore(ThreadedStore):
@@ -202,14 +202,14 @@ class PostgresStore(ThreadedStore):
         self._url = url
 
     def connect(self, *, writes: bool) -> PostgresConnection:
-        return PostgresConnection(self._url, writes=writes, own_time=not self._clock_rules)
+        return PostgresConnection(self._url, writes=writes, use_database_time=not self._prefer_clock)
 
     def migrate(self) -> tuple[int, int]:
         with connect(self._url) as db:
             try:
-                return schema.migrate(_Migrating(db))
+                return schema.migrate(_PostgresMigration(db))
             except psycopg.Error as error:
-                raise explained(error) from error
+                raise explain_error(error) from error
 
     def check_durability(self) -> tuple[bool, str]:
         """A commit waits for the disk because we ask for it; whether the disk is asked is for the server to say."""
@@ -218,11 +218,11 @@ class PostgresStore(ThreadedStore):
             try:
                 values = {name: db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names}
             except psycopg.Error as error:
-                raise explained(error) from error
-        found = {name: str(row[0]) if row else "" for name, row in values.items()}
-        said = ", ".join(f"{name} {value}" for name, value in found.items())
-        ours = "" if found["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
-        return found["fsync"] == "on" and found["full_page_writes"] == "on", said + ours
+                raise explain_error(error) from error
+        settings = {name: str(row[0]) if row else "" for name, row in values.items()}
+        description = ", ".join(f"{name} {value}" for name, value in settings.items())
+        suffix = "" if settings["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
+        return settings["fsync"] == "on" and settings["full_page_writes"] == "on", description + suffix
 
     def shrink(self) -> None:
         """PostgreSQL sees to it by itself."""
@@ -239,7 +239,7 @@ class PostgresStore(ThreadedStore):
         return []
 
 
-class _Migrating:
+class _PostgresMigration:
     """What `schema.migrate` needs of PostgreSQL."""
 
     dialect = "postgres"
@@ -249,7 +249,7 @@ class _Migrating:
 
     def lock(self) -> None:
         self._db.execute("BEGIN")
-        self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK_ID,))
 
     def version(self) -> tuple[int, int]:
         # The catalog is read as a table: to_regclass may still answer from before we waited for the lock.
@@ -257,9 +257,9 @@ class _Migrating:
             "SELECT 1 FROM pg_tables WHERE tablename = 'schema_version' AND schemaname = ANY (current_schemas(false))"
         ).fetchone():
             return 0, 0
-        found = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
-        assert found is not None
-        return found[0], found[1]
+        row = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
+        assert row is not None
+        return row[0], row[1]
 
     def apply(self, text: str) -> None:
         self._db.execute(text.encode())
@@ -280,7 +280,7 @@ class _Migrating:
 def connect(url: str) -> psycopg.Connection[Row]:
     """Connect, or say in one sentence why not."""
     try:
-        return psycopg.connect(url, **_CONNECT)  # type: ignore[arg-type]
+        return psycopg.connect(url, **_CONNECT_OPTIONS)  # type: ignore[arg-type]
     except psycopg.ProgrammingError:
         # The driver could not read the URL, and what it says about it quotes it, the password too.
         raise Invalid(
@@ -292,16 +292,16 @@ def connect(url: str) -> psycopg.Connection[Row]:
         ) from error
 
 
-def _life(db: psycopg.Connection[Row]) -> str:
+def _read_server_epoch(db: psycopg.Connection[Row]) -> str:
     """What stays the same until the server crashes; restarts in good order do not change it."""
     try:
         row = db.execute("SELECT pg_stat_get_bgwriter_stat_reset_time()::text").fetchone()
     except psycopg.Error as error:
-        raise explained(error) from error
+        raise explain_error(error) from error
     return str(row[0]) if row else ""
 
 
-def explained(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
+def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
     """The same in our words: a collision, the server's trouble, or else a fault of the verb, which is passed on."""
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
         return RetryTransaction(str(error))
@@ -318,12 +318,12 @@ def _first_line(error: psycopg.Error) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
 
 
-def _array(column: Sequence[Any]) -> str:
+def _format_array(column: Sequence[Any]) -> str:
     """A column as PostgreSQL writes arrays. The driver would look at every element several times over."""
-    return "{" + ",".join([_element(value) for value in column]) + "}"
+    return "{" + ",".join([_format_element(value) for value in column]) + "}"
 
 
-def _element(value: Any) -> str:
+def _format_element(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -332,6 +332,6 @@ def _element(value: Any) -> str:
 
 
 @cache
-def _formatted(name: str) -> str:
+def _prepare(name: str) -> str:
     """A statement with its parameters as psycopg writes them."""
     return PARAMETER.sub(r"%(\1)s", statement("postgres", name).replace("%", "%%"))

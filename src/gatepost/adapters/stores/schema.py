@@ -12,7 +12,7 @@ from gatepost.errors import Unavailable
 from gatepost.tables import statements
 
 
-class Migrating(Protocol):
+class MigrationTarget(Protocol):
     @property
     def dialect(self) -> str: ...
 
@@ -30,16 +30,16 @@ class Migrating(Protocol):
     def rollback(self) -> None: ...
 
 
-def migrate(database: Migrating) -> tuple[int, int]:
+def migrate(database: MigrationTarget) -> tuple[int, int]:
     """Bring the schema up to this code; return the version it had and the one it has."""
     newest = statements.newest(database.dialect)
-    had, oldest = database.version()
-    if had >= newest:
-        return _usable(had, oldest, newest)
+    old_version, oldest = database.version()
+    if old_version >= newest:
+        return _check_usable(old_version, oldest, newest)
     try:
         database.lock()
-        had, oldest = database.version()
-        for number in range(had + 1, newest + 1):
+        old_version, oldest = database.version()
+        for number in range(old_version + 1, newest + 1):
             text = statements.migration(database.dialect, number)
             assert text is not None
             database.apply(text)
@@ -49,13 +49,14 @@ def migrate(database: Migrating) -> tuple[int, int]:
     except BaseException:
         database.rollback()
         raise
-    return _usable(had, oldest, newest) if had > newest else (had, newest)
+    return _check_usable(old_version, oldest, newest) if old_version > newest else (old_version, newest)
 
 
-def _usable(had: int, oldest: int, newest: int) -> tuple[int, int]:
+def _check_usable(version: int, oldest: int, newest: int) -> tuple[int, int]:
     if newest < oldest:
         raise Unavailable(
-            f"the store has schema {had}, which needs Gatepost with schema {oldest} or later; this one has {newest}",
+            f"the store has schema {version}, which needs Gatepost with schema {oldest} or later; "
+            f"this one has {newest}",
             hint="upgrade gatepost: pip install -U gatepost",
         )
-    return had, had
+    return version, version

@@ -22,60 +22,60 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.adapters.stores import schema
-from gatepost.adapters.stores.group import fit
+from gatepost.adapters.stores.group import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Unavailable
 from gatepost.ports import Row
 from gatepost.tables.statements import PARAMETER, statement
 
-_LIST: Final = re.compile(r"json_each\(:([a-z_]+)\)")
+_LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: seconds in the queue that are not worth to be counted
 _SHORT_WAIT: Final = 0.5
 #: pages after which the WAL is copied into the file, and bytes that it keeps then
-_CHECKPOINT: Final = 4_000
-_LARGEST_WAL: Final = _CHECKPOINT * 4_096
+_CHECKPOINT_PAGES: Final = 4_000
+_MAX_WAL_BYTES: Final = _CHECKPOINT_PAGES * 4_096
 #: bytes of a WAL that is left as it is, and pages between two looks that count as little
-_SMALL_WAL: Final = 1024 * 1024
-_LITTLE: Final = 256
+_SMALL_WAL_BYTES: Final = 1024 * 1024
+_IDLE_PAGES: Final = 256
 #: "gate" in ASCII
-APPLICATION: Final = 0x67617465
+APPLICATION_ID: Final = 0x67617465
 
 
 class SqliteConnection:
     """Opens when it is first used, and again after it was let go."""
 
-    def __init__(self, path: Path, identity: "FileIdentity", *, busy: float, writes: bool) -> None:
+    def __init__(self, path: Path, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
         self._path = path
         self._identity = identity
-        self._busy = busy
+        self._busy_timeout = busy_timeout
         self._writes = writes
         self._db: sqlite3.Connection | None = None
 
-    def begin(self, waited: float = 0.0) -> None:
+    def begin(self, waited_seconds: float = 0.0) -> None:
         try:
             self._identity.check()
         except Unavailable:
             self.close()
             raise
         if self._db is None:
-            self._db = open_file(self._path, self._busy)
+            self._db = open_file(self._path, self._busy_timeout)
             self._identity.check()
             if not self._writes:
                 self._execute("PRAGMA query_only = ON")
         if not self._writes:
             self._execute("BEGIN")
-        elif waited < _SHORT_WAIT:
+        elif waited_seconds < _SHORT_WAIT:
             self._execute("BEGIN IMMEDIATE")
         else:
-            self._begin_after(waited)
+            self._begin_after_wait(waited_seconds)
 
-    def _begin_after(self, waited: float) -> None:
+    def _begin_after_wait(self, waited_seconds: float) -> None:
         """Begin to write for somebody who has waited in the queue: that counts towards the time to wait for others."""
-        self._execute(f"PRAGMA busy_timeout = {max(0, int((self._busy - waited) * 1000))}")
+        self._execute(f"PRAGMA busy_timeout = {max(0, int((self._busy_timeout - waited_seconds) * 1000))}")
         try:
             self._execute("BEGIN IMMEDIATE")
         finally:
-            self._execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
+            self._execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
 
     def savepoint(self) -> None:
         self._execute("SAVEPOINT verb")
@@ -105,34 +105,34 @@ class SqliteConnection:
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
         assert self._db is not None
-        text, lists = _prepared(name)
+        text, lists = _prepare(name)
         try:
-            return self._db.execute(text, _plain(parameters, lists) if lists else parameters).fetchall()
+            return self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters).fetchall()
         except sqlite3.Error as error:  # of a row that comes later, too
-            raise self._explained(error) from error
+            raise self._explain_error(error) from error
 
-    def first(self, name: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """A cursor reads a row when it is asked for it."""
         assert self._db is not None
-        text, lists = _prepared(name)
+        text, lists = _prepare(name)
         try:
-            with closing(self._db.execute(text, _plain(parameters, lists) if lists else parameters)) as cursor:
-                return fit(cursor, room)
+            with closing(self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)) as cursor:
+                return fit_rows(cursor, max_chars)
         except sqlite3.Error as error:
-            raise self._explained(error) from error
+            raise self._explain_error(error) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        text, lists = _prepared(name)
-        return self._execute(text, _plain(parameters, lists) if lists else parameters).rowcount
+        text, lists = _prepare(name)
+        return self._execute(text, _encode_lists(parameters, lists) if lists else parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         assert self._db is not None
-        text, order = _positional(name)
+        text, order = _prepare_positional(name)
         try:
-            rows = zip(*(_native(columns[column]) for column in order), strict=True)
+            rows = zip(*(_convert_bools(columns[column]) for column in order), strict=True)
             return self._db.executemany(text, rows).rowcount
         except sqlite3.Error as error:
-            raise self._explained(error) from error
+            raise self._explain_error(error) from error
 
     def close(self) -> None:
         if self._db is not None:
@@ -144,11 +144,11 @@ class SqliteConnection:
         try:
             return self._db.execute(text, parameters)
         except sqlite3.Error as error:
-            raise self._explained(error) from error
+            raise self._explain_error(error) from error
 
-    def _explained(self, error: sqlite3.Error) -> Exception:
+    def _explain_error(self, error: sqlite3.Error) -> Exception:
         """What went wrong with the file concerns the whole transaction; anything else is a fault of the verb."""
-        return explained(error, self._path) or error
+        return explain_error(error, self._path) or error
 
 
 class FileIdentity:
@@ -164,18 +164,18 @@ class FileIdentity:
     def check(self) -> None:
         """Remember the file at the path, or refuse one that is not the remembered one."""
         try:
-            found = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
+            stat = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
         except FileNotFoundError:
-            found = None
+            stat = None
         except OSError as error:
             raise Unavailable(f"the store {str(self._path)!r} cannot be opened: {error.strerror}") from None
-        file = (found.st_dev, found.st_ino) if found is not None else None
+        file = (stat.st_dev, stat.st_ino) if stat is not None else None
         if self._file is None:
             self._file = file
         elif file != self._file:
-            happened = "was deleted" if file is None else "was replaced by another file"
+            change = "was deleted" if file is None else "was replaced by another file"
             raise Unavailable(
-                f"the store {str(self._path)!r} {happened} while it was open",
+                f"the store {str(self._path)!r} {change} while it was open",
                 hint="nothing was stored; put the file back, or restart to use what is there",
             )
 
@@ -183,22 +183,22 @@ class FileIdentity:
 class SqliteStore(ThreadedStore):
     dialect = "sqlite"
 
-    def __init__(self, path: Path, *, busy: float = 30.0, **options: Any) -> None:
+    def __init__(self, path: Path, *, busy_timeout: float = 30.0, **options: Any) -> None:
         super().__init__(**options)
         self._path = path
-        self._busy = busy
+        self._busy_timeout = busy_timeout
         self._identity = FileIdentity(path)
         self._wal_pages = 0
 
     def connect(self, *, writes: bool) -> SqliteConnection:
-        return SqliteConnection(self._path, self._identity, busy=self._busy, writes=writes)
+        return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
 
     def migrate(self) -> tuple[int, int]:
-        db = open_file(self._path, self._busy)
+        db = open_file(self._path, self._busy_timeout)
         try:
-            return schema.migrate(_Migrating(db))
+            return schema.migrate(_SqliteMigration(db))
         except sqlite3.Error as error:
-            raise (explained(error, self._path) or error) from error
+            raise (explain_error(error, self._path) or error) from error
         finally:
             db.close()
 
@@ -207,16 +207,16 @@ class SqliteStore(ThreadedStore):
         return True, "every commit waits for the disk (synchronous = FULL)"
 
     def check(self) -> list[str]:
-        db = open_file(self._path, self._busy)
+        db = open_file(self._path, self._busy_timeout)
         try:
-            broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            strays = [
+            integrity_errors = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            orphan_errors = [
                 f"a row of {row[0]} refers to one of {row[2]} that is gone"
                 for row in db.execute("PRAGMA foreign_key_check")
             ]
-            return broken + strays
+            return integrity_errors + orphan_errors
         except sqlite3.Error as error:
-            return [str(explained(error, self._path) or error)]
+            return [str(explain_error(error, self._path) or error)]
         finally:
             db.close()
 
@@ -225,23 +225,23 @@ class SqliteStore(ThreadedStore):
         Copy the WAL into the file, as far as nobody has to wait for it, and cut the WAL if little was written since the
         last look. An idle gateway writes a few pages, too: it renews leases.
         """
-        wal = Path(f"{self._path}-wal")
+        wal_path = Path(f"{self._path}-wal")
         self._identity.check()
-        if not wal.exists() or wal.stat().st_size <= _SMALL_WAL:
+        if not wal_path.exists() or wal_path.stat().st_size <= _SMALL_WAL_BYTES:
             return
-        db = open_file(self._path, busy=0)
+        db = open_file(self._path, busy_timeout=0)
         try:
-            _, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if pages == copied and 0 <= pages - self._wal_pages < _LITTLE:
+            _, pages, copied_pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if pages == copied_pages and 0 <= pages - self._wal_pages < _IDLE_PAGES:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._wal_pages = pages
         except sqlite3.Error as error:
-            raise (explained(error, self._path) or error) from error
+            raise (explain_error(error, self._path) or error) from error
         finally:
             db.close()
 
 
-class _Migrating:
+class _SqliteMigration:
     """What `schema.migrate` needs of SQLite."""
 
     dialect = "sqlite"
@@ -265,7 +265,7 @@ class _Migrating:
         for part in text.split(";\n"):
             if part.strip():
                 self._db.execute(part)
-        self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def record(self, version: int, oldest: int) -> None:
         self._db.execute(
@@ -275,9 +275,9 @@ class _Migrating:
         self._db.execute("INSERT INTO schema_version VALUES (?, ?)", (version, oldest))
 
     def commit(self) -> None:
-        if stray := self._db.execute("PRAGMA foreign_key_check").fetchone():
+        if orphan := self._db.execute("PRAGMA foreign_key_check").fetchone():
             raise Unavailable(
-                f"the schema cannot be migrated: a row of {stray[0]!r} refers to one of {stray[2]!r} that is gone",
+                f"the schema cannot be migrated: a row of {orphan[0]!r} refers to one of {orphan[2]!r} that is gone",
                 hint="see docs/howto/damaged-store.md",
             )
         self._db.execute("COMMIT")
@@ -287,25 +287,27 @@ class _Migrating:
             self._db.execute("ROLLBACK")
 
 
-def open_file(path: Path, busy: float) -> sqlite3.Connection:
+def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
     """Open the file with our settings, or say in one sentence why not."""
     db = None
     try:
-        db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False, cached_statements=256)
+        db = sqlite3.connect(
+            path, timeout=busy_timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
         # In this order: both are written by one commit, and another process may be about to make it.
-        anything = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
-        [application] = db.execute("PRAGMA application_id").fetchone()
-        if anything and application != APPLICATION:
+        schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        [application_id] = db.execute("PRAGMA application_id").fetchone()
+        if schema_row and application_id != APPLICATION_ID:
             raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
-        _turn_to_wal(db, busy)
+        _enable_wal(db, busy_timeout)
         db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
-        db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
         db.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
         if db is not None:
             db.close()
-        raise (explained(error, path) or error) from error
+        raise (explain_error(error, path) or error) from error
     except Unavailable:
         assert db is not None
         db.close()
@@ -313,20 +315,20 @@ def open_file(path: Path, busy: float) -> sqlite3.Connection:
     return db
 
 
-def _turn_to_wal(db: sqlite3.Connection, busy: float) -> None:
+def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
     """SQLite does not wait for others who turn a new file to WAL at the same time, so we do."""
-    until = time.monotonic() + busy
+    deadline = time.monotonic() + busy_timeout
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.01)  # until they are done: there is no signal to wait for
 
 
-_FILE_TROUBLE: Final = {
+_FILE_ERRORS: Final = {
     sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when it is done"),
     sqlite3.SQLITE_LOCKED: ("is locked by another process", "try again when it is done"),
     sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room; nothing was stored"),
@@ -342,34 +344,34 @@ _FILE_TROUBLE: Final = {
 }
 
 
-def explained(error: sqlite3.Error, path: Path) -> Unavailable | None:
+def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
     """The same in our words, if it is about the file and not about the statement."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and "closed" not in str(error):
         return None
-    trouble = _FILE_TROUBLE.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
-    return Unavailable(f"the store {str(path)!r} {trouble[0]}", hint=trouble[1]) if trouble else None
+    explanation = _FILE_ERRORS.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
+    return Unavailable(f"the store {str(path)!r} {explanation[0]}", hint=explanation[1]) if explanation else None
 
 
 @cache
-def _prepared(name: str) -> tuple[str, tuple[str, ...]]:
+def _prepare(name: str) -> tuple[str, tuple[str, ...]]:
     """A statement, and which of its parameters are lists."""
     text = statement("sqlite", name)
-    return text, tuple(set(_LIST.findall(text)))
+    return text, tuple(set(_LIST_PARAMETER.findall(text)))
 
 
-def _plain(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
+def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
     """Lists go in as JSON: the statement reads them with json_each."""
-    return {**parameters, **{each: json.dumps(parameters[each]) for each in lists}}
+    return {**parameters, **{name: json.dumps(parameters[name]) for name in lists}}
 
 
-def _native(column: Sequence[Any]) -> Sequence[Any]:
+def _convert_bools(column: Sequence[Any]) -> Sequence[Any]:
     """Truth values as whole numbers: sqlite3 would look for an adapter for each of them."""
     return [*map(int, column)] if column and isinstance(column[0], bool) else column
 
 
 @cache
-def _positional(name: str) -> tuple[str, tuple[str, ...]]:
+def _prepare_positional(name: str) -> tuple[str, tuple[str, ...]]:
     """A statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
     text = statement("sqlite", name)
     return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))

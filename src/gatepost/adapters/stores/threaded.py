@@ -15,11 +15,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gatepost.adapters.stores.desk import Desk
-from gatepost.adapters.stores.group import Call, Connection, Outcome, Transaction, Writer, raised
-from gatepost.adapters.stores.looking import Looking
+from gatepost.adapters.stores.group import (
+    CallOutcome,
+    GroupWriter,
+    PendingCall,
+    StoreConnection,
+    StoreTransaction,
+    unwrap_outcome,
+)
+from gatepost.adapters.stores.read_pool import ReadPool
+from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.core.limits import Limits
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
 from gatepost.ports import Clock, SignalSink, ignore_signals
 
@@ -34,55 +41,55 @@ class ThreadedStore(ABC):
         self,
         *,
         clock: Clock,
-        clock_rules: bool = False,
+        prefer_clock: bool = False,
         limits: Limits | None = None,
-        bell: SignalSink = ignore_signals,
+        signal_sink: SignalSink = ignore_signals,
         writers: int = 1,
     ) -> None:
         """With `clock_rules`, time is the clock's even where the database has its own: for tests."""
         self._clock = clock
-        self._clock_rules = clock_rules
+        self._prefer_clock = prefer_clock
         self._limits = limits or Limits()
-        self._bell = bell
+        self._signal_sink = signal_sink
         self._writers = writers
         self._lock = threading.Lock()
-        self._desks: list[Desk] = []
-        self._looking: Looking | None = None
+        self._write_queues: list[WriteQueue] = []
+        self._read_pool: ReadPool | None = None
         self._local = threading.local()
         #: the connections of threads that call by themselves
-        self._opened: list[tuple[threading.Thread, Connection]] = []
-        self._gathered: dict[asyncio.AbstractEventLoop, list[tuple[int, Call]]] = {}
-        self._turn = 0
-        self._closed = False
+        self._thread_connections: list[tuple[threading.Thread, StoreConnection]] = []
+        self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
+        self._turn_count = 0
+        self._is_closed = False
         #: why the last transaction that writes could not be stored
         self.failure: str | None = None
         #: how often the bell raised after a commit
         self.signal_failures = 0
 
     @abstractmethod
-    def connect(self, *, writes: bool) -> Connection:
+    def connect(self, *, writes: bool) -> StoreConnection:
         """Return a connection, not yet opened: `begin` does that, and again after it was lost."""
 
     def call(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
-        writer: Writer | None = getattr(self._local, "writer", None)
+        writer: GroupWriter | None = getattr(self._local, "writer", None)
         if writer is None:
-            writer = self._local.writer = self._writer(self._own(writes=True))
-        [outcome] = writer.write([Call(verb, args, kwargs)])
-        value: T = raised(outcome)
+            writer = self._local.writer = self._make_writer(self._open_thread_connection(writes=True))
+        [outcome] = writer.write([PendingCall(verb, args, kwargs)])
+        value: T = unwrap_outcome(outcome)
         return value
 
     def query(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
-        return self._look(query, *args, **kwargs)
+        return self._run_query(query, *args, **kwargs)
 
-    def _look(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        connection: Connection | None = getattr(self._local, "reader", None)
+    def _run_query(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        connection: StoreConnection | None = getattr(self._local, "reader", None)
         if connection is None:
-            connection = self._local.reader = self._own(writes=False)
+            connection = self._local.reader = self._open_thread_connection(writes=False)
         try:
             now = connection.begin()
-            return query(Transaction(connection, self._clock, self._limits, now), *args, **kwargs)
+            return query(StoreTransaction(connection, self._clock, self._limits, now), *args, **kwargs)
         finally:
             connection.abandon()
 
@@ -93,10 +100,10 @@ class ThreadedStore(ABC):
         future: asyncio.Future[T] = loop.create_future()
         with self._lock:
             self._refuse_if_closed()
-            together = self._gathered.setdefault(loop, [])
-            if not together:
-                loop.call_soon(self._hand_over, loop)
-            together.append((self._place(lane), Call(verb, args, kwargs, lane, future)))
+            calls = self._pending_calls.setdefault(loop, [])
+            if not calls:
+                loop.call_soon(self._submit_calls, loop)
+            calls.append((self._pick_writer(lane), PendingCall(verb, args, kwargs, lane, future)))
         return await future
 
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
@@ -105,88 +112,90 @@ class ThreadedStore(ABC):
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._refuse_if_closed()
-            self._looking = self._looking or Looking(self._look, _settle)
-            self._looking.put(Call(query, args, kwargs, future=future))
+            self._read_pool = self._read_pool or ReadPool(self._run_query, _deliver_outcomes)
+            self._read_pool.put(PendingCall(query, args, kwargs, future=future))
         return await future
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
-            for loop in list(self._gathered):
-                self._put(loop)
-            desks, self._desks = self._desks, []
-        for desk in desks:
-            desk.close()
-        if self._looking is not None:
-            self._looking.close()
-        for _, connection in self._opened:
+            self._is_closed = True
+            for loop in list(self._pending_calls):
+                self._submit_locked(loop)
+            write_queues, self._write_queues = self._write_queues, []
+        for write_queue in write_queues:
+            write_queue.close()
+        if self._read_pool is not None:
+            self._read_pool.close()
+        for _, connection in self._thread_connections:
             connection.close()
-        self._opened.clear()
+        self._thread_connections.clear()
 
     def _refuse_if_closed(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise Unavailable("the store is closed")
 
-    def _own(self, *, writes: bool) -> Connection:
+    def _open_thread_connection(self, *, writes: bool) -> StoreConnection:
         """A connection for this thread. Those of threads that have ended are closed, now that there is one more."""
         connection = self.connect(writes=writes)
         with self._lock:
-            ended = [each for each in self._opened if not each[0].is_alive()]
-            self._opened = [each for each in self._opened if each not in ended]
-            self._opened.append((threading.current_thread(), connection))
-        for _, theirs in ended:
-            theirs.close()
+            stale_entries = [entry for entry in self._thread_connections if not entry[0].is_alive()]
+            self._thread_connections = [entry for entry in self._thread_connections if entry not in stale_entries]
+            self._thread_connections.append((threading.current_thread(), connection))
+        for _, stale_connection in stale_entries:
+            stale_connection.close()
         return connection
 
-    def _place(self, lane: str) -> int:
+    def _pick_writer(self, lane: str) -> int:
         """Which writer a lane goes to; without a lane they take turns."""
         if lane:
             return zlib.crc32(lane.encode(errors="surrogatepass")) % self._writers
-        self._turn += 1
-        return self._turn % self._writers
+        self._turn_count += 1
+        return self._turn_count % self._writers
 
-    def _hand_over(self, loop: "asyncio.AbstractEventLoop") -> None:
+    def _submit_calls(self, loop: "asyncio.AbstractEventLoop") -> None:
         """Put what was called in this turn of the loop on the desks, unless closing the store has done so."""
         with self._lock:
-            self._put(loop)
+            self._submit_locked(loop)
 
-    def _put(self, loop: "asyncio.AbstractEventLoop") -> None:
-        if calls := self._gathered.pop(loop, None):
-            self._desks = self._desks or [self._desk(number) for number in range(self._writers)]
-            for place, call in calls:
-                self._desks[place].put(call)
+    def _submit_locked(self, loop: "asyncio.AbstractEventLoop") -> None:
+        if calls := self._pending_calls.pop(loop, None):
+            self._write_queues = self._write_queues or [
+                self._make_write_queue(number) for number in range(self._writers)
+            ]
+            for writer_index, call in calls:
+                self._write_queues[writer_index].put(call)
 
-    def _desk(self, number: int) -> Desk:
-        return Desk(self._writer(self.connect(writes=True)), _settle, f"gatepost-write-{number}")
+    def _make_write_queue(self, number: int) -> WriteQueue:
+        return WriteQueue(self._make_writer(self.connect(writes=True)), _deliver_outcomes, f"gatepost-write-{number}")
 
-    def _writer(self, connection: Connection) -> Writer:
-        return Writer(connection, self._clock, self._limits, self._ring, self._report)
+    def _make_writer(self, connection: StoreConnection) -> GroupWriter:
+        return GroupWriter(connection, self._clock, self._limits, self._send_signals, self._record_failure)
 
-    def _ring(self, rings: Sequence[Ring]) -> None:
+    def _send_signals(self, signals: Sequence[Signal]) -> None:
         """Ring, and count it if that fails: it is stored all the same."""
         try:
-            self._bell(rings)
+            self._signal_sink(signals)
         except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
             with self._lock:
                 self.signal_failures += 1
 
-    def _report(self, failure: str | None) -> None:
+    def _record_failure(self, failure: str | None) -> None:
         self.failure = failure
 
 
-def _settle(group: Sequence[tuple[Call, Outcome]]) -> None:
+def _deliver_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:
     """Send the answers of a group back to the loops they are awaited in, one crossing each."""
-    answers: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
-    for call, outcome in group:
+    results_by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], CallOutcome]]] = {}
+    for call, outcome in pairs:
         if call.future is not None:
-            answers.setdefault(call.future.get_loop(), []).append((call.future, outcome))
-    for loop, answered in answers.items():
+            results_by_loop.setdefault(call.future.get_loop(), []).append((call.future, outcome))
+    for loop, results in results_by_loop.items():
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_answer, answered)
+            loop.call_soon_threadsafe(_resolve_futures, results)
 
 
-def _answer(answered: Sequence[tuple["asyncio.Future[Any]", Outcome]]) -> None:
-    for future, outcome in answered:
+def _resolve_futures(results: Sequence[tuple["asyncio.Future[Any]", CallOutcome]]) -> None:
+    for future, outcome in results:
         if future.done():
             continue
         match outcome.error:

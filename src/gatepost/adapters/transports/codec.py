@@ -19,127 +19,133 @@ from typing import Any, Final
 
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.ring import Ring
+from gatepost.core.signals import Signal
 from gatepost.errors import GatepostError
 
 #: rings of one entry: with the longest names still under 8,000 bytes, which is what PostgreSQL takes
-_TOGETHER: Final = 64
+_MAX_SIGNALS_PER_ENTRY: Final = 64
 
 #: what an event need not have
-_ABSENT: Final = dict.fromkeys(("sender", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route"))
-_UNWRITABLE: Final = (TypeError, ValueError, RecursionError, GatepostError)
-_UNREADABLE: Final = (
+_OPTIONAL_FIELDS: Final = dict.fromkeys(("sender", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route"))
+_ENCODE_ERRORS: Final = (TypeError, ValueError, RecursionError, GatepostError)
+_DECODE_ERRORS: Final = (
     *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),
     OverflowError,  # of a number that is infinite
 )
 
 
-def messages(signals: Sequence[TransportMessage], *, most: int, events: bool = True) -> tuple[list[str], int]:
+def encode_payloads(
+    messages: Sequence[TransportMessage], *, max_bytes: int, include_events: bool = True
+) -> tuple[list[str], int]:
     """Write signals as messages of at most so many bytes; return these, and how many signals are in none."""
-    written: list[str] = []
-    together: list[str] = []
-    size = lost = 0
-    for count, entry in _entries(signals, most - 2, events):
+    payloads: list[str] = []
+    entries: list[str] = []
+    size = lost_count = 0
+    for count, entry in _encode_entries(messages, max_bytes - 2, include_events):
         if entry is None:
-            lost += count
+            lost_count += count
             continue
-        if together and size + len(entry) > most - 2:
-            written.append(f"[{','.join(together)}]")
-            together, size = [], 0
-        together.append(entry)
+        if entries and size + len(entry) > max_bytes - 2:
+            payloads.append(f"[{','.join(entries)}]")
+            entries, size = [], 0
+        entries.append(entry)
         size += len(entry) + 1
-    if together:
-        written.append(f"[{','.join(together)}]")
-    return written, lost
+    if entries:
+        payloads.append(f"[{','.join(entries)}]")
+    return payloads, lost_count
 
 
-def read(text: str | bytes | bytearray) -> list[TransportMessage]:
+def decode_payload(payload: str | bytes | bytearray) -> list[TransportMessage]:
     """Read a message; what is not as it should be is passed over."""
     try:
-        entries = json.loads(text)
+        entries = json.loads(payload)
     except (ValueError, RecursionError):
         return []
-    signals: list[TransportMessage] = []
+    messages: list[TransportMessage] = []
     for entry in entries if isinstance(entries, list) else ():
-        with suppress(*_UNREADABLE):
-            signals += _signals(entry)
-    return signals
+        with suppress(*_DECODE_ERRORS):
+            messages += _decode_entry(entry)
+    return messages
 
 
-def text(document: Any) -> str | None:
+def dump_json(document: Any) -> str | None:
     """Write JSON on one line, or nothing if it is not JSON."""
     try:
         return json.dumps(document, allow_nan=False, separators=(",", ":"))
-    except _UNWRITABLE:
+    except _ENCODE_ERRORS:
         return None
 
 
-def document(event: Event) -> dict[str, Any] | None:
+def encode_event(event: Event) -> dict[str, Any] | None:
     """An event as other programs see it, or nothing if it cannot be shown."""
     from gatepost.core import wire  # late: it knows every noun, and a process that lives for a moment may need none
 
     try:
-        return wire.event(event)
-    except _UNWRITABLE:
+        return wire.write_event(event)
+    except _ENCODE_ERRORS:
         return None
 
 
-def event(document: dict[str, Any]) -> Event | None:
+def decode_event(document: dict[str, Any]) -> Event | None:
     """Read an event that was written with `document`, or nothing if it is not one."""
     from gatepost.core import unwire  # late: it knows every noun
 
     try:
-        return unwire.event(_ABSENT | document)
-    except _UNREADABLE:
+        return unwire.read_event(_OPTIONAL_FIELDS | document)
+    except _DECODE_ERRORS:
         return None
 
 
-def _entries(signals: Sequence[TransportMessage], most: int, events: bool) -> Iterator[tuple[int, str | None]]:
+def _encode_entries(
+    messages: Sequence[TransportMessage], max_bytes: int, include_events: bool
+) -> Iterator[tuple[int, str | None]]:
     """Each entry and how many signals it stands for; None for what cannot be written, or is too large."""
-    for alike, group in groupby(signals, _likeness):
-        some = list(group)
-        if alike is None:
-            for frame in some:
-                yield 1, _fitting(_frame_entry(frame), most)
+    for key, group in groupby(messages, _get_group_key):
+        members = list(group)
+        if key is None:
+            for frame in members:
+                yield 1, _drop_if_too_large(_encode_frame(frame), max_bytes)
         else:
-            for start in range(0, len(some), _TOGETHER):
-                rings = [one for one in some[start : start + _TOGETHER] if isinstance(one, Ring)]
-                yield len(rings), _rings_entry(rings, most, events)
+            for start in range(0, len(members), _MAX_SIGNALS_PER_ENTRY):
+                signals = [
+                    member for member in members[start : start + _MAX_SIGNALS_PER_ENTRY] if isinstance(member, Signal)
+                ]
+                yield len(signals), _encode_signals(signals, max_bytes, include_events)
 
 
-def _likeness(signal: TransportMessage) -> tuple[str, bool, int] | None:
+def _get_group_key(message: TransportMessage) -> tuple[str, bool, int] | None:
     """What rings of one entry share; None for frames, which have each their own."""
-    return (signal.cause, signal.wakes, id(signal.event)) if isinstance(signal, Ring) else None
+    return (message.cause, message.wakes, id(message.event)) if isinstance(message, Signal) else None
 
 
-def _frame_entry(frame: TransportMessage) -> str | None:
+def _encode_frame(frame: TransportMessage) -> str | None:
     assert isinstance(frame, Frame)
-    return text({"topic": frame.topic, "name": frame.event, "data": frame.data})
+    return dump_json({"topic": frame.topic, "name": frame.event, "data": frame.data})
 
 
-def _rings_entry(rings: Sequence[Ring], most: int, events: bool) -> str | None:
-    first = rings[0]
-    entry: dict[str, Any] = {"to": [ring.recipient for ring in rings], "cause": first.cause, "wakes": first.wakes}
-    if events and first.event is not None and (shown := document(first.event)) is not None:
-        whole = _fitting(text(entry | {"event": shown}), most)
-        if whole is not None:
-            return whole
-    return _fitting(text(entry), most)
+def _encode_signals(signals: Sequence[Signal], max_bytes: int, include_events: bool) -> str | None:
+    first = signals[0]
+    entry: dict[str, Any] = {"to": [signal.recipient for signal in signals], "cause": first.cause, "wakes": first.wakes}
+    if include_events and first.event is not None and (document := encode_event(first.event)) is not None:
+        full_entry = _drop_if_too_large(dump_json(entry | {"event": document}), max_bytes)
+        if full_entry is not None:
+            return full_entry
+    return _drop_if_too_large(dump_json(entry), max_bytes)
 
 
-def _fitting(entry: str | None, most: int) -> str | None:
-    return entry if entry is not None and len(entry) <= most else None
+def _drop_if_too_large(entry: str | None, max_bytes: int) -> str | None:
+    return entry if entry is not None and len(entry) <= max_bytes else None
 
 
-def _signals(entry: dict[str, Any]) -> list[TransportMessage]:
+def _decode_entry(entry: dict[str, Any]) -> list[TransportMessage]:
     if "topic" in entry:
-        return [Frame(_str(entry["topic"]), _str(entry["name"]), entry["data"])]
-    carried = event(entry["event"]) if "event" in entry else None
-    cause, wakes = _str(entry["cause"]), bool(entry["wakes"])
-    return [Ring(_str(name), cause, carried, wakes) for name in entry["to"]]
+        return [Frame(_require_str(entry["topic"]), _require_str(entry["name"]), entry["data"])]
+    event = decode_event(entry["event"]) if "event" in entry else None
+    cause, wakes = _require_str(entry["cause"]), bool(entry["wakes"])
+    return [Signal(_require_str(name), cause, event, wakes) for name in entry["to"]]
 
 
-def _str(value: Any) -> str:
+def _require_str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not a string")
     return value

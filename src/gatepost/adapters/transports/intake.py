@@ -25,42 +25,49 @@ from nats.aio.subscription import Subscription
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.lifeline import why
-from gatepost.adapters.transports.natslink import HASTE, INTAKE, OURS, STREAM, Link, recipient
+from gatepost.adapters.transports.natslink import (
+    EVENT_HEADER,
+    INTAKE_CONSUMER,
+    STREAM,
+    STREAM_TIMEOUT,
+    NatsConnection,
+    parse_recipient,
+)
+from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.errors import Unavailable
 from gatepost.ports import QueuedEntry
 
-REJECTED: Final = "gatepost.rejected"
+REJECTED_SUBJECT: Final = "gatepost.rejected"
 
-_NEXT: Final = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{INTAKE}"
+_NEXT_SUBJECT: Final = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{INTAKE_CONSUMER}"
 _ACK_WAIT: Final = 30.0
 #: messages that are taken at once
-_BATCH: Final = 100
+_BATCH_SIZE: Final = 100
 #: seconds that the stream may take to have a message that was announced
-_MOMENT: Final = 0.2
+_FIRST_MESSAGE_WAIT: Final = 0.2
 #: what the server says when there is no message, or none came in time
-_NOTHING: Final = ("404", "408")
+_NO_MESSAGE_STATUSES: Final = ("404", "408")
 #: bytes of a message to `gatepost.rejected` beside the entry
-_AROUND: Final = 8 * 1024
+_ENVELOPE_BYTES: Final = 8 * 1024
 
 
-class JetStreamLetterbox:
+class JetStreamIntakeQueue:
     source: ClassVar[str] = "nats"
 
-    def __init__(self, url: str, *, ack_wait: float = _ACK_WAIT, patience: float = 5.0) -> None:
+    def __init__(self, url: str, *, ack_wait: float = _ACK_WAIT, timeout: float = 5.0) -> None:
         """Seconds until what nobody acked is given to the next, and to wait for the server."""
         self._servers = url.split(",")
         self._ack_wait = ack_wait
-        self._patience = patience
-        self._link: Link | None = None
-        self._answers: Subscription | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._timeout = timeout
+        self._connection: NatsConnection | None = None
+        self._replies: Subscription | None = None
+        self._request_lock = asyncio.Lock()
         #: what was taken and is not settled, by where it stands in the stream
-        self._held: dict[str, tuple[QueuedEntry, Msg]] = {}
+        self._unsettled: dict[str, tuple[QueuedEntry, Msg]] = {}
 
     async def open(self) -> None:
         """Make the consumer, if it is missing."""
-        async with self._asking():
+        async with self._use_connection():
             pass
 
     async def agents(self) -> list[str]:
@@ -70,110 +77,114 @@ class JetStreamLetterbox:
     async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
         """`agents` is not looked at: the stream has one order for everybody."""
         del agents
-        async with self._asking() as link:
-            while not self._held:
-                messages = await self._pull(link, 1, _MOMENT)
+        async with self._use_connection() as connection:
+            while not self._unsettled:
+                messages = await self._pull(connection, 1, _FIRST_MESSAGE_WAIT)
                 if not messages:
                     break
-                messages += await self._pull(link, _BATCH)
+                messages += await self._pull(connection, _BATCH_SIZE)
                 for message in messages:
-                    if message.headers and OURS in message.headers:
+                    if message.headers and EVENT_HEADER in message.headers:
                         await message.ack()
                     else:
-                        entry = _entry(message)
-                        self._held[entry.position or ""] = entry, message
-            return [entry for entry, _ in self._held.values()]
+                        entry = _make_entry(message)
+                        self._unsettled[entry.position or ""] = entry, message
+            return [entry for entry, _ in self._unsettled.values()]
 
     async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
         """Ack entries, after the server has had whatever is rejected."""
-        async with self._asking() as link:
+        async with self._use_connection() as connection:
             for entry, reason in entries:
-                if reason is not None and (held := self._held.get(entry.position or "")):
-                    room = link.client.max_payload - _AROUND
-                    await link.client.publish(REJECTED, _rejection(held[1], reason, room))
-            await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
+                if reason is not None and (pair := self._unsettled.get(entry.position or "")):
+                    max_bytes = connection.client.max_payload - _ENVELOPE_BYTES
+                    await connection.client.publish(REJECTED_SUBJECT, _encode_rejection(pair[1], reason, max_bytes))
+            await connection.client.flush(self._timeout)  # type: ignore[arg-type] # a float does
             for entry, _ in entries:
-                if held := self._held.pop(entry.position or "", None):
-                    await held[1].ack()
-            await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
+                if pair := self._unsettled.pop(entry.position or "", None):
+                    await pair[1].ack()
+            await connection.client.flush(self._timeout)  # type: ignore[arg-type] # a float does
 
     async def close(self) -> None:
         await self._drop()
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[Link]:
-        async with self._one_at_a_time:
+    async def _use_connection(self) -> AsyncIterator[NatsConnection]:
+        async with self._request_lock:
             try:
-                async with asyncio.timeout(2 * self._patience):
-                    yield self._link or await self._connect()
+                async with asyncio.timeout(2 * self._timeout):
+                    yield self._connection or await self._connect()
             except (nats.errors.Error, TimeoutError, OSError) as error:
                 await self._drop()
                 raise Unavailable(
-                    f"JetStream cannot be asked: {why(error)}", hint="see `transport` in the settings"
+                    f"JetStream cannot be asked: {describe_error(error)}", hint="see `transport` in the settings"
                 ) from error
 
-    async def _connect(self) -> Link:
-        link = Link()
+    async def _connect(self) -> NatsConnection:
+        connection = NatsConnection()
         try:
-            await link.open(self._servers, self._patience)
-            await link.ensure_stream()
-            await self._ensure_consumer(link)
-            self._answers = await link.client.subscribe(link.client.new_inbox())
+            await connection.open(self._servers, self._timeout)
+            await connection.ensure_stream()
+            await self._ensure_consumer(connection)
+            self._replies = await connection.client.subscribe(connection.client.new_inbox())
         except BaseException:
-            await link.close()
+            await connection.close()
             raise
-        self._link = link
-        return link
+        self._connection = connection
+        return connection
 
     async def _drop(self) -> None:
         """Let go of the connection; what was not settled is given out again by the server."""
-        link, self._link, self._held = self._link, None, {}
-        if link is not None:
-            await link.close()
+        connection, self._connection, self._unsettled = self._connection, None, {}
+        if connection is not None:
+            await connection.close()
 
-    async def _ensure_consumer(self, link: Link) -> None:
-        stream = link.client.jetstream(timeout=HASTE)
+    async def _ensure_consumer(self, connection: NatsConnection) -> None:
+        stream = connection.client.jetstream(timeout=STREAM_TIMEOUT)
         try:
-            await stream.consumer_info(STREAM, INTAKE)
+            await stream.consumer_info(STREAM, INTAKE_CONSUMER)
         except nats.js.errors.NotFoundError:
             await stream.add_consumer(
                 STREAM,
                 ConsumerConfig(
-                    name=INTAKE,
-                    durable_name=INTAKE,
+                    name=INTAKE_CONSUMER,
+                    durable_name=INTAKE_CONSUMER,
                     deliver_policy=DeliverPolicy.NEW,
                     ack_policy=AckPolicy.EXPLICIT,
                     ack_wait=self._ack_wait,
                 ),
             )
 
-    async def _pull(self, link: Link, count: int, wait: float | None = None) -> list[Msg]:
+    async def _pull(self, connection: NatsConnection, count: int, wait: float | None = None) -> list[Msg]:
         """Ask for messages: those that are there or, if told to wait, those that come within that time."""
-        assert self._answers is not None
-        how = {"no_wait": True} if wait is None else {"expires": int(wait * 1_000_000_000)}
-        await link.client.publish(_NEXT, json.dumps({"batch": count} | how).encode(), reply=self._answers.subject)
-        found: list[Msg] = []
-        while len(found) < count:
-            message = await self._answers.next_msg(self._patience)
+        assert self._replies is not None
+        wait_options = {"no_wait": True} if wait is None else {"expires": int(wait * 1_000_000_000)}
+        await connection.client.publish(
+            _NEXT_SUBJECT, json.dumps({"batch": count} | wait_options).encode(), reply=self._replies.subject
+        )
+        messages: list[Msg] = []
+        while len(messages) < count:
+            message = await self._replies.next_msg(self._timeout)
             status = (message.headers or {}).get("Status")
-            if status in _NOTHING:
+            if status in _NO_MESSAGE_STATUSES:
                 break
             if status is not None:
-                raise nats.errors.Error(f"the consumer {INTAKE} answers {status}")
-            found.append(message)
-        return found
+                raise nats.errors.Error(f"the consumer {INTAKE_CONSUMER} answers {status}")
+            messages.append(message)
+        return messages
 
 
-def _entry(message: Msg) -> QueuedEntry:
+def _make_entry(message: Msg) -> QueuedEntry:
     metadata = message.metadata
     # The number alone begins anew when somebody makes the stream anew.
-    place = f"{metadata.sequence.stream}@{metadata.timestamp.timestamp():.6f}"
-    return QueuedEntry(recipient(message.subject), message.data, place)
+    position = f"{metadata.sequence.stream}@{metadata.timestamp.timestamp():.6f}"
+    return QueuedEntry(parse_recipient(message.subject), message.data, position)
 
 
-def _rejection(message: Msg, reason: str, room: int) -> bytes:
+def _encode_rejection(message: Msg, reason: str, max_bytes: int) -> bytes:
     """What is told of a rejected message, in so many bytes: of one that is very long only the beginning."""
     entry = message.data.decode(errors="backslashreplace")
-    while len(text := codec.text({"subject": message.subject, "reason": reason, "entry": entry}) or "") > room:
+    while (
+        len(text := codec.dump_json({"subject": message.subject, "reason": reason, "entry": entry}) or "") > max_bytes
+    ):
         entry = entry[: len(entry) // 2]
     return text.encode()

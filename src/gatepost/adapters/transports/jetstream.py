@@ -21,8 +21,17 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.lifeline import end
-from gatepost.adapters.transports.natslink import BROADCAST, HASTE, OURS, STREAM, Link, looks, targeted, token
+from gatepost.adapters.transports.natslink import (
+    BROADCAST_SUBJECT,
+    EVENT_HEADER,
+    STREAM,
+    STREAM_TIMEOUT,
+    NatsConnection,
+    build_agent_subject,
+    build_look_subject,
+    escape_name,
+)
+from gatepost.adapters.transports.reconnect import cancel_tasks
 from gatepost.ports import EventHandler, ResyncHandler, SubscribedEvent
 
 _ACK_WAIT: Final = 30.0
@@ -30,52 +39,62 @@ _ACK_WAIT: Final = 30.0
 T = TypeVar("T")
 
 
-class JetStreamParcels:
+class JetStreamSubscription:
     name: ClassVar[str] = "nats"
 
     def __init__(
-        self, url: str, agent: str, *, ack_wait: float = _ACK_WAIT, beat: float = 5.0, patience: float = 5.0
+        self,
+        url: str,
+        agent: str,
+        *,
+        ack_wait: float = _ACK_WAIT,
+        heartbeat_interval: float = 5.0,
+        timeout: float = 5.0,
     ) -> None:
         """Seconds until an unacked parcel comes again, between signs of life, and to wait for one."""
         self._servers = url.split(",")
         self._agent = agent
         self._ack_wait = ack_wait
-        self._beat = beat
-        self._patience = patience
+        self._heartbeat_interval = heartbeat_interval
+        self._timeout = timeout
 
-    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
-        link = Link()
-        lost = asyncio.create_task(link.lost())
+    async def follow(self, deliver: EventHandler, check_store: ResyncHandler) -> None:
+        connection = NatsConnection()
+        lost_task = asyncio.create_task(connection.wait_until_lost())
         try:
-            async with asyncio.timeout(self._patience):
-                await _unless(lost, self._open(link, look))
-            look()
-            subscription = await link.client.jetstream().pull_subscribe_bind(f"inbox-{token(self._agent)}", STREAM)
+            async with asyncio.timeout(self._timeout):
+                await _wait_unless_lost(lost_task, self._open(connection, check_store))
+            check_store()
+            subscription = await connection.client.jetstream().pull_subscribe_bind(
+                f"inbox-{escape_name(self._agent)}", STREAM
+            )
             while True:
                 try:
-                    [message] = await _unless(lost, subscription.fetch(1, timeout=self._beat))
+                    [message] = await _wait_unless_lost(
+                        lost_task, subscription.fetch(1, timeout=self._heartbeat_interval)
+                    )
                 except nats.errors.TimeoutError:
-                    await _unless(lost, link.client.flush(self._patience))  # type: ignore[arg-type] # a float does
+                    await _wait_unless_lost(lost_task, connection.client.flush(self._timeout))  # type: ignore[arg-type] # a float does
                 else:
-                    await self._hand(message, take, look)
+                    await self._deliver(message, deliver, check_store)
         finally:
-            await end(lost)
-            await link.close()
+            await cancel_tasks(lost_task)
+            await connection.close()
 
-    async def _open(self, link: Link, look: ResyncHandler) -> None:
-        async def rung(_: Msg) -> None:
-            look()
+    async def _open(self, connection: NatsConnection, check_store: ResyncHandler) -> None:
+        async def on_signal(_: Msg) -> None:
+            check_store()
 
-        await link.open(self._servers, self._patience)
-        await link.ensure_stream()
-        await self._ensure_consumer(link.client)
+        await connection.open(self._servers, self._timeout)
+        await connection.ensure_stream()
+        await self._ensure_consumer(connection.client)
         for name in (self._agent, "*"):
-            await link.client.subscribe(looks(name), cb=rung)
-        await link.client.flush(self._patience)  # type: ignore[arg-type] # a float does
+            await connection.client.subscribe(build_look_subject(name), cb=on_signal)
+        await connection.client.flush(self._timeout)  # type: ignore[arg-type] # a float does
 
     async def _ensure_consumer(self, client: Client) -> None:
-        stream = client.jetstream(timeout=HASTE)
-        name = f"inbox-{token(self._agent)}"
+        stream = client.jetstream(timeout=STREAM_TIMEOUT)
+        name = f"inbox-{escape_name(self._agent)}"
         try:
             await stream.consumer_info(STREAM, name)
         except nats.js.errors.NotFoundError:
@@ -87,15 +106,15 @@ class JetStreamParcels:
                     deliver_policy=DeliverPolicy.NEW,
                     ack_policy=AckPolicy.EXPLICIT,
                     ack_wait=self._ack_wait,
-                    filter_subjects=[targeted(self._agent), BROADCAST],
+                    filter_subjects=[build_agent_subject(self._agent), BROADCAST_SUBJECT],
                 ),
             )
 
-    async def _hand(self, message: Msg, take: EventHandler, look: ResyncHandler) -> None:
+    async def _deliver(self, message: Msg, deliver: EventHandler, check_store: ResyncHandler) -> None:
         async def ack() -> None:
-            await message.ack_sync(self._patience)
+            await message.ack_sync(self._timeout)
 
-        if not (message.headers and OURS in message.headers):
+        if not (message.headers and EVENT_HEADER in message.headers):
             await ack()
             return
         try:
@@ -103,29 +122,29 @@ class JetStreamParcels:
         except (ValueError, RecursionError):
             document = None
         if isinstance(document, dict) and "eventId" in document and "content" not in document:
-            look()  # it was too large
+            check_store()  # it was too large
             await ack()
             return
-        event = codec.event(document) if isinstance(document, dict) else None
+        event = codec.decode_event(document) if isinstance(document, dict) else None
         trouble = "" if event is not None else f"it is not an event: {message.data[:60]!r}"
-        await take(
+        await deliver(
             SubscribedEvent(
-                event=event, error=trouble, broadcast=message.subject == BROADCAST, ack=ack, refuse=message.nak
+                event=event, error=trouble, broadcast=message.subject == BROADCAST_SUBJECT, ack=ack, refuse=message.nak
             )
         )
 
 
-async def _unless(lost: asyncio.Task[None], action: Coroutine[Any, Any, T]) -> T:
+async def _wait_unless_lost(lost_task: asyncio.Task[None], action: Coroutine[Any, Any, T]) -> T:
     """
     Wait for something of the driver's, unless the connection is lost. It is done aside, because the driver may forget
     that it was cancelled, and go on.
     """
     task = asyncio.create_task(action)
     try:
-        await asyncio.wait([task, lost], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, lost_task], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await end(task)
-    if lost.done():
-        await lost
+        await cancel_tasks(task)
+    if lost_task.done():
+        await lost_task
         raise ConnectionError("the connection was closed")
     return task.result()

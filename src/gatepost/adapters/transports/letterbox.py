@@ -23,22 +23,22 @@ import structlog
 from redis.exceptions import RedisError, ResponseError
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.lifeline import why
+from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.adapters.transports.redis import open_client
 from gatepost.errors import Unavailable
 from gatepost.ports import QueuedEntry
 
 log = structlog.get_logger("gatepost.letterbox")
 
-_BOX: Final = "inbox:"
-_PROCESSING: Final = ":processing"
-_OTHERS: Final = (":rejected", ":holder")
-_RESERVED: Final = (_PROCESSING, *_OTHERS)
+_KEY_PREFIX: Final = "inbox:"
+_PROCESSING_SUFFIX: Final = ":processing"
+_OTHER_SUFFIXES: Final = (":rejected", ":holder")
+_RESERVED_SUFFIXES: Final = (_PROCESSING_SUFFIX, *_OTHER_SUFFIXES)
 #: entries of one agent that may be set aside, and rejected ones that are kept
-_ASIDE: Final = 50
-_REJECTED: Final = 10_000
+_MAX_UNSETTLED: Final = 50
+_MAX_REJECTED: Final = 10_000
 
-_TAKE: Final = """
+_TAKE_SCRIPT: Final = """
 local holder = redis.call('GET', KEYS[3])
 if holder and holder ~= ARGV[1] then return {} end
 for _ = 1, ARGV[3] - redis.call('LLEN', KEYS[2]) do
@@ -53,7 +53,7 @@ end
 return taken
 """
 
-_SETTLE: Final = """
+_SETTLE_SCRIPT: Final = """
 for i = 2, #ARGV, 2 do
     if redis.call('LREM', KEYS[1], -1, ARGV[i]) > 0 and ARGV[i + 1] ~= '' then
         redis.call('LPUSH', KEYS[2], ARGV[i + 1])
@@ -63,73 +63,84 @@ redis.call('LTRIM', KEYS[2], 0, ARGV[1] - 1)
 """
 
 
-class RedisLetterbox:
+class RedisIntakeQueue:
     source: ClassVar[str] = "redis"
 
-    def __init__(self, url: str, *, hold: float = 10.0, patience: float = 5.0) -> None:
+    def __init__(self, url: str, *, lease_seconds: float = 10.0, timeout: float = 5.0) -> None:
         """Seconds after which a holder that says nothing is taken for dead, and seconds to wait for Redis."""
-        self._client = open_client(url, patience=patience, timeout=patience)
-        self._hold = hold
-        self._self = secrets.token_hex(8)
-        self._one_at_a_time = asyncio.Lock()
+        self._client = open_client(url, patience=timeout, timeout=timeout)
+        self._lease_seconds = lease_seconds
+        self._holder_id = secrets.token_hex(8)
+        self._request_lock = asyncio.Lock()
 
     async def open(self) -> None:
         """A list keeps what is left in it, whoever is there."""
 
     async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
-        agents = [agent for agent in agents if not agent.endswith(_RESERVED)]
-        async with self._asking(), self._client.pipeline(transaction=False) as pipe:
+        agents = [agent for agent in agents if not agent.endswith(_RESERVED_SUFFIXES)]
+        async with self._translate_errors(), self._client.pipeline(transaction=False) as pipe:
             for agent in agents:
-                box = f"{_BOX}{agent}"
+                key = f"{_KEY_PREFIX}{agent}"
                 pipe.eval(
-                    _TAKE, 3, box, f"{box}{_PROCESSING}", f"{box}:holder", self._self, int(self._hold * 1000), _ASIDE
+                    _TAKE_SCRIPT,
+                    3,
+                    key,
+                    f"{key}{_PROCESSING_SUFFIX}",
+                    f"{key}:holder",
+                    self._holder_id,
+                    int(self._lease_seconds * 1000),
+                    _MAX_UNSETTLED,
                 )
-            taken = await pipe.execute(raise_on_error=False)
+            results = await pipe.execute(raise_on_error=False)
         return [
             QueuedEntry(agent, raw)
-            for agent, found in zip(agents, taken, strict=True)
-            for raw in reversed(self._readable(agent, found))
+            for agent, result in zip(agents, results, strict=True)
+            for raw in reversed(self._read_result(agent, result))
         ]
 
     async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
-        async with self._asking(), self._client.pipeline(transaction=False) as pipe:
-            for agent, group in groupby(entries, lambda settled: settled[0].agent):
-                box = f"{_BOX}{agent}"
-                pairs = [word for entry, reason in group for word in (entry.raw, _rejection(entry, reason))]
-                pipe.eval(_SETTLE, 2, f"{box}{_PROCESSING}", f"{box}:rejected", _REJECTED, *pairs)
+        async with self._translate_errors(), self._client.pipeline(transaction=False) as pipe:
+            for agent, group in groupby(entries, lambda pair: pair[0].agent):
+                key = f"{_KEY_PREFIX}{agent}"
+                arguments = [
+                    argument for entry, reason in group for argument in (entry.raw, _encode_rejection(entry, reason))
+                ]
+                pipe.eval(_SETTLE_SCRIPT, 2, f"{key}{_PROCESSING_SUFFIX}", f"{key}:rejected", _MAX_REJECTED, *arguments)
             await pipe.execute()
 
     async def agents(self) -> list[str]:
-        async with self._asking():
-            keys = [key async for key in self._client.scan_iter(match=f"{_BOX}*", count=1_000, _type="list")]
-        names = (key.decode(errors="replace").removeprefix(_BOX) for key in keys)
-        return sorted({name.removesuffix(_PROCESSING) for name in names if not name.endswith(_OTHERS)})
+        async with self._translate_errors():
+            keys = [key async for key in self._client.scan_iter(match=f"{_KEY_PREFIX}*", count=1_000, _type="list")]
+        names = (key.decode(errors="replace").removeprefix(_KEY_PREFIX) for key in keys)
+        return sorted({name.removesuffix(_PROCESSING_SUFFIX) for name in names if not name.endswith(_OTHER_SUFFIXES)})
 
     async def close(self) -> None:
         await self._client.aclose()
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[None]:
-        async with self._one_at_a_time:
+    async def _translate_errors(self) -> AsyncIterator[None]:
+        async with self._request_lock:
             try:
                 yield
             except (RedisError, OSError) as error:
                 raise Unavailable(
-                    f"Redis cannot be asked: {why(error)}", hint="see `transport` in the settings"
+                    f"Redis cannot be asked: {describe_error(error)}", hint="see `transport` in the settings"
                 ) from error
 
-    def _readable(self, agent: str, found: Any) -> list[bytes]:
+    def _read_result(self, agent: str, result: Any) -> list[bytes]:
         """What was found; what is there but is no list is another program's mistake, and not to hold up the others."""
-        if isinstance(found, ResponseError) and "WRONGTYPE" in str(found):
-            log.warning("not a list", key=f"{_BOX}{agent}")
+        if isinstance(result, ResponseError) and "WRONGTYPE" in str(result):
+            log.warning("not a list", key=f"{_KEY_PREFIX}{agent}")
             return []
-        if isinstance(found, Exception):
-            raise Unavailable(f"Redis cannot be asked: {why(found)}", hint="see `transport` in the settings") from found
-        return list(found)
+        if isinstance(result, Exception):
+            raise Unavailable(
+                f"Redis cannot be asked: {describe_error(result)}", hint="see `transport` in the settings"
+            ) from result
+        return list(result)
 
 
-def _rejection(entry: QueuedEntry, reason: str | None) -> str:
+def _encode_rejection(entry: QueuedEntry, reason: str | None) -> str:
     """What is kept of a rejected entry; nothing for one that was accepted."""
     if reason is None:
         return ""
-    return codec.text({"reason": reason, "entry": entry.raw.decode(errors="backslashreplace")}) or ""
+    return codec.dump_json({"reason": reason, "entry": entry.raw.decode(errors="backslashreplace")}) or ""

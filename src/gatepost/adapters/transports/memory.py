@@ -12,19 +12,19 @@ from gatepost.ports import MessageHandler, TransportStatus
 
 @dataclass(slots=True, eq=False)
 class _Listener:
-    who: "MemoryTransport"
-    heard: MessageHandler
+    transport: "MemoryTransport"
+    on_message: MessageHandler
     loop: asyncio.AbstractEventLoop
-    gone: bool = False
+    is_closed: bool = False
 
-    def tell(self, signals: Sequence[TransportMessage]) -> None:
-        for signal in signals:
-            if not self.gone:
-                self.heard(signal)
+    def deliver(self, messages: Sequence[TransportMessage]) -> None:
+        for message in messages:
+            if not self.is_closed:
+                self.on_message(message)
 
 
 @dataclass(slots=True)
-class Room:
+class MemoryBus:
     """Where transports hear each other."""
 
     listeners: list[_Listener] = field(default_factory=list)
@@ -33,26 +33,26 @@ class Room:
 class MemoryTransport:
     name: ClassVar[str] = "memory"
 
-    def __init__(self, room: Room | None = None) -> None:
+    def __init__(self, bus: MemoryBus | None = None) -> None:
         """Without a room it is alone, and nobody hears it."""
-        self._room = room or Room()
+        self._bus = bus or MemoryBus()
 
     @property
     def status(self) -> TransportStatus:
         return TransportStatus()
 
-    def send(self, signals: Sequence[TransportMessage]) -> None:
-        for listener in tuple(self._room.listeners):
-            if listener.who is not self:
+    def send(self, messages: Sequence[TransportMessage]) -> None:
+        for listener in tuple(self._bus.listeners):
+            if listener.transport is not self:
                 with suppress(RuntimeError):  # its loop was closed
-                    listener.loop.call_soon_threadsafe(listener.tell, tuple(signals))
+                    listener.loop.call_soon_threadsafe(listener.deliver, tuple(messages))
 
     @asynccontextmanager
     async def listen(self, handle: MessageHandler) -> AsyncIterator[None]:
         listener = _Listener(self, handle, asyncio.get_running_loop())
-        self._room.listeners.append(listener)
+        self._bus.listeners.append(listener)
         try:
             yield
         finally:
-            listener.gone = True
-            self._room.listeners.remove(listener)
+            listener.is_closed = True
+            self._bus.listeners.remove(listener)

@@ -24,20 +24,29 @@ import nats.errors
 from nats.aio.msg import Msg
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.lifeline import why
-from gatepost.adapters.transports.natslink import BROADCAST, INTAKE, OURS, STREAM, Link, looks, recipient, targeted
-from gatepost.adapters.transports.remote import Line, RemoteTransport
+from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
+from gatepost.adapters.transports.natslink import (
+    BROADCAST_SUBJECT,
+    EVENT_HEADER,
+    INTAKE_CONSUMER,
+    STREAM,
+    NatsConnection,
+    build_agent_subject,
+    build_look_subject,
+    parse_recipient,
+)
+from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.core import foreign
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.ring import WAKEUP, Ring
+from gatepost.core.signals import WAKEUP, Signal
 from gatepost.ports import MessageHandler
 
-_RINGS: Final = "gatepost.rings"
-_FRAMES: Final = "gatepost.frames"
+_SIGNALS_SUBJECT: Final = "gatepost.rings"
+_FRAMES_SUBJECT: Final = "gatepost.frames"
 #: bytes of a message; the server may allow less, and allows 1 MiB by default
-_ROOM: Final = 256 * 1024
-_HEADERS: Final = 8 * 1024
+_MAX_PAYLOAD_BYTES: Final = 256 * 1024
+_HEADER_BYTES: Final = 8 * 1024
 
 
 class NatsTransport(RemoteTransport):
@@ -49,30 +58,30 @@ class NatsTransport(RemoteTransport):
         self._servers = url.split(",")
 
     @asynccontextmanager
-    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
-        line = _Line()
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
+        connection = _TransportConnection()
         try:
-            await line.open(self._servers, self._patience, no_echo=True)
-            if heard is not None:
-                await line.listen(heard)
-            yield line
+            await connection.open(self._servers, self._timeout, no_echo=True)
+            if on_message is not None:
+                await connection.listen(on_message)
+            yield connection
         finally:
-            await line.close()
+            await connection.close()
 
 
-class _Line(Link, Line):
-    async def listen(self, heard: MessageHandler) -> None:
-        async def read(message: Msg) -> None:
-            for signal in codec.read(message.data):
-                heard(signal)
+class _TransportConnection(NatsConnection, BrokerConnection):
+    async def listen(self, on_message: MessageHandler) -> None:
+        async def on_payload(packet: Msg) -> None:
+            for message in codec.decode_payload(packet.data):
+                on_message(message)
 
-        async def ring(message: Msg) -> None:
-            if not (message.headers and OURS in message.headers):
-                heard(Ring(recipient(message.subject), WAKEUP))
+        async def on_foreign_message(packet: Msg) -> None:
+            if not (packet.headers and EVENT_HEADER in packet.headers):
+                on_message(Signal(parse_recipient(packet.subject), WAKEUP))
 
-        for subject in (_RINGS, _FRAMES):
-            await self.client.subscribe(subject, cb=read)
-        await self.client.subscribe("inbox.>", queue=INTAKE, cb=ring)
+        for subject in (_SIGNALS_SUBJECT, _FRAMES_SUBJECT):
+            await self.client.subscribe(subject, cb=on_payload)
+        await self.client.subscribe("inbox.>", queue=INTAKE_CONSUMER, cb=on_foreign_message)
         await self.client.flush()
         await self._try_stream()
 
@@ -80,53 +89,56 @@ class _Line(Link, Line):
         try:
             await self.ensure_stream()
         except (nats.errors.Error, TimeoutError) as error:
-            self.impaired = f"the stream {STREAM} cannot be made, so couriers hear nothing: {why(error)}"
+            self.impairment = f"the stream {STREAM} cannot be made, so couriers hear nothing: {describe_error(error)}"
         else:
-            self.impaired = None
+            self.impairment = None
 
-    async def send(self, signals: Sequence[TransportMessage]) -> int:
-        room = min(_ROOM, self.client.max_payload)
-        rings = [signal for signal in signals if isinstance(signal, Ring)]
-        frames = [signal for signal in signals if isinstance(signal, Frame)]
-        lost = 0
-        for subject, some in ((_RINGS, rings), (_FRAMES, frames)):
-            messages, unsent = codec.messages(some, most=room, events=False)
-            lost += unsent
-            for message in messages:
-                await self.client.publish(subject, message.encode())
-        await self._publish(rings)
-        return lost
+    async def send(self, messages: Sequence[TransportMessage]) -> int:
+        max_bytes = min(_MAX_PAYLOAD_BYTES, self.client.max_payload)
+        signals = [message for message in messages if isinstance(message, Signal)]
+        frames = [message for message in messages if isinstance(message, Frame)]
+        lost_count = 0
+        for subject, group in ((_SIGNALS_SUBJECT, signals), (_FRAMES_SUBJECT, frames)):
+            payloads, unsent_count = codec.encode_payloads(group, max_bytes=max_bytes, include_events=False)
+            lost_count += unsent_count
+            for payload in payloads:
+                await self.client.publish(subject, payload.encode())
+        await self._publish(signals)
+        return lost_count
 
-    async def _publish(self, rings: Sequence[Ring]) -> None:
+    async def _publish(self, signals: Sequence[Signal]) -> None:
         """Hand events to the stream, for each recipient."""
-        events = {id(ring.event): ring.event for ring in rings if ring.event is not None}
-        written = {number: _written(event, self.client.max_payload - _HEADERS) for number, event in events.items()}
-        for ring in rings:
-            message = written.get(id(ring.event))
-            if ring.event is None or message is None:
+        events = {id(signal.event): signal.event for signal in signals if signal.event is not None}
+        payloads = {
+            identity: _encode_event(event, self.client.max_payload - _HEADER_BYTES)
+            for identity, event in events.items()
+        }
+        for signal in signals:
+            payload = payloads.get(id(signal.event))
+            if signal.event is None or payload is None:
                 continue
-            if foreign.is_from(ring.event, foreign.NATS):
-                await self.client.publish(looks(ring.recipient))
+            if foreign.is_from_transport(signal.event, foreign.NATS):
+                await self.client.publish(build_look_subject(signal.recipient))
                 continue
-            subject = BROADCAST if ring.recipient == "*" else targeted(ring.recipient)
-            key = quote(f"{ring.recipient}/{ring.event.key or ring.event.id}", safe=_PLAIN)
-            headers = {"Nats-Msg-Id": key, OURS: ring.event.id}
-            await self.client.publish(subject, message.encode(), headers=headers)
+            subject = BROADCAST_SUBJECT if signal.recipient == "*" else build_agent_subject(signal.recipient)
+            key = quote(f"{signal.recipient}/{signal.event.key or signal.event.id}", safe=_HEADER_SAFE)
+            headers = {"Nats-Msg-Id": key, EVENT_HEADER: signal.event.id}
+            await self.client.publish(subject, payload.encode(), headers=headers)
 
     async def check(self) -> None:
         await self.client.flush()
-        if self.impaired is not None:
+        if self.impairment is not None:
             await self._try_stream()
 
 
 #: all that may stand in a header as it is
-_PLAIN: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
+_HEADER_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
 
-def _written(event: Event, most: int) -> str | None:
+def _encode_event(event: Event, max_bytes: int) -> str | None:
     """An event as JSON of at most so many bytes: whole, or what it takes to look it up."""
-    shown = codec.document(event)
-    whole = codec.text(shown) if shown is not None else None
-    if shown is None or whole is None or len(whole) <= most:
-        return whole
-    return codec.text({name: shown[name] for name in ("eventId", "type", "timestamp")})
+    document = codec.encode_event(event)
+    text = codec.dump_json(document) if document is not None else None
+    if document is None or text is None or len(text) <= max_bytes:
+        return text
+    return codec.dump_json({name: document[name] for name in ("eventId", "type", "timestamp")})

@@ -15,36 +15,36 @@ from nats.aio.client import Client
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 STREAM: Final = "INBOX_EVENTS"
-BROADCAST: Final = "inbox.broadcast"
-_TARGETED: Final = "inbox.targeted."
+BROADCAST_SUBJECT: Final = "inbox.broadcast"
+_TARGETED_PREFIX: Final = "inbox.targeted."
 #: the consumer that all gateways share, for what other programs publish
-INTAKE: Final = "gatepost-intake"
+INTAKE_CONSUMER: Final = "gatepost-intake"
 #: the header of what a gateway puts into the stream: the id of the event
-OURS: Final = "Gatepost-Event"
+EVENT_HEADER: Final = "Gatepost-Event"
 #: seconds that the stream may take to answer, and the connection to be closed
-HASTE: Final = 1.0
+STREAM_TIMEOUT: Final = 1.0
 
 
-class Link:
+class NatsConnection:
     def __init__(self) -> None:
         self.client = Client()
-        self._closed = asyncio.Event()
+        self._closed_event = asyncio.Event()
         self._error: Exception | None = None
 
-    async def open(self, servers: list[str], patience: float, *, no_echo: bool = False) -> None:
-        async def closed() -> None:
-            self._closed.set()
+    async def open(self, servers: list[str], connect_timeout: float, *, no_echo: bool = False) -> None:
+        async def on_closed() -> None:
+            self._closed_event.set()
 
-        async def failed(error: Exception) -> None:
+        async def on_error(error: Exception) -> None:
             self._error = error
 
         try:
             await self.client.connect(
                 servers,
                 name="gatepost",
-                error_cb=failed,
-                closed_cb=closed,
-                connect_timeout=patience,  # type: ignore[arg-type] # a float does
+                error_cb=on_error,
+                closed_cb=on_closed,
+                connect_timeout=connect_timeout,  # type: ignore[arg-type] # a float does
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
@@ -53,20 +53,20 @@ class Link:
         except nats.errors.NoServersError:
             raise (self._error or nats.errors.NoServersError()) from None
 
-    async def lost(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Return, or raise why, when the connection is lost."""
-        await self._closed.wait()
+        await self._closed_event.wait()
         if self._error is not None:
             raise self._error
 
     async def close(self) -> None:
         with suppress(Exception):
-            async with asyncio.timeout(HASTE):
+            async with asyncio.timeout(STREAM_TIMEOUT):
                 await self.client.close()
 
     async def ensure_stream(self) -> None:
         """Make the stream if it is missing."""
-        stream = self.client.jetstream(timeout=HASTE)
+        stream = self.client.jetstream(timeout=STREAM_TIMEOUT)
         try:
             await stream.stream_info(STREAM)
         except nats.js.errors.NotFoundError:
@@ -82,21 +82,21 @@ class Link:
             )
 
 
-def targeted(name: str) -> str:
+def build_agent_subject(name: str) -> str:
     """The subject of what is for one agent."""
-    return f"{_TARGETED}{token(name)}"
+    return f"{_TARGETED_PREFIX}{escape_name(name)}"
 
 
-def recipient(subject: str) -> str:
+def parse_recipient(subject: str) -> str:
     """Who a subject is for: `*` for every agent, and the subject itself if it is for nobody."""
-    return "*" if subject == BROADCAST else subject.removeprefix(_TARGETED).replace("~", ".")
+    return "*" if subject == BROADCAST_SUBJECT else subject.removeprefix(_TARGETED_PREFIX).replace("~", ".")
 
 
-def looks(name: str) -> str:
+def build_look_subject(name: str) -> str:
     """The subject on which the couriers of an agent, or of all (`*`), are told to look into the store."""
-    return f"gatepost.looks.{'all' if name == '*' else token(name)}"  # nobody can be called `all`
+    return f"gatepost.looks.{'all' if name == '*' else escape_name(name)}"  # nobody can be called `all`
 
 
-def token(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as one token of a subject, or in the name of a consumer: there a dot separates."""
     return name.replace(".", "~")

@@ -20,12 +20,12 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.remote import Line, RemoteTransport
+from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.core.frame import TransportMessage
 from gatepost.ports import MessageHandler
 
 CHANNEL: Final = "gatepost"
-_ROOM: Final = 7_900
+_MAX_PAYLOAD_BYTES: Final = 7_900
 _NOTIFY: Final = "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload"
 
 Connection = AsyncConnection[tuple[Any, ...]]
@@ -39,20 +39,22 @@ class PostgresTransport(RemoteTransport):
         self._url = url
 
     @asynccontextmanager
-    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
         async with AsyncExitStack() as stack:
-            mouth = await self._open(stack)
-            line = _Line(mouth, await self._open(stack) if heard else None, heard)
-            stack.callback(line.abort)
+            sender = await self._open_connection(stack)
+            connection = _TransportConnection(
+                sender, await self._open_connection(stack) if on_message else None, on_message
+            )
+            stack.callback(connection.abort)
             # before the patience of whoever waits for this ends: see `abort`
-            breaking = asyncio.get_running_loop().call_later(self._patience * 0.9, line.abort)
+            abort_timer = asyncio.get_running_loop().call_later(self._timeout * 0.9, connection.abort)
             try:
-                await line.listen()
+                await connection.listen()
             finally:
-                breaking.cancel()
-            yield line
+                abort_timer.cancel()
+            yield connection
 
-    async def _open(self, stack: AsyncExitStack) -> Connection:
+    async def _open_connection(self, stack: AsyncExitStack) -> Connection:
         connection = await AsyncConnection.connect(
             self._url, autocommit=True, application_name="gatepost-rings", prepare_threshold=None
         )
@@ -60,68 +62,72 @@ class PostgresTransport(RemoteTransport):
         return connection
 
 
-class _Line(Line):
-    def __init__(self, mouth: Connection, ears: Connection | None, heard: MessageHandler | None) -> None:
-        self._mouth = mouth
-        self._ears = ears
-        self._watched: int | None = None
-        self._heard = heard
-        self._self = f"{CHANNEL}_{secrets.token_hex(8)}"
+class _TransportConnection(BrokerConnection):
+    def __init__(self, sender: Connection, listener: Connection | None, on_message: MessageHandler | None) -> None:
+        self._sender = sender
+        self._listener = listener
+        self._watched_fd: int | None = None
+        self._on_message = on_message
+        self._own_channel = f"{CHANNEL}_{secrets.token_hex(8)}"
         self._echo = asyncio.Event()
-        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lost_future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = count()
 
     async def listen(self) -> None:
-        if self._ears is None:
+        if self._listener is None:
             return
-        self._ears.add_notify_handler(lambda note: self._note(note.channel, note.pid, note.payload))
-        for channel in (CHANNEL, self._self):
-            await self._ears.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-        self._watched = self._ears.fileno()
-        asyncio.get_running_loop().add_reader(self._watched, self._read)
+        self._listener.add_notify_handler(
+            lambda notification: self._handle_notification(notification.channel, notification.pid, notification.payload)
+        )
+        for channel in (CHANNEL, self._own_channel):
+            await self._listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        self._watched_fd = self._listener.fileno()
+        asyncio.get_running_loop().add_reader(self._watched_fd, self._read_notifications)
 
-    async def send(self, signals: Sequence[TransportMessage]) -> int:
-        messages, lost = codec.messages(signals, most=_ROOM, events=False)
-        payloads = [f"{next(self._numbers)} {message}" for message in messages]
-        await self._mouth.execute(_NOTIFY, (CHANNEL, payloads))
-        return lost
+    async def send(self, messages: Sequence[TransportMessage]) -> int:
+        bodies, lost_count = codec.encode_payloads(messages, max_bytes=_MAX_PAYLOAD_BYTES, include_events=False)
+        payloads = [f"{next(self._numbers)} {body}" for body in bodies]
+        await self._sender.execute(_NOTIFY, (CHANNEL, payloads))
+        return lost_count
 
     async def check(self) -> None:
         self._echo.clear()
-        await self._mouth.execute(_NOTIFY, (self._self, [""]))
+        await self._sender.execute(_NOTIFY, (self._own_channel, [""]))
         await self._echo.wait()
 
-    async def lost(self) -> None:
-        await self._gone
+    async def wait_until_lost(self) -> None:
+        await self._lost_future
 
     def abort(self) -> None:
         """libpq says goodbye without waiting; the driver, if cancelled, would first ask the server to cancel."""
-        if self._ears is not None:
+        if self._listener is not None:
             self._stop_reading()
-            self._ears.pgconn.finish()
-        self._mouth.pgconn.finish()
+            self._listener.pgconn.finish()
+        self._sender.pgconn.finish()
 
-    def _read(self) -> None:
+    def _read_notifications(self) -> None:
         """Whatever comes in is a notification, because nothing is asked on this connection."""
-        assert self._ears is not None
+        assert self._listener is not None
         try:
-            self._ears.pgconn.consume_input()
-            while note := self._ears.pgconn.notifies():
-                self._note(note.relname.decode(), note.be_pid, note.extra.decode())
+            self._listener.pgconn.consume_input()
+            while notification := self._listener.pgconn.notifies():
+                self._handle_notification(
+                    notification.relname.decode(), notification.be_pid, notification.extra.decode()
+                )
         except psycopg.Error as error:
             self._stop_reading()
             with suppress(asyncio.InvalidStateError):
-                self._gone.set_exception(error)
+                self._lost_future.set_exception(error)
 
     def _stop_reading(self) -> None:
-        if self._watched is not None:
-            asyncio.get_running_loop().remove_reader(self._watched)
-            self._watched = None
+        if self._watched_fd is not None:
+            asyncio.get_running_loop().remove_reader(self._watched_fd)
+            self._watched_fd = None
 
-    def _note(self, channel: str, pid: int, payload: str) -> None:
-        assert self._heard is not None
-        if channel == self._self:
+    def _handle_notification(self, channel: str, pid: int, payload: str) -> None:
+        assert self._on_message is not None
+        if channel == self._own_channel:
             self._echo.set()
-        elif pid != self._mouth.info.backend_pid:
-            for signal in codec.read(payload.partition(" ")[2]):
-                self._heard(signal)
+        elif pid != self._sender.info.backend_pid:
+            for message in codec.decode_payload(payload.partition(" ")[2]):
+                self._on_message(message)

@@ -26,17 +26,17 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.remote import Line, RemoteTransport
+from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.ring import WAKEUP, Ring
+from gatepost.core.signals import WAKEUP, Signal
 from gatepost.ports import MessageHandler
 
-_RINGS: Final = "wakeup:"
-_FRAMES: Final = "gatepost:frames"
+_SIGNAL_PREFIX: Final = "wakeup:"
+_FRAMES_CHANNEL: Final = "gatepost:frames"
 #: bytes of a message with frames
-_ROOM: Final = 1_000_000
-_LONGEST_NAME: Final = 200
+_MAX_PAYLOAD_BYTES: Final = 1_000_000
+_MAX_NAME_LENGTH: Final = 200
 
 
 class RedisTransport(RemoteTransport):
@@ -45,113 +45,122 @@ class RedisTransport(RemoteTransport):
     def __init__(self, url: str, **options: Any) -> None:
         super().__init__(**options)
         self._url = url
-        self._self = secrets.token_hex(8)
+        self._sender_id = secrets.token_hex(8)
 
     @asynccontextmanager
-    async def connect(self, heard: MessageHandler | None) -> AsyncIterator["_Line"]:
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
         async with AsyncExitStack() as stack:
-            mouth = await connected(self._url, stack, patience=self._patience)
-            ears = await connected(self._url, stack, patience=self._patience) if heard else None
-            line = _Line(mouth, ears, heard, self._self)
-            await line.listen()
-            yield line
+            sender = await open_connection(self._url, stack, patience=self._timeout)
+            listener = await open_connection(self._url, stack, patience=self._timeout) if on_message else None
+            connection = _TransportConnection(sender, listener, on_message, self._sender_id)
+            await connection.listen()
+            yield connection
 
 
-class _Line(Line):
-    def __init__(self, mouth: Connection, ears: Connection | None, heard: MessageHandler | None, name: str) -> None:
-        self._mouth = mouth
-        self._ears = ears
-        self._heard = heard
-        self._self = name
-        self._own = f"gatepost:{secrets.token_hex(8)}"
+class _TransportConnection(BrokerConnection):
+    def __init__(
+        self, sender: Connection, listener: Connection | None, on_message: MessageHandler | None, sender_id: str
+    ) -> None:
+        self._sender = sender
+        self._listener = listener
+        self._on_message = on_message
+        self._sender_id = sender_id
+        self._own_channel = f"gatepost:{secrets.token_hex(8)}"
         self._echo = asyncio.Event()
-        self._speaking = asyncio.Lock()
+        self._send_lock = asyncio.Lock()
 
     async def listen(self) -> None:
-        if self._ears is None:
+        if self._listener is None:
             return
-        await self._ears.send_command("PSUBSCRIBE", f"{_RINGS}*")
-        await self._ears.send_command("SUBSCRIBE", _FRAMES, self._own)
-        confirmed = 0
-        while confirmed < 3:
-            confirmed += self._read(await self._ears.read_response(timeout=inf))
+        await self._listener.send_command("PSUBSCRIBE", f"{_SIGNAL_PREFIX}*")
+        await self._listener.send_command("SUBSCRIBE", _FRAMES_CHANNEL, self._own_channel)
+        confirmed_count = 0
+        while confirmed_count < 3:
+            confirmed_count += self._handle_reply(await self._listener.read_response(timeout=inf))
 
-    async def send(self, signals: Sequence[TransportMessage]) -> int:
-        messages, lost = self._written(signals)
-        await self._publish(messages)
-        return lost
+    async def send(self, messages: Sequence[TransportMessage]) -> int:
+        payloads, lost_count = self._encode_messages(messages)
+        await self._publish(payloads)
+        return lost_count
 
     async def check(self) -> None:
         self._echo.clear()
-        await self._publish([(self._own, "")])
+        await self._publish([(self._own_channel, "")])
         await self._echo.wait()
 
-    async def _publish(self, messages: Sequence[tuple[str, str]]) -> None:
-        async with self._speaking:
-            commands = self._mouth.pack_commands([("PUBLISH", *message) for message in messages])
-            await self._mouth.send_packed_command(commands, check_health=False)
-            for _ in messages:
-                await self._mouth.read_response(timeout=inf)
+    async def _publish(self, payloads: Sequence[tuple[str, str]]) -> None:
+        async with self._send_lock:
+            commands = self._sender.pack_commands([("PUBLISH", *payload) for payload in payloads])
+            await self._sender.send_packed_command(commands, check_health=False)
+            for _ in payloads:
+                await self._sender.read_response(timeout=inf)
 
-    async def lost(self) -> None:
-        assert self._ears is not None
+    async def wait_until_lost(self) -> None:
+        assert self._listener is not None
         while True:
-            self._read(await self._ears.read_response(timeout=inf))
+            self._handle_reply(await self._listener.read_response(timeout=inf))
 
-    def _written(self, signals: Sequence[TransportMessage]) -> tuple[list[tuple[str, str]], int]:
+    def _encode_messages(self, messages: Sequence[TransportMessage]) -> tuple[list[tuple[str, str]], int]:
         """The messages, each with its channel. Rings of one event say the same, so that is written only once."""
-        said: dict[tuple[str, bool, int], str | None] = {}
-        written: list[tuple[str, str]] = []
-        frames, lost = codec.messages([signal for signal in signals if isinstance(signal, Frame)], most=_ROOM)
-        for ring in signals:
-            if isinstance(ring, Ring):
-                alike = (ring.cause, ring.wakes, id(ring.event))
-                if alike not in said:
-                    said[alike] = self._ring(ring.cause, ring.wakes, ring.event)
-                if (message := said[alike]) is not None:
-                    written.append((f"{_RINGS}{ring.recipient}", message))
+        payload_by_key: dict[tuple[str, bool, int], str | None] = {}
+        payloads: list[tuple[str, str]] = []
+        frame_payloads, lost_count = codec.encode_payloads(
+            [frame for frame in messages if isinstance(frame, Frame)], max_bytes=_MAX_PAYLOAD_BYTES
+        )
+        for signal in messages:
+            if isinstance(signal, Signal):
+                key = (signal.cause, signal.wakes, id(signal.event))
+                if key not in payload_by_key:
+                    payload_by_key[key] = self._encode_signal(signal.cause, signal.wakes, signal.event)
+                if (payload := payload_by_key[key]) is not None:
+                    payloads.append((f"{_SIGNAL_PREFIX}{signal.recipient}", payload))
                 else:
-                    lost += 1
-        return written + [(_FRAMES, f"{self._self} {message}") for message in frames], lost
+                    lost_count += 1
+        return payloads + [(_FRAMES_CHANNEL, f"{self._sender_id} {payload}") for payload in frame_payloads], lost_count
 
-    def _ring(self, cause: str, wakes: bool, event: Event | None) -> str | None:
-        ring = {"ring": {"by": self._self, "cause": cause, "wakes": wakes}}
-        whole = codec.text((codec.document(event) or {}) | ring) if event is not None else None
-        return whole or codec.text(ring)
+    def _encode_signal(self, cause: str, wakes: bool, event: Event | None) -> str | None:
+        envelope = {"ring": {"by": self._sender_id, "cause": cause, "wakes": wakes}}
+        full_text = codec.dump_json((codec.encode_event(event) or {}) | envelope) if event is not None else None
+        return full_text or codec.dump_json(envelope)
 
-    def _read(self, message: Any) -> bool:
+    def _handle_reply(self, reply: Any) -> bool:
         """Pass on what is heard; return whether it was the confirmation of a subscription."""
-        assert self._heard is not None
-        match message:
+        assert self._on_message is not None
+        match reply:
             case [b"pmessage", _, bytes(channel), bytes(data)]:
-                name = channel.decode(errors="replace").removeprefix(_RINGS)
-                if 0 < len(name) <= _LONGEST_NAME and (ring := self._heard_ring(name, data)) is not None:
-                    self._heard(ring)
-            case [b"message", bytes(channel), _] if channel.decode() == self._own:
+                recipient = channel.decode(errors="replace").removeprefix(_SIGNAL_PREFIX)
+                if (
+                    0 < len(recipient) <= _MAX_NAME_LENGTH
+                    and (signal := self._decode_signal(recipient, data)) is not None
+                ):
+                    self._on_message(signal)
+            case [b"message", bytes(channel), _] if channel.decode() == self._own_channel:
                 self._echo.set()
             case [b"message", _, bytes(data)]:
-                by, _, rest = data.partition(b" ")
-                if by != self._self.encode():
-                    for signal in codec.read(rest):
-                        self._heard(signal)
+                sender_id, _, payload = data.partition(b" ")
+                if sender_id != self._sender_id.encode():
+                    for message in codec.decode_payload(payload):
+                        self._on_message(message)
             case _:
                 return True
         return False
 
-    def _heard_ring(self, name: str, data: bytes) -> Ring | None:
+    def _decode_signal(self, recipient: str, data: bytes) -> Signal | None:
         """A ring of another gateway, or of another program, or none if it is our own."""
         try:
-            said = json.loads(data)
-            ring = said["ring"]
-            by, cause, wakes = ring["by"], ring["cause"], ring["wakes"]
+            document = json.loads(data)
+            envelope = document["ring"]
+            sender_id, cause, wakes = envelope["by"], envelope["cause"], envelope["wakes"]
         except (ValueError, TypeError, LookupError, RecursionError):
-            return Ring(name, WAKEUP)
-        if by == self._self:
+            return Signal(recipient, WAKEUP)
+        if sender_id == self._sender_id:
             return None
-        return Ring(name, str(cause), codec.event(said) if "eventId" in said else None, bool(wakes))
+        return Signal(
+            recipient, str(cause), codec.decode_event(document) if "eventId" in document else None, bool(wakes)
+        )
 
 
-async def connected(url: str, stack: AsyncExitStack, *, patience: float) -> Connection:
+async def open_connection(url: str, stack: AsyncExitStack, *, patience: float) -> Connection:
     """A bare connection, which is broken off when the stack is left."""
     connection: Connection = open_client(url, patience=patience).connection_pool.make_connection()  # type: ignore[no-untyped-call]
     stack.push_async_callback(connection.disconnect, nowait=True)

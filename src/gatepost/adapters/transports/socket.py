@@ -29,129 +29,139 @@ from gatepost.core.frame import TransportMessage
 from gatepost.ports import MessageHandler, TransportStatus
 
 if TYPE_CHECKING:
-    from gatepost.adapters.transports.lifeline import Changed, Lifeline
+    from gatepost.adapters.transports.reconnect import ConditionHandler, Reconnector
 
 #: bytes of a datagram, and of one where the system says that it was too large (macOS takes 2,048)
-_LARGE: Final = 60_000
-_SMALL: Final = 2_000
-_LARGEST_READ: Final = 256 * 1024
+_MAX_DATAGRAM_BYTES: Final = 60_000
+_SMALL_DATAGRAM_BYTES: Final = 2_000
+_READ_BUFFER_BYTES: Final = 256 * 1024
 #: datagrams that are read before others in the event loop get their turn
-_TURN: Final = 64
+_MAX_READS_PER_TURN: Final = 64
 #: bytes of a path, with room to spare on every system
-_LONGEST_PATH: Final = 100
+_MAX_PATH_BYTES: Final = 100
 #: seconds a thread waits for a listener that does not read, and datagrams that may wait for it
-_PATIENCE: Final = 1.0
-_MOST_WAITING: Final = 1_000
+_SEND_TIMEOUT: Final = 1.0
+_MAX_QUEUED: Final = 1_000
 
-_FULL: Final = (errno.EAGAIN, errno.ENOBUFS)
+_BUFFER_FULL_ERRORS: Final = (errno.EAGAIN, errno.ENOBUFS)
 
 
 class SocketTransport:
     name: ClassVar[str] = "socket"
 
     def __init__(
-        self, folder: Path, *, beat: float = 5.0, largest: int = _LARGE, changed: "Changed | None" = None
+        self,
+        folder: Path,
+        *,
+        check_interval: float = 5.0,
+        max_bytes: int = _MAX_DATAGRAM_BYTES,
+        on_change: "ConditionHandler | None" = None,
     ) -> None:
         """The folder is made when somebody listens; `beat` seconds lie between looks at one's own file."""
         self._folder = folder
-        self._beat = beat
-        self._largest = largest
-        self._changed = changed
-        self._lifeline: Lifeline | None = None
-        self._own = ""
+        self._check_interval = check_interval
+        self._max_bytes = max_bytes
+        self._on_change = on_change
+        self._reconnector: Reconnector | None = None
+        self._own_name = ""
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[str]] = {}
+        self._queues: dict[str, deque[str]] = {}
         #: signals, or bunches of them, that were dropped
-        self.lost = 0
+        self.lost_count = 0
 
     @property
     def status(self) -> TransportStatus:
-        return self._lifeline.status if self._lifeline else TransportStatus()
+        return self._reconnector.status if self._reconnector else TransportStatus()
 
-    def send(self, signals: Sequence[TransportMessage]) -> None:
+    def send(self, messages: Sequence[TransportMessage]) -> None:
         listeners = self._listeners()
         if not listeners:  # most of the time on one machine; writing signals out costs more than all the rest
             return
-        messages, lost = codec.messages(signals, most=self._largest)
-        self.lost += lost
-        if messages:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
-                mouth.setblocking(False)
+        payloads, lost_count = codec.encode_payloads(messages, max_bytes=self._max_bytes)
+        self.lost_count += lost_count
+        if payloads:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
                 for listener in listeners:
-                    for message in messages:
-                        self._send(mouth, listener, message)
+                    for payload in payloads:
+                        self._send(sender, listener, payload)
 
     def _listeners(self) -> list[str]:
         """The names of all listeners but this one; those that begin with a dot are not ready yet."""
         try:
             with os.scandir(self._folder) as files:
-                return [file.name for file in files if file.name != self._own and not file.name.startswith(".")]
+                return [file.name for file in files if file.name != self._own_name and not file.name.startswith(".")]
         except OSError:  # no folder: nobody has listened yet
             return []
 
-    def _send(self, mouth: socket.socket, listener: str, message: str) -> None:
-        if listener in self._waiting:
-            self._send_later(listener, message)
+    def _send(self, sender: socket.socket, listener: str, payload: str) -> None:
+        if listener in self._queues:
+            self._send_later(listener, payload)
             return
         try:
-            with _address(self._folder, listener) as address:
-                mouth.sendto(message.encode(), address)
+            with _resolve_address(self._folder, listener) as address:
+                sender.sendto(payload.encode(), address)
         except OSError as error:
-            self._unsent(error, mouth, listener, message)
+            self._handle_send_error(error, sender, listener, payload)
 
-    def _unsent(self, error: OSError, mouth: socket.socket, listener: str, message: str) -> None:
-        if error.errno in _FULL:
-            self._send_later(listener, message)
-        elif error.errno == errno.EMSGSIZE and len(message) > _SMALL:
-            smaller, lost = codec.messages(codec.read(message), most=_SMALL, events=False)
-            self.lost += lost
-            for each in smaller:
-                self._send(mouth, listener, each)
+    def _handle_send_error(self, error: OSError, sender: socket.socket, listener: str, payload: str) -> None:
+        if error.errno in _BUFFER_FULL_ERRORS:
+            self._send_later(listener, payload)
+        elif error.errno == errno.EMSGSIZE and len(payload) > _SMALL_DATAGRAM_BYTES:
+            small_payloads, lost_count = codec.encode_payloads(
+                codec.decode_payload(payload), max_bytes=_SMALL_DATAGRAM_BYTES, include_events=False
+            )
+            self.lost_count += lost_count
+            for small_payload in small_payloads:
+                self._send(sender, listener, small_payload)
         elif error.errno == errno.ECONNREFUSED:
             with suppress(OSError):
                 (self._folder / listener).unlink()
         elif error.errno != errno.ENOENT:
-            self.lost += 1
+            self.lost_count += 1
 
-    def _send_later(self, listener: str, message: str) -> None:
+    def _send_later(self, listener: str, payload: str) -> None:
         with self._lock:
-            queue = self._waiting.get(listener)
+            queue = self._queues.get(listener)
             if queue is None:
-                queue = self._waiting[listener] = deque(maxlen=_MOST_WAITING)
-                threading.Thread(target=self._wait, args=(listener, queue), name="gatepost-doorbell").start()
-            self.lost += len(queue) == _MOST_WAITING
-            queue.append(message)
+                queue = self._queues[listener] = deque(maxlen=_MAX_QUEUED)
+                threading.Thread(target=self._send_queued, args=(listener, queue), name="gatepost-doorbell").start()
+            self.lost_count += len(queue) == _MAX_QUEUED
+            queue.append(payload)
 
-    def _wait(self, listener: str, queue: deque[str]) -> None:
+    def _send_queued(self, listener: str, queue: deque[str]) -> None:
         """Send what waits for a listener as soon as it has room, until nothing waits."""
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth, _address(self._folder, listener) as address:
-                mouth.settimeout(_PATIENCE)
-                mouth.connect(address)
-                while self._next(listener, queue):
-                    mouth.send(queue[0].encode())
+            with (
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+                _resolve_address(self._folder, listener) as address,
+            ):
+                sender.settimeout(_SEND_TIMEOUT)
+                sender.connect(address)
+                while self._has_next(listener, queue):
+                    sender.send(queue[0].encode())
                     queue.popleft()
         except OSError:
             with self._lock:
-                self.lost += len(queue)
-                self._waiting.pop(listener, None)
+                self.lost_count += len(queue)
+                self._queues.pop(listener, None)
 
-    def _next(self, listener: str, queue: deque[str]) -> bool:
+    def _has_next(self, listener: str, queue: deque[str]) -> bool:
         with self._lock:
             if not queue:
-                del self._waiting[listener]
+                del self._queues[listener]
             return bool(queue)
 
     @asynccontextmanager
     async def listen(self, handle: MessageHandler) -> AsyncIterator[None]:
-        from gatepost.adapters.transports.lifeline import Lifeline
+        from gatepost.adapters.transports.reconnect import Reconnector
 
-        self._lifeline = Lifeline(self.name, patience=_PATIENCE, changed=self._changed)
-        async with self._lifeline.held(lambda: self._bound(handle)):
+        self._reconnector = Reconnector(self.name, connect_timeout=_SEND_TIMEOUT, on_change=self._on_change)
+        async with self._reconnector.keep_connected(lambda: self._bind(handle)):
             yield
 
     @asynccontextmanager
-    async def _bound(self, heard: MessageHandler) -> AsyncIterator["_Doorbell"]:
+    async def _bind(self, on_message: MessageHandler) -> AsyncIterator["_ListenerSocket"]:
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -159,18 +169,18 @@ class SocketTransport:
         self._remove_stale()
         name = f"{os.getpid()}-{os.urandom(8).hex()}"
         path = self._folder / name
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ears:
-            ears.setblocking(False)
-            with _address(self._folder, f".{name}") as address:
-                ears.bind(address)
-            self._own = name
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            with _resolve_address(self._folder, f".{name}") as address:
+                sock.bind(address)
+            self._own_name = name
             (self._folder / f".{name}").rename(path)
-            doorbell = _Doorbell(ears, path, heard, self._beat)
-            loop.add_reader(ears.fileno(), doorbell.read)
+            listener_socket = _ListenerSocket(sock, path, on_message, self._check_interval)
+            loop.add_reader(sock.fileno(), listener_socket.read)
             try:
-                yield doorbell
+                yield listener_socket
             finally:
-                loop.remove_reader(ears.fileno())
+                loop.remove_reader(sock.fileno())
                 with suppress(OSError):
                     path.unlink()
 
@@ -178,7 +188,7 @@ class SocketTransport:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
             for listener in self._listeners():
                 try:
-                    with _address(self._folder, listener) as address:
+                    with _resolve_address(self._folder, listener) as address:
                         probe.connect(address)
                 except ConnectionRefusedError:
                     with suppress(OSError):
@@ -187,30 +197,30 @@ class SocketTransport:
                     continue
 
 
-class _Doorbell:
+class _ListenerSocket:
     """The socket of a listener."""
 
-    def __init__(self, ears: socket.socket, path: Path, heard: MessageHandler, beat: float) -> None:
-        self._ears = ears
+    def __init__(self, sock: socket.socket, path: Path, on_message: MessageHandler, check_interval: float) -> None:
+        self._sock = sock
         self._path = path
-        self._heard = heard
-        self._beat = beat
-        self._room = bytearray(_LARGEST_READ)
+        self._on_message = on_message
+        self._check_interval = check_interval
+        self._buffer = bytearray(_READ_BUFFER_BYTES)
 
     def read(self) -> None:
-        for _ in range(_TURN):
+        for _ in range(_MAX_READS_PER_TURN):
             try:
-                size = self._ears.recv_into(self._room)
+                size = self._sock.recv_into(self._buffer)
             except OSError:  # nothing more to read
                 return
-            for signal in codec.read(self._room[:size]):
-                self._heard(signal)
+            for message in codec.decode_payload(self._buffer[:size]):
+                self._on_message(message)
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         import asyncio
 
         while True:
-            await asyncio.sleep(self._beat)
+            await asyncio.sleep(self._check_interval)
             if not self._path.exists():
                 raise FileNotFoundError(f"{str(self._path)!r} was removed")
 
@@ -219,16 +229,16 @@ class _Doorbell:
 
 
 @contextmanager
-def _address(folder: Path, name: str) -> Iterator[str]:
+def _resolve_address(folder: Path, name: str) -> Iterator[str]:
     """How to name a file to the kernel, which has room only for a short path."""
     path = str(folder / name)
-    if len(os.fsencode(path)) <= _LONGEST_PATH:
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         yield path
     elif sys.platform == "linux":
-        opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        folder_fd = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         try:
-            yield f"/proc/self/fd/{opened}/{name}"
+            yield f"/proc/self/fd/{folder_fd}/{name}"
         finally:
-            os.close(opened)
+            os.close(folder_fd)
     else:
         raise OSError(errno.ENAMETOOLONG, "the path of the home directory is too long for a socket")

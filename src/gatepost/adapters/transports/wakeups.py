@@ -14,58 +14,63 @@ from typing import Any, ClassVar, Final
 from redis.asyncio import Connection
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.redis import connected
-from gatepost.core.ring import JANITOR
+from gatepost.adapters.transports.redis import open_connection
+from gatepost.core.signals import JANITOR
 from gatepost.ports import EventHandler, ResyncHandler, build_unkept_event
 
-_EVERYBODY: Final = "wakeup:*"
+_BROADCAST_CHANNEL: Final = "wakeup:*"
 
 
-class RedisParcels:
+class RedisSubscription:
     name: ClassVar[str] = "redis"
 
-    def __init__(self, url: str, agent: str, *, beat: float = 5.0, patience: float = 5.0) -> None:
+    def __init__(self, url: str, agent: str, *, heartbeat_interval: float = 5.0, timeout: float = 5.0) -> None:
         """Seconds between signs of life, and to wait for one."""
         self._url = url
-        self._own = f"wakeup:{agent}"
-        self._beat = beat
-        self._patience = patience
+        self._own_channel = f"wakeup:{agent}"
+        self._heartbeat_interval = heartbeat_interval
+        self._timeout = timeout
 
-    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
+    async def follow(self, deliver: EventHandler, check_store: ResyncHandler) -> None:
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(self._patience):
-                connection = await connected(self._url, stack, patience=self._patience)
-                await connection.send_command("SUBSCRIBE", self._own, _EVERYBODY)
-                for _ in (self._own, _EVERYBODY):
+            async with asyncio.timeout(self._timeout):
+                connection = await open_connection(self._url, stack, patience=self._timeout)
+                await connection.send_command("SUBSCRIBE", self._own_channel, _BROADCAST_CHANNEL)
+                for _ in (self._own_channel, _BROADCAST_CHANNEL):
                     await connection.read_response(timeout=inf)
-            look()
+            check_store()
             while True:
-                kind, *said = await self._next(connection)
+                kind, *parts = await self._read_next(connection)
                 if kind == b"message":
-                    channel, data = said
-                    await _hand(data, channel == _EVERYBODY.encode(), take, look)
+                    channel, data = parts
+                    await _deliver(data, channel == _BROADCAST_CHANNEL.encode(), deliver, check_store)
 
-    async def _next(self, connection: Connection) -> Any:
+    async def _read_next(self, connection: Connection) -> Any:
         """What comes next; if nothing does for a while, the server has to show that it is alive."""
-        if (came := await connection.read_response(timeout=self._beat)) is not None:
-            return came
+        if (reply := await connection.read_response(timeout=self._heartbeat_interval)) is not None:
+            return reply
         await connection.send_command("PING", check_health=False)
-        if (came := await connection.read_response(timeout=self._patience)) is not None:
-            return came
+        if (reply := await connection.read_response(timeout=self._timeout)) is not None:
+            return reply
         raise TimeoutError("it does not answer")
 
 
-async def _hand(data: bytes, broadcast: bool, take: EventHandler, look: ResyncHandler) -> None:
+async def _deliver(data: bytes, is_broadcast: bool, deliver: EventHandler, check_store: ResyncHandler) -> None:
     try:
-        said = json.loads(data)
-        cause, whole = said["ring"]["cause"], "eventId" in said
+        document = json.loads(data)
+        cause, has_event = document["ring"]["cause"], "eventId" in document
     except (ValueError, TypeError, LookupError, RecursionError):  # another program's
-        look()
+        check_store()
         return
-    if not whole:
+    if not has_event:
         if cause != JANITOR:
-            look()
+            check_store()
         return
-    await take(
-        build_unkept_event(codec.event(said), look, broadcast=broadcast, error=f"it is not an event: {data[:60]!r}")
+    await deliver(
+        build_unkept_event(
+            codec.decode_event(document),
+            check_store,
+            broadcast=is_broadcast,
+            error=f"it is not an event: {data[:60]!r}",
+        )
     )

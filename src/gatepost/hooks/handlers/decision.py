@@ -9,19 +9,19 @@
 
 from gatepost.errors import GatepostError
 from gatepost.hooks.chain import Handler, Wait
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 
 
-def _handle(desk: Desk, _: Occasion, so_far: Verdict) -> Verdict | Wait | None:
-    if not desk.rules.stop_decision or desk.agent is None or so_far.block is not None:
+def _handle(ctx: HookContext, _: HookEvent, result: Verdict) -> Verdict | Wait | None:
+    if not ctx.options.stop_decision or ctx.agent is None or result.block is not None:
         return None
-    if desk.session.marked("decision"):
+    if ctx.session.is_marked("decision"):
         return None
     from gatepost.hooks import asked
 
     try:
-        return asked.before_stop(desk, desk.agent)
+        return asked.check_stop(ctx, ctx.agent)
     except GatepostError:  # out of reach, which has been said
         return None
 

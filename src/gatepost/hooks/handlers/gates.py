@@ -13,140 +13,155 @@ from typing import Final
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import gates
 from gatepost.hooks.chain import Handler
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.gates import SessionGate, Standing
-from gatepost.hooks.occasion import Occasion, Verdict, nothing
-from gatepost.hooks.session import Held
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict, do_nothing
+from gatepost.hooks.gates import SessionGate, SessionGateStatus
+from gatepost.hooks.session import FailClosedGate
 
 #: the events on which what holds in the store is kept, before anything can hold
-_BEGINNINGS: Final = ("SessionStart", "UserPromptSubmit")
+_START_EVENTS: Final = ("SessionStart", "UserPromptSubmit")
 
 
-def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
+def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
     try:
-        if occasion.event in _BEGINNINGS:
-            _of_agent(desk)
-        return None if occasion.event not in gates.HOOKS or so_far.continues else _looked(desk, occasion, so_far)
+        if event.name in _START_EVENTS:
+            _check_agent_gates(ctx)
+        return None if event.name not in gates.GATE_EVENTS or result.continues else _check_gates(ctx, event, result)
     except Exception as error:  # noqa: BLE001 (whatever it was, what is kept holds)
-        desk.tell(f"the gates cannot be looked at: {str(error) or type(error).__name__}")
-        kept = () if so_far.continues else desk.state.closed
-        held = [one for one in kept if one.hook == occasion.event and not _marked(desk, one)]
-        return Verdict(block="\n".join(_unlooked(one) for one in held) or None, closed=bool(held))
+        ctx.add_note(f"the gates cannot be looked at: {str(error) or type(error).__name__}")
+        closed_gates = () if result.continues else ctx.state.closed
+        blocking_gates = [gate for gate in closed_gates if gate.hook == event.name and not _is_marked(ctx, gate)]
+        return Verdict(
+            block="\n".join(_describe_unchecked(gate) for gate in blocking_gates) or None,
+            is_fail_closed=bool(blocking_gates),
+        )
 
 
-def _looked(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
-    shut = [each for each in _of_session(desk, occasion, so_far) if each.shut is not None]
-    strict = [each for each in shut if not each.gate.soft]
-    soft = [each for each in shut if each.gate.soft]
-    reasons = [_explain(desk, occasion, each) for each in strict]
-    closed = any(each.gate.closed for each in strict)
-    if occasion.event == "Stop":
-        held, holds = _of_agent(desk)
-        reasons += held
-        closed = closed or holds
+def _check_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
+    shut_gates = [status for status in _check_session_gates(ctx, event, result) if status.shut_reason is not None]
+    strict = [status for status in shut_gates if not status.gate.soft]
+    soft = [status for status in shut_gates if status.gate.soft]
+    reasons = [_explain(ctx, event, status) for status in strict]
+    is_fail_closed = any(status.gate.closed for status in strict)
+    if event.name == "Stop":
+        agent_reasons, is_agent_fail_closed = _check_agent_gates(ctx)
+        reasons += agent_reasons
+        is_fail_closed = is_fail_closed or is_agent_fail_closed
     if not reasons and not soft:
         return None
     return Verdict(
         block="\n".join(reasons) or None,
-        closed=closed,
-        warnings=tuple(each.told for each in soft),
-        printed=(lambda: _warned(desk, soft)) if soft else nothing,
+        is_fail_closed=is_fail_closed,
+        warnings=tuple(status.description for status in soft),
+        printed=(lambda: _record_warnings(ctx, soft)) if soft else do_nothing,
     )
 
 
-def _explain(desk: Desk, occasion: Occasion, standing: Standing) -> str:
+def _explain(ctx: HookContext, event: HookEvent, status: SessionGateStatus) -> str:
     """Return why a gate holds; at a stop also the command that opens it, where a mark does and one can be made."""
     try:
-        can_mark = occasion.event in ("Stop", "SubagentStop") and standing.gate in gates.registered(desk.home)
+        can_mark = event.name in ("Stop", "SubagentStop") and status.gate in gates.list_registered_gates(ctx.home)
     except Unavailable:  # then `gate mark` cannot read the list either
         can_mark = False
     if not can_mark:
-        return standing.told
-    return f"{standing.told}. When it is done, run: {desk.write_command('gate', 'mark', standing.gate.name)}"
+        return status.description
+    return f"{status.description}. When it is done, run: {ctx.build_command('gate', 'mark', status.gate.name)}"
 
 
-def _of_session(desk: Desk, occasion: Occasion, so_far: Verdict) -> Iterator[Standing]:
+def _check_session_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Iterator[SessionGateStatus]:
     """How the session gates stand, but for those that need not be looked at: they were warned of, or told of by now."""
-    for gate in (*gates.BUILT_IN, *_registered(desk)):
-        if gate.hook != occasion.event or (gate.soft and _was_warned(desk, gate)):
+    for gate in (*gates.BUILT_IN, *_list_registered_gates(ctx)):
+        if gate.hook != event.name or (gate.soft and _has_warned(ctx, gate)):
             continue
-        if gate.name == "decision" and so_far.block is not None:
+        if gate.name == "decision" and result.block is not None:
             continue
-        yield gates.look(desk, gate, occasion.cwd)
+        yield gates.check_gate(ctx, gate, event.cwd)
 
 
-def _registered(desk: Desk) -> tuple[SessionGate, ...]:
+def _list_registered_gates(ctx: HookContext) -> tuple[SessionGate, ...]:
     """The session gates that were registered; for those that cannot be read, what is kept of them."""
     try:
-        known, damaged = gates.readable(desk.home)
+        readable_gates, problems = gates.read_registered_gates(ctx.home)
     except Unavailable as error:
-        known, damaged = (), [error.message]
-    for each in damaged:
-        desk.tell(each)
-    closed = (one for one in known if one.closed and not one.soft)
-    now = [Held(name=one.name, hook=one.hook, instruction=one.hint, durable=False) for one in closed]
-    if damaged:
-        names = {one.name for one in known}
-        lost = [held for held in desk.state.closed if not held.durable and held.name not in names]
-        known += tuple(SessionGate(name=one.name, hook=one.hook, hint=one.instruction, closed=True) for one in lost)
-        now += lost
-    _keep(desk, now, durable=False)
-    return known
+        readable_gates, problems = (), [error.message]
+    for problem in problems:
+        ctx.add_note(problem)
+    closed_gates = (gate for gate in readable_gates if gate.closed and not gate.soft)
+    current = [
+        FailClosedGate(name=gate.name, hook=gate.hook, instruction=gate.hint, durable=False) for gate in closed_gates
+    ]
+    if problems:
+        names = {gate.name for gate in readable_gates}
+        unreadable_gates = [
+            kept_gate for kept_gate in ctx.state.closed if not kept_gate.durable and kept_gate.name not in names
+        ]
+        readable_gates += tuple(
+            SessionGate(name=gate.name, hook=gate.hook, hint=gate.instruction, closed=True) for gate in unreadable_gates
+        )
+        current += unreadable_gates
+    _remember_closed_gates(ctx, current, durable=False)
+    return readable_gates
 
 
-def _of_agent(desk: Desk) -> tuple[list[str], bool]:
+def _check_agent_gates(ctx: HookContext) -> tuple[list[str], bool]:
     """What holds the agent in the store, as it is told, and whether something of it holds in any case."""
-    if desk.agent is None:
+    if ctx.agent is None:
         return [], False
     try:
-        found = gates.holding(desk, desk.agent)
-        if not found:
-            _keep(desk, (), durable=True)
+        blocking_gates = gates.list_blocking_gates(ctx, ctx.agent)
+        if not blocking_gates:
+            _remember_closed_gates(ctx, (), durable=True)
             return [], False
-        from gatepost.core.gate import Fail, instruction
+        from gatepost.core.gate import FailMode, render_blocked_stop
 
-        closed = [gate for gate in found if gate.fail is Fail.CLOSED]
-        _keep(desk, (Held(name=gate.name, instruction=instruction([gate])) for gate in closed), durable=True)
-        return [instruction(found)], bool(closed)
+        closed_gates = [gate for gate in blocking_gates if gate.fail is FailMode.CLOSED]
+        _remember_closed_gates(
+            ctx,
+            (FailClosedGate(name=gate.name, instruction=render_blocked_stop([gate])) for gate in closed_gates),
+            durable=True,
+        )
+        return [render_blocked_stop(blocking_gates)], bool(closed_gates)
     except GatepostError:
-        kept = [_unlooked(held) for held in desk.state.closed if held.durable]
-        return kept, bool(kept)
+        reasons = [_describe_unchecked(closed_gate) for closed_gate in ctx.state.closed if closed_gate.durable]
+        return reasons, bool(reasons)
 
 
-def _marked(desk: Desk, held: Held) -> bool:
+def _is_marked(ctx: HookContext, gate: FailClosedGate) -> bool:
     try:
-        return not held.durable and desk.session.marked(held.name)
+        return not gate.durable and ctx.session.is_marked(gate.name)
     except OSError:
         return False
 
 
-def _unlooked(held: Held) -> str:
-    what = held.instruction if held.durable else f"{held.name}: {held.instruction or 'it is not marked'}"
-    return f"{what} (it could not be looked at just now)"
+def _describe_unchecked(gate: FailClosedGate) -> str:
+    description = gate.instruction if gate.durable else f"{gate.name}: {gate.instruction or 'it is not marked'}"
+    return f"{description} (it could not be looked at just now)"
 
 
-def _keep(desk: Desk, closed: Iterable[Held], *, durable: bool) -> None:
+def _remember_closed_gates(ctx: HookContext, gates_to_keep: Iterable[FailClosedGate], *, durable: bool) -> None:
     """Note what is to hold when nobody can look; what is noted already is not written again."""
-    now = tuple(closed)
-    if now == tuple(held for held in desk.state.closed if held.durable is durable):
+    current = tuple(gates_to_keep)
+    if current == tuple(gate for gate in ctx.state.closed if gate.durable is durable):
         return
     with suppress(OSError):
-        desk.remember(
-            lambda state: state._replace(closed=(*(held for held in state.closed if held.durable is not durable), *now))
+        ctx.update_state(
+            lambda state: state._replace(
+                closed=(*(gate for gate in state.closed if gate.durable is not durable), *current)
+            )
         )
 
 
-def _was_warned(desk: Desk, gate: SessionGate) -> bool:
+def _has_warned(ctx: HookContext, gate: SessionGate) -> bool:
     try:
-        return desk.session.warned(gate.name)
+        return ctx.session.has_warned(gate.name)
     except OSError:
         return True
 
 
-def _warned(desk: Desk, soft: Iterable[Standing]) -> None:
-    for each in soft if desk.can_warn else ():
+def _record_warnings(ctx: HookContext, soft: Iterable[SessionGateStatus]) -> None:
+    for status in soft if ctx.can_warn else ():
         with suppress(OSError):
-            desk.session.warn(each.gate.name)
+            ctx.session.record_warning(status.gate.name)
 
 
 handler = Handler(name="gates", priority=20, events=None, handle=_handle)

@@ -10,71 +10,71 @@ from typing import Final
 
 from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
 
 #: how often in a row a stop may become a continuation; hosts cut off at 8
-CONTINUATIONS: Final = 5
+MAX_CONTINUATIONS: Final = 5
 
 
-def _handle(desk: Desk, occasion: Occasion, so_far: Verdict) -> Verdict | None:
-    stops = occasion.event == "Stop"
-    if so_far.block is not None or not wire.can_show(occasion) or (stops and desk.dismissed):
+def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
+    is_stop = event.name == "Stop"
+    if result.block is not None or not wire.can_show(event) or (is_stop and ctx.can_stop):
         return None
-    if stops and desk.state.continuations >= CONTINUATIONS and not so_far.continues:
+    if is_stop and ctx.state.continuations >= MAX_CONTINUATIONS and not result.continues:
         return None
-    beside = (so_far.context or "") + (desk.answer[1] if desk.answer else "")
-    verdict, keys = _read(desk, occasion, taken=len(beside.encode(errors="replace")) + 2)
-    if desk.answer is not None and desk.answer[0] not in keys:
-        verdict = replace(verdict, context="\n".join(filter(None, (desk.answer[1], verdict.context))))
-    return replace(verdict, continues=stops) if verdict.context else None
+    other_text = (result.context or "") + (ctx.decision_answer[1] if ctx.decision_answer else "")
+    verdict, keys = _drain_inbox(ctx, event, used_bytes=len(other_text.encode(errors="replace")) + 2)
+    if ctx.decision_answer is not None and ctx.decision_answer[0] not in keys:
+        verdict = replace(verdict, context="\n".join(filter(None, (ctx.decision_answer[1], verdict.context))))
+    return replace(verdict, continues=is_stop) if verdict.context else None
 
 
-def _read(desk: Desk, occasion: Occasion, *, taken: int) -> tuple[Verdict, set[str | None]]:
+def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tuple[Verdict, set[str | None]]:
     """What waits, to be shown beside text of `taken` bytes, and the dedup keys of what is in it."""
-    if desk.spool is None:
+    if ctx.open_spool is None:
         return Verdict(), set()
     # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
-    reconcile = occasion.event == "SessionStart" or desk.answer is not None or desk.has_items()
-    if not (reconcile or desk.waiting()):
+    include_pending = event.name == "SessionStart" or ctx.decision_answer is not None or ctx.has_items()
+    if not (include_pending or ctx.has_lines()):
         return Verdict(), set()
-    from gatepost.core.batch import GUEST_BUDGET, LEAST_BUDGET
+    from gatepost.core.batch import GUEST_BUDGET, MIN_BUDGET
     from gatepost.hooks.drain import drain
 
-    if GUEST_BUDGET - taken < LEAST_BUDGET:
-        desk.tell("other handlers leave no room for the inbox, so it waits")
+    if GUEST_BUDGET - used_bytes < MIN_BUDGET:
+        ctx.add_note("other handlers leave no room for the inbox, so it waits")
         return Verdict(), set()
-    drained = drain(
-        desk.store,
-        desk.spool(),
-        session=desk.session.id,
-        agent=desk.agent,
-        now=desk.clock.now(),
-        reconcile=reconcile,
-        budget=GUEST_BUDGET - taken,
-        remember=desk.rules.remember,
+    batch = drain(
+        ctx.store,
+        ctx.open_spool(),
+        session=ctx.session.id,
+        agent=ctx.agent,
+        now=ctx.clock.now(),
+        include_pending=include_pending,
+        budget=GUEST_BUDGET - used_bytes,
+        remember_for=ctx.options.remember_for,
     )
-    for note in drained.notes:
-        desk.tell(note)
+    for note in batch.notes:
+        ctx.add_note(note)
     # What wakes nobody (fyi, the end of a long chain) is no reason to go on; it comes with the next prompt or tool.
-    is_reason = desk.answer is not None or any(event.wakes for event in drained.events)
-    if occasion.event == "Stop" and not is_reason:
-        drained.release()
+    is_reason = ctx.decision_answer is not None or any(inbox_event.wakes for inbox_event in batch.events)
+    if event.name == "Stop" and not is_reason:
+        batch.release()
         return Verdict(), set()
-    if not drained.text:
+    if not batch.text:
         return Verdict(), set()
 
-    def printed() -> None:
-        drained.await_proof(
-            event=occasion.event,
-            prompts=desk.state.prompts,
-            turn=occasion.turn,
-            replies=occasion.replies,
-            hold=desk.rules.proof,
+    def on_printed() -> None:
+        batch.await_proof(
+            event_name=event.name,
+            prompts=ctx.state.prompts,
+            turn=event.turn,
+            replies=event.replies,
+            hold=ctx.options.proof_timeout,
         )
 
-    verdict = Verdict(context=drained.text, printed=printed, unprinted=drained.release)
-    return verdict, {event.key for event in drained.events}
+    verdict = Verdict(context=batch.text, printed=on_printed, unprinted=batch.release)
+    return verdict, {inbox_event.key for inbox_event in batch.events}
 
 
 handler = Handler(name="inbox", priority=30, events=None, handle=_handle)

@@ -7,33 +7,35 @@ helper inside the session are counted apart.
 from typing import Final
 
 from gatepost.errors import GatepostError
-from gatepost.hooks.chain import STOPS, Handler
-from gatepost.hooks.desk import Desk
-from gatepost.hooks.occasion import Occasion, Verdict
-from gatepost.hooks.visit import WINDOW
+from gatepost.hooks.chain import STOP_EVENTS, Handler
+from gatepost.hooks.context import HookContext
+from gatepost.hooks.events import HookEvent, Verdict
+from gatepost.hooks.visit import LOOP_WINDOW
 
 #: blocked stops within the window after which nothing blocks any more
-BLOCKS: Final = 3
+MAX_BLOCKED_STOPS: Final = 3
 
 
-def _handle(desk: Desk, occasion: Occasion, _: Verdict) -> Verdict | None:
-    if occasion.event == "SubagentStop":
-        helper = occasion.subagent or ""
-        stops = tuple(at for id, at in desk.state.helper_stops if id == helper)
-        who, what = "helper", f"the last {BLOCKS} stops of its helper {helper[:80]!r} were blocked"
+def _handle(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | None:
+    if event.name == "SubagentStop":
+        helper = event.subagent or ""
+        stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == helper)
+        subject, reason = "helper", f"the last {MAX_BLOCKED_STOPS} stops of its helper {helper[:80]!r} were blocked"
     else:
-        stops, who, what = desk.state.stops, "agent", f"its last {BLOCKS} stops were blocked"
-    if sum(at > desk.began - WINDOW for at in stops) < BLOCKS:
+        stops, subject, reason = ctx.state.stops, "agent", f"its last {MAX_BLOCKED_STOPS} stops were blocked"
+    if sum(stopped_at > ctx.started_at - LOOP_WINDOW for stopped_at in stops) < MAX_BLOCKED_STOPS:
         return None
-    if desk.agent is not None:
+    if ctx.agent is not None:
         from gatepost.actions import sessions
 
         try:
-            desk.call(sessions.alert, desk.session.id, desk.agent, what)
+            ctx.call(sessions.alert_owner, ctx.session.id, ctx.agent, reason)
         except GatepostError as error:
-            desk.tell(f"its owner could not be told of the loop: {error.message}")
-    warning = f"Gatepost lets the {who} stop: its last {BLOCKS} stops were blocked, so its gates may be shut."
+            ctx.add_note(f"its owner could not be told of the loop: {error.message}")
+    warning = (
+        f"Gatepost lets the {subject} stop: its last {MAX_BLOCKED_STOPS} stops were blocked, so its gates may be shut."
+    )
     return Verdict(final=True, warnings=(warning,))
 
 
-handler = Handler(name="loop detector", priority=14, events=STOPS, handle=_handle)
+handler = Handler(name="loop detector", priority=14, events=STOP_EVENTS, handle=_handle)

@@ -14,51 +14,53 @@ from importlib import import_module
 from typing import Final, Protocol, cast
 
 from gatepost.errors import Invalid
-from gatepost.hooks.occasion import Answer, Occasion, Verdict
+from gatepost.hooks.events import HookEvent, HookOutput, Verdict
 
 #: hosts that escape a tag, and show a message for the person in place of a reason
-_PLAIN: Final = frozenset({"gemini"})
-_REMINDER: Final = "<system-reminder>\n{}\n</system-reminder>"
+_PLAIN_HOSTS: Final = frozenset({"gemini"})
+_REMINDER_TEMPLATE: Final = "<system-reminder>\n{}\n</system-reminder>"
 HOSTS: Final = ("claude", "codex", "gemini", "cursor")
 
 
 class Dialect(Protocol):
-    def parse(self, event: str, payload: object) -> Occasion:
+    def parse(self, event_name: str, payload: object) -> HookEvent:
         """Return what happened; `event` is the host's name of it, or ours."""
 
-    def can_show(self, occasion: Occasion) -> bool:
+    def can_show(self, event: HookEvent) -> bool:
         """Tell whether the host shows the model what it is given here."""
 
-    def render(self, occasion: Occasion, verdict: Verdict) -> Answer:
+    def render(self, event: HookEvent, verdict: Verdict) -> HookOutput:
         """Return what to print, and how to end."""
 
 
-def parse(host: str, event: str, payload: object) -> Occasion:
-    return _dialect(host).parse(event, payload)
+def parse(host: str, event_name: str, payload: object) -> HookEvent:
+    return _load_dialect(host).parse(event_name, payload)
 
 
-def can_show(occasion: Occasion) -> bool:
-    return _dialect(occasion.host).can_show(occasion)
+def can_show(event: HookEvent) -> bool:
+    return _load_dialect(event.host).can_show(event)
 
 
-def can_warn(occasion: Occasion, verdict: Verdict) -> bool:
+def can_warn(event: HookEvent, verdict: Verdict) -> bool:
     """Tell whether the host shows the person the warnings of this verdict."""
-    return occasion.host not in _PLAIN or (verdict.block is None and not verdict.continues)
+    return event.host not in _PLAIN_HOSTS or (verdict.block is None and not verdict.continues)
 
 
-def render(occasion: Occasion, verdict: Verdict, *, wrap: bool = False) -> Answer:
+def render(event: HookEvent, verdict: Verdict, *, wrap: bool = False) -> HookOutput:
     """Say it in the host's words; with `wrap`, text for the model stands in a <system-reminder>, as some hosts like."""
     context = (verdict.context or "").strip() or None
-    if wrap and context and occasion.host not in _PLAIN:
-        from gatepost.hooks.wire import words
+    if wrap and context and event.host not in _PLAIN_HOSTS:
+        from gatepost.hooks.wire import hook_json
 
-        room = words.ROOM - len(_REMINDER.format(""))
-        context = _REMINDER.format(words.fit(context, room))
-    said = Verdict(block=verdict.block_reason, context=context, continues=verdict.continues, warnings=verdict.warnings)
-    return _dialect(occasion.host).render(occasion, said)
+        max_bytes = hook_json.MAX_TEXT_BYTES - len(_REMINDER_TEMPLATE.format(""))
+        context = _REMINDER_TEMPLATE.format(hook_json.truncate_text(context, max_bytes))
+    trimmed_verdict = Verdict(
+        block=verdict.block_reason, context=context, continues=verdict.continues, warnings=verdict.warnings
+    )
+    return _load_dialect(event.host).render(event, trimmed_verdict)
 
 
-def _dialect(host: str) -> Dialect:
+def _load_dialect(host: str) -> Dialect:
     if host not in HOSTS:
         raise Invalid(f"{host!r} is not a host known here", hint=f"use one of {', '.join(HOSTS)}")
     return cast(Dialect, import_module(f"gatepost.hooks.wire.{host}"))

@@ -14,49 +14,53 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gatepost.hooks.occasion import READABLE, Answer, Occasion, Verdict
-from gatepost.hooks.wire import words
+from gatepost.hooks.events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
+from gatepost.hooks.wire import hook_json
 
 _NAMES: Final = (
     *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop"),
     *("PreCompact", "PostCompact", "Notification", "SessionEnd"),
 )
 EVENTS: Final = dict(zip(_NAMES, _NAMES, strict=True))
-_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop", "PreCompact"})
+_BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop", "PreCompact"})
 
 
-def parse(event: str, payload: object, *, host: str = "claude", events: Mapping[str, str] = EVENTS) -> Occasion:
-    told = words.fields(payload)
-    occasion = Occasion(
+def parse(
+    event_name: str, payload: object, *, host: str = "claude", event_names: Mapping[str, str] = EVENTS
+) -> HookEvent:
+    fields = hook_json.as_object(payload)
+    event = HookEvent(
         host=host,
-        event=words.known(event, events),
-        session=words.text(told, "session_id") or "",
-        cwd=words.text(told, "cwd") or "",
-        turn=words.text(told, "prompt_id", "turn_id"),
-        source=words.text(told, "source"),
-        stop_hook_active=told.get("stop_hook_active") is True,
-        prompt=words.text(told, "prompt"),
-        tool=words.text(told, "tool_name"),
-        tool_input=words.mapping(told, "tool_input"),
-        reason=words.text(told, "reason"),
-        subagent=words.text(told, "agent_id"),
-        raw=told,
+        name=hook_json.normalize_event_name(event_name, event_names),
+        session=hook_json.read_text(fields, "session_id") or "",
+        cwd=hook_json.read_text(fields, "cwd") or "",
+        turn=hook_json.read_text(fields, "prompt_id", "turn_id"),
+        source=hook_json.read_text(fields, "source"),
+        stop_hook_active=fields.get("stop_hook_active") is True,
+        prompt=hook_json.read_text(fields, "prompt"),
+        tool=hook_json.read_text(fields, "tool_name"),
+        tool_input=hook_json.read_object(fields, "tool_input"),
+        reason=hook_json.read_text(fields, "reason"),
+        subagent=hook_json.read_text(fields, "agent_id"),
+        raw=fields,
     )
-    under_cursor = host == "claude" and "cursor_version" in told
-    return replace(occasion, session="", spare=True) if under_cursor else occasion
+    is_under_cursor = host == "claude" and "cursor_version" in fields
+    return replace(event, session="", is_duplicate=True) if is_under_cursor else event
 
 
-def can_show(occasion: Occasion) -> bool:
-    return occasion.event in READABLE and occasion.subagent is None and not occasion.spare
+def can_show(event: HookEvent) -> bool:
+    return event.name in READABLE_EVENTS and event.subagent is None and not event.is_duplicate
 
 
-def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    if occasion.spare:
-        return Answer()
-    event = occasion.event
-    answer: dict[str, Any] = {}
+def render(event: HookEvent, verdict: Verdict) -> HookOutput:
+    if event.is_duplicate:
+        return HookOutput()
+    name = event.name
+    fields: dict[str, Any] = {}
     if verdict.block:
-        answer = words.blocked(event, verdict.block, _BLOCKABLE)
-    elif verdict.context and can_show(occasion) and (verdict.continues or event != "Stop"):
-        answer = words.shown(event, verdict.context)
-    return words.told(answer, verdict, read=event != "SessionEnd")  # where nobody is there any more
+        fields = hook_json.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
+    elif verdict.context and can_show(event) and (verdict.continues or name != "Stop"):
+        fields = hook_json.build_context(name, verdict.context)
+    return hook_json.build_host_output(
+        fields, verdict, reads_json=name != "SessionEnd"
+    )  # where nobody is there any more

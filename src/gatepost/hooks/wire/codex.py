@@ -6,31 +6,31 @@ has no answer at all, and a Notification does not exist.
 
 from typing import Any, Final
 
-from gatepost.hooks.occasion import Answer, Occasion, Verdict
-from gatepost.hooks.wire import claude, words
+from gatepost.hooks.events import HookEvent, HookOutput, Verdict
+from gatepost.hooks.wire import claude, hook_json
 
-_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"})
-_ANSWERED: Final = (
+_BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"})
+_EVENTS_WITH_OUTPUT: Final = (
     frozenset({"SessionStart", "PreToolUse", "PreCompact", "PostCompact", "SubagentStart", "PermissionRequest"})
-    | _BLOCKABLE
+    | _BLOCKABLE_EVENTS
 )
 
 
-def can_show(occasion: Occasion) -> bool:
-    return claude.can_show(occasion) and occasion.event in _ANSWERED
+def can_show(event: HookEvent) -> bool:
+    return claude.can_show(event) and event.name in _EVENTS_WITH_OUTPUT
 
 
-def parse(event: str, payload: object) -> Occasion:
-    return claude.parse(event, payload, host="codex")
+def parse(event_name: str, payload: object) -> HookEvent:
+    return claude.parse(event_name, payload, host="codex")
 
 
-def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    event = occasion.event
-    answer: dict[str, Any] = {}
+def render(event: HookEvent, verdict: Verdict) -> HookOutput:
+    name = event.name
+    fields: dict[str, Any] = {}
     if verdict.block:
-        answer = words.blocked(event, verdict.block, _BLOCKABLE)
-    elif verdict.context and event == "Stop" and verdict.continues and can_show(occasion):
-        answer = {"decision": "block", "reason": verdict.context}
-    elif verdict.context and event != "Stop" and can_show(occasion):
-        answer = words.shown(event, verdict.context)
-    return words.told(answer, verdict, read=event in _ANSWERED)
+        fields = hook_json.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
+    elif verdict.context and name == "Stop" and verdict.continues and can_show(event):
+        fields = {"decision": "block", "reason": verdict.context}
+    elif verdict.context and name != "Stop" and can_show(event):
+        fields = hook_json.build_context(name, verdict.context)
+    return hook_json.build_host_output(fields, verdict, reads_json=name in _EVENTS_WITH_OUTPUT)

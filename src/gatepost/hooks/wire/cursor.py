@@ -9,8 +9,8 @@ A prompt can be refused, but has no place for context.
 
 from typing import Any, Final
 
-from gatepost.hooks.occasion import Answer, Occasion, Verdict
-from gatepost.hooks.wire import words
+from gatepost.hooks.events import HookEvent, HookOutput, Verdict
+from gatepost.hooks.wire import hook_json
 
 #: its name of an event, and ours
 EVENTS: Final = {
@@ -24,61 +24,61 @@ EVENTS: Final = {
     "sessionEnd": "SessionEnd",
 }
 #: how many follow-ups in a row it makes if an entry does not say
-LOOPS: Final = 5
-_SHOWN: Final = frozenset({"SessionStart", "PostToolUse"})
-_STOPS: Final = frozenset({"Stop", "SubagentStop"})
+DEFAULT_LOOP_LIMIT: Final = 5
+_CONTEXT_EVENTS: Final = frozenset({"SessionStart", "PostToolUse"})
+_STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
 
 
-def parse(event: str, payload: object) -> Occasion:
-    told = words.fields(payload)
-    roots = told.get("workspace_roots")
+def parse(event_name: str, payload: object) -> HookEvent:
+    fields = hook_json.as_object(payload)
+    roots = fields.get("workspace_roots")
     root = {"root": roots[0]} if isinstance(roots, list) and roots else {}
-    return Occasion(
+    return HookEvent(
         host="cursor",
-        event=words.known(event, EVENTS),
-        session=words.text(told, "conversation_id", "session_id") or "",
-        cwd=words.text(told, "cwd") or words.text(root, "root") or "",
-        stop_hook_active=_loops(told) > 0,
-        is_failed=words.text(told, "status") not in {None, "completed"},
-        prompt=words.text(told, "prompt"),
-        tool=words.text(told, "tool_name"),
-        tool_input=words.mapping(told, "tool_input"),
-        reason=words.text(told, "reason"),
-        subagent=words.text(told, "subagent_id", "agent_id"),
-        raw=told,
+        name=hook_json.normalize_event_name(event_name, EVENTS),
+        session=hook_json.read_text(fields, "conversation_id", "session_id") or "",
+        cwd=hook_json.read_text(fields, "cwd") or hook_json.read_text(root, "root") or "",
+        stop_hook_active=_get_loop_count(fields) > 0,
+        is_failed=hook_json.read_text(fields, "status") not in {None, "completed"},
+        prompt=hook_json.read_text(fields, "prompt"),
+        tool=hook_json.read_text(fields, "tool_name"),
+        tool_input=hook_json.read_object(fields, "tool_input"),
+        reason=hook_json.read_text(fields, "reason"),
+        subagent=hook_json.read_text(fields, "subagent_id", "agent_id"),
+        raw=fields,
     )
 
 
-def can_show(occasion: Occasion) -> bool:
-    if occasion.subagent is not None:
+def can_show(event: HookEvent) -> bool:
+    if event.subagent is not None:
         return False
-    return occasion.event in _SHOWN or (occasion.event == "Stop" and _goes_on(occasion))
+    return event.name in _CONTEXT_EVENTS or (event.name == "Stop" and _can_continue(event))
 
 
-def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    event, block, context = occasion.event, verdict.block, verdict.context
-    answer: dict[str, Any] = {}
-    if block and event in _STOPS and not occasion.is_failed:
-        answer = {"followup_message": block}
-    elif block and event == "UserPromptSubmit":
-        answer = {"continue": False, "user_message": block}
-    elif block and event == "PreToolUse":
-        answer = {"permission": "deny", "agent_message": block, "user_message": block}
-    elif context and event == "Stop" and verdict.continues and can_show(occasion):
-        answer = {"followup_message": context}
-    elif context and event in _SHOWN and can_show(occasion):
-        answer = {"additional_context": context}
-    aside = words.aside(verdict, said=bool(answer))
-    if event == "PreCompact":
-        answer["user_message"], aside = aside, ""
-    spoken, written = words.spoken(aside), words.reply(answer)
-    return Answer(stdout=written.stdout, stderr=spoken.stderr)
+def render(event: HookEvent, verdict: Verdict) -> HookOutput:
+    name, block, context = event.name, verdict.block, verdict.context
+    fields: dict[str, Any] = {}
+    if block and name in _STOP_EVENTS and not event.is_failed:
+        fields = {"followup_message": block}
+    elif block and name == "UserPromptSubmit":
+        fields = {"continue": False, "user_message": block}
+    elif block and name == "PreToolUse":
+        fields = {"permission": "deny", "agent_message": block, "user_message": block}
+    elif context and name == "Stop" and verdict.continues and can_show(event):
+        fields = {"followup_message": context}
+    elif context and name in _CONTEXT_EVENTS and can_show(event):
+        fields = {"additional_context": context}
+    person_text = hook_json.build_person_text(verdict, has_answer=bool(fields))
+    if name == "PreCompact":
+        fields["user_message"], person_text = person_text, ""
+    person_output, host_output = hook_json.build_stderr_output(person_text), hook_json.build_output(fields)
+    return HookOutput(stdout=host_output.stdout, stderr=person_output.stderr)
 
 
-def _goes_on(occasion: Occasion) -> bool:
-    return not occasion.is_failed and _loops(occasion.raw) < LOOPS
+def _can_continue(event: HookEvent) -> bool:
+    return not event.is_failed and _get_loop_count(event.raw) < DEFAULT_LOOP_LIMIT
 
 
-def _loops(told: Any) -> int:
-    count = told.get("loop_count")
+def _get_loop_count(fields: Any) -> int:
+    count = fields.get("loop_count")
     return count if isinstance(count, int) and not isinstance(count, bool) else 0

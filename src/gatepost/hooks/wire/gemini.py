@@ -18,8 +18,8 @@ Some of what it does would make an inbox lose items, so nothing is taken from on
 from dataclasses import replace
 from typing import Any, Final
 
-from gatepost.hooks.occasion import Answer, Occasion, Verdict
-from gatepost.hooks.wire import claude, words
+from gatepost.hooks.events import HookEvent, HookOutput, Verdict
+from gatepost.hooks.wire import claude, hook_json
 
 #: its name of an event, and ours
 EVENTS: Final = {
@@ -32,42 +32,44 @@ EVENTS: Final = {
     "Notification": "Notification",
     "SessionEnd": "SessionEnd",
 }
-_BLOCKABLE: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"})
+_BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"})
 #: how a prompt begins that Gemini writes itself, after a reply without text
-_OWN_PROMPT: Final = "[System: You successfully executed a tool"
-_THEIRS: Final = {ours: theirs for theirs, ours in EVENTS.items()}
+_PROGRAM_PROMPT_PREFIX: Final = "[System: You successfully executed a tool"
+_HOST_NAMES: Final = {our_name: host_name for host_name, our_name in EVENTS.items()}
 
 #: what an AfterAgent tells in place of a reply that did not come
 _NO_REPLY: Final = "[no response text]"
 
 
-def parse(event: str, payload: object) -> Occasion:
-    occasion = claude.parse(event, payload, host="gemini", events=EVENTS)
-    replies = words.text(occasion.raw, "prompt_response") or ""
+def parse(event_name: str, payload: object) -> HookEvent:
+    event = claude.parse(event_name, payload, host="gemini", event_names=EVENTS)
+    replies = hook_json.read_text(event.raw, "prompt_response") or ""
     return replace(
-        occasion,
-        is_program_prompt=(occasion.prompt or "").startswith(_OWN_PROMPT),
-        is_failed=occasion.event == "Stop" and replies.rstrip().endswith(_NO_REPLY),
+        event,
+        is_program_prompt=(event.prompt or "").startswith(_PROGRAM_PROMPT_PREFIX),
+        is_failed=event.name == "Stop" and replies.rstrip().endswith(_NO_REPLY),
         replies=len(replies),
     )
 
 
-def can_show(occasion: Occasion) -> bool:
-    is_sure = occasion.event != "PostToolUse" and not occasion.is_failed and not occasion.is_program_prompt
-    return is_sure and occasion.event in _THEIRS and claude.can_show(occasion)
+def can_show(event: HookEvent) -> bool:
+    is_reliable = event.name != "PostToolUse" and not event.is_failed and not event.is_program_prompt
+    return is_reliable and event.name in _HOST_NAMES and claude.can_show(event)
 
 
-def render(occasion: Occasion, verdict: Verdict) -> Answer:
-    event = occasion.event
-    has_place = event in _THEIRS and claude.can_show(occasion)  # for text that need not be sure to be read
-    answer: dict[str, Any] = {}
-    if verdict.block and event in _BLOCKABLE:
-        answer = {"decision": "deny", "reason": verdict.block}
-    elif verdict.context and event == "Stop" and verdict.continues and has_place:
-        answer = {"decision": "deny", "reason": verdict.context}
-    elif verdict.context and event != "Stop" and has_place:
-        answer = words.shown(_THEIRS[event], verdict.context)
-    if "reason" in answer:
-        spoken = words.spoken(words.aside(verdict, said=True))
-        return replace(words.reply(answer), stderr=spoken.stderr)
-    return words.told(answer, verdict, read=event in _THEIRS)  # those of the model itself take nothing of this
+def render(event: HookEvent, verdict: Verdict) -> HookOutput:
+    name = event.name
+    has_place = name in _HOST_NAMES and claude.can_show(event)  # for text that need not be sure to be read
+    fields: dict[str, Any] = {}
+    if verdict.block and name in _BLOCKABLE_EVENTS:
+        fields = {"decision": "deny", "reason": verdict.block}
+    elif verdict.context and name == "Stop" and verdict.continues and has_place:
+        fields = {"decision": "deny", "reason": verdict.context}
+    elif verdict.context and name != "Stop" and has_place:
+        fields = hook_json.build_context(_HOST_NAMES[name], verdict.context)
+    if "reason" in fields:
+        person_output = hook_json.build_stderr_output(hook_json.build_person_text(verdict, has_answer=True))
+        return replace(hook_json.build_output(fields), stderr=person_output.stderr)
+    return hook_json.build_host_output(
+        fields, verdict, reads_json=name in _HOST_NAMES
+    )  # those of the model itself take nothing of this

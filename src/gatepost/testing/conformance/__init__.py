@@ -11,17 +11,17 @@ What every adapter of a port must do, as tests. Give the suite a way to open you
 `limits`. Nothing here sleeps: a test waits for a signal, or moves the clock.
 """
 
-from gatepost.testing.conformance.answers import Answers
-from gatepost.testing.conformance.batches import Batches
-from gatepost.testing.conformance.closing import Closing
-from gatepost.testing.conformance.groups import Groups
-from gatepost.testing.conformance.office import Open
-from gatepost.testing.conformance.reads import Reads
-from gatepost.testing.conformance.rings import Rings
-from gatepost.testing.conformance.schema import Schema
+from gatepost.testing.conformance.answers import AnswerSuite
+from gatepost.testing.conformance.batches import BatchSuite
+from gatepost.testing.conformance.closing import CloseSuite
+from gatepost.testing.conformance.fixtures import StoreFactory
+from gatepost.testing.conformance.groups import GroupSuite
+from gatepost.testing.conformance.reads import ReadSuite
+from gatepost.testing.conformance.schema import SchemaSuite
+from gatepost.testing.conformance.signals import SignalSuite
 
-__all__ = ["Open", "StoreSuite"]
+__all__ = ["StoreFactory", "StoreSuite"]
 
 
-class StoreSuite(Answers, Groups, Batches, Rings, Reads, Closing, Schema):
+class StoreSuite(AnswerSuite, GroupSuite, BatchSuite, SignalSuite, ReadSuite, CloseSuite, SchemaSuite):
     """The port of `gatepost.ports.Store`, test by test."""

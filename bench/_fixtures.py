@@ -1,0 +1,49 @@
+"""The office that the benchmarks write to: its agents, and pushes as they might come."""
+
+import random
+import time
+from typing import Final
+
+from gatepost.actions import directory
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push
+from gatepost.core.ids import mint
+from gatepost.ports import Store, Transaction
+
+AGENTS: Final = 100
+CONTENT: Final = "The quarterly figures are in; please look them over before noon. ".ljust(200, ".")
+
+#: what is pushed, in words
+PUSH_TERMS: Final = (
+    f"{AGENTS} recipients in turn, {len(CONTENT)} characters of content, no data,"
+    " a random dedup key of 32 characters each"
+)
+
+
+def create_agents(store: Store, agents: int = AGENTS) -> Store:
+    """Make the schema and register the agents."""
+    store.migrate()
+    store.call(_register_agents, agents)
+    return store
+
+
+def _register_agents(tx: Transaction, agents: int) -> None:
+    for number in range(agents):
+        directory.register(tx, EntitySpec(name=get_agent_name(number), kind=EntityKind.AGENT))
+
+
+def get_agent_name(number: int) -> str:
+    return f"agent-{number % AGENTS}"
+
+
+def build_push(number: int, source: str = "bench") -> Push:
+    return Push(to=get_agent_name(number), source=source, content=CONTENT, key=create_key())
+
+
+def create_key() -> str:
+    return f"{random.getrandbits(128):032x}"
+
+
+def create_event_id() -> str:
+    return mint("evt", time.time_ns() // 1000, random.getrandbits(80))

@@ -1,0 +1,59 @@
+"""
+A request that may be repeated is done once.
+
+Whoever repeats a request because they did not hear the answer sends the same key again. Why the verb runs only once,
+and every repeat gets the answer of the first:
+
+- The key is written before the verb runs, in the same transaction. A repeat that comes meanwhile meets it at the unique
+  index and waits there (on SQLite, for the writer), and when the first is through it finds the answer.
+- The answer is written after the verb, in the same transaction: there is no effect without its answer.
+- A verb that raises leaves neither, so whoever was refused may try again with the same key.
+
+    key -> new?  yes: verb -> answer      no, the same request: the answer again      no, another request: Reused
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Concatenate, Final, ParamSpec
+
+from gatepost.core.event import Json
+from gatepost.errors import Invalid, Reused
+from gatepost.ports import RetryTransaction, Transaction
+from gatepost.tables import replies
+
+P = ParamSpec("P")
+
+_MAX_KEY_LENGTH: Final = 255
+
+
+def run_once(
+    tx: Transaction,
+    scope: str,
+    key: str,
+    digest: str,
+    verb: Callable[Concatenate[Transaction, P], Json],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Json:
+    """
+    Run a verb that returns JSON, or return what it returned the first time. The `scope` keeps the keys of different
+    callers apart; the `digest` is of all that makes two requests the same.
+    """
+    if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
+        raise Invalid("this is not an idempotency key", hint=f"use up to {_MAX_KEY_LENGTH} printable ASCII characters")
+    if not replies.begin(tx, scope, key, digest):
+        return _read_answer(tx, scope, key, digest)
+    value = verb(tx, *args, **kwargs)
+    replies.answer(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    return value
+
+
+def _read_answer(tx: Transaction, scope: str, key: str, digest: str) -> Any:
+    row = replies.read(tx, scope, key)
+    if row is None:
+        raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
+    if row[0] != digest:
+        raise Reused(
+            f"the idempotency key {key!r} was used for another request", hint="use a new key for a new request"
+        )
+    return json.loads(row[1])

@@ -1,0 +1,488 @@
+"""
+How something gets into inboxes.
+
+`push_all` takes many wishes and says of each what it came to: an event and, for every recipient, whether it is new, or
+an error that concerns that wish alone. It costs the same few statements however many there are:
+
+    resolve the names -> take arrivals -> check each -> items -> events -> counts and rings
+
+Items go in before events, because only they can tell a repeat: the unique key (recipient, dedup key) refuses it. An
+event whose every item was refused is not stored at all, so a repeat changes nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gatepost.actions import directory
+from gatepost.core import address, chain, dedup, render, strict
+from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import Delivery, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
+from gatepost.core.limits import Limits
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, MAX_DURATION, MAX_INSTANT
+from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
+from gatepost.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
+from gatepost.tables import broadcasts, entities, events, items
+
+#: how the keys begin of what the house itself warns of
+ALERT_KEY_PREFIX: Final = "alert:gatepost:"
+#: how many pushes to one recipient a push to a team counts for; how large the team is, nobody knows yet
+TEAM_WEIGHT: Final = 50
+#: items of the pushes that come together
+MAX_BATCH_ITEMS: Final = 10_000
+#: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
+_MAX_DATA_DEPTH: Final = 128
+#: a type and an id, each
+MAX_REF_LENGTH: Final = 256
+_MAX_LENGTHS: Final = {
+    "source": 200,
+    "subject": 1_000,
+    "dedup key": dedup.MAX_LENGTH,
+    "reference": MAX_REF_LENGTH,
+    "route": 256,
+}
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+PushOutcome = PushResult | GatepostError
+
+
+@dataclass(slots=True)
+class EventDraft:
+    """A wish that was found good: the event it would be, and for whom."""
+
+    event: Event
+    data: str | None
+    sender: Entity | None
+    recipients: list[Entity]
+    size: int
+    new_recipients: set[int] = field(default_factory=set)
+
+
+def _weigh(push: Push) -> int:
+    """What a push adds to a transaction that it shares with others: one for a team writes an item for each member."""
+    return TEAM_WEIGHT if address.is_team(push.to) else 1
+
+
+@weigh_by(_weigh)
+@batched
+def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
+    """Accept what can be accepted; return an outcome for each wish."""
+    if not pushes:
+        return []
+    drafts = _build_drafts(tx, pushes)
+    _store_drafts(tx, drafts)
+    _alert_long_chains(tx, drafts)
+    return [_build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
+
+
+def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
+    """
+    Refuse a batch that would make more than 10,000 items: whoever else writes would wait for it. One event alone is
+    exempt, however many it is for. Everybody who is there is counted, repeats and the sender too.
+    """
+    addresses = [
+        target for target in map(_parse_address, (push.to for push in pushes)) if not isinstance(target, GatepostError)
+    ]
+    teams = {target for target in addresses if isinstance(target, TeamAddress)}
+    if len(pushes) < 2 or not teams:
+        return  # at most one item each, and doors limit how many there are
+    sizes: dict[Address, int] = {team: entities.count_team(tx, team.team, team.role) for team in teams}
+    count = sum(sizes.get(target, 1) for target in addresses)
+    if count > MAX_BATCH_ITEMS:
+        raise TooLarge(
+            f"the batch would make {count} items, over the limit of {MAX_BATCH_ITEMS}", hint="send smaller batches"
+        )
+
+
+def push_event(tx: Transaction, push: Push) -> PushResult:
+    """Accept one wish, or raise why not."""
+    [outcome] = push_all(tx, [push])
+    if isinstance(outcome, GatepostError):
+        raise outcome
+    return outcome
+
+
+def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequence[Entity]) -> PushResult:
+    """Accept one wish of this sender, None for the house, for these recipients: one event, an item each."""
+    senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
+    [push] = _apply_hops(tx, [push], senders)
+    [arrival] = events.take_arrivals(tx, 1)
+    draft = build_event(tx, push, arrival, senders)
+    draft.recipients = [entity for entity in recipients if entity.is_live and entity != draft.sender]
+    _store_drafts(tx, [draft])
+    _alert_long_chains(tx, [draft])
+    return _build_result(tx, draft)
+
+
+def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
+    """Accept once more, without a key, what was accepted before; also when its sender has retired since."""
+    [arrival] = events.take_arrivals(tx, 1)
+    draft = build_event(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
+    draft.recipients = [recipient]
+    _store_drafts(tx, [draft])
+    return _build_result(tx, draft)
+
+
+def build_alert(
+    to: str, content: str, topic: str, *, source: str = "gatepost", ref: Ref | None = None, hops: int = 0
+) -> Push:
+    """What the house warns somebody of, once for whatever it is `about`."""
+    return Push(
+        to=to,
+        type=EventType.ALERT,
+        source=source,
+        content=content,
+        priority=Priority.HIGH,
+        key=f"{ALERT_KEY_PREFIX}{topic}",
+        ref=ref,
+        hops=hops,
+        trust=Trust.OWNER,
+    )
+
+
+def push_alerts(tx: Transaction, alerts: Sequence[Push]) -> None:
+    """Tell owners that something is wrong; the administrator, where an owner is retired."""
+    if not alerts:
+        return
+    drafts = _build_drafts(tx, alerts)
+    undelivered_alerts = [push for push, draft in zip(alerts, drafts, strict=True) if isinstance(draft, Refused)]
+    if undelivered_alerts:
+        drafts += _build_drafts(tx, [replace(push, to=directory.ADMINISTRATOR) for push in undelivered_alerts])
+    _store_drafts(tx, drafts)
+    _alert_long_chains(tx, drafts)
+
+
+def _build_drafts(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | PushOutcome]:
+    addresses = [_parse_address(push.to) for push in pushes]
+    valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
+    entities_by_address = directory.resolve(tx, [*valid_addresses, *_parse_senders(pushes)])
+    pushes = _apply_hops(tx, pushes, entities_by_address)
+    arrivals = events.take_arrivals(tx, len(pushes))
+    drafts: list[EventDraft | PushOutcome] = []
+    for push, target, arrival in zip(pushes, addresses, arrivals, strict=True):
+        try:
+            if isinstance(target, GatepostError):
+                raise target
+            draft = build_event(tx, push, arrival, entities_by_address)
+            if isinstance(target, AllAgentsAddress):
+                drafts.append(_store_broadcast(tx, draft))
+            else:
+                draft.recipients = _find_recipients(tx, target, draft.sender, entities_by_address)
+                drafts.append(draft)
+        except GatepostError as error:
+            drafts.append(error)
+    return drafts
+
+
+def _parse_address(text: str) -> Address | GatepostError:
+    try:
+        return address.parse(text)
+    except GatepostError as error:
+        return error
+
+
+def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
+    senders = {push.sender for push in pushes if push.sender}
+    return [target for target in map(_parse_address, senders) if isinstance(target, EntityAddress)]
+
+
+def count_next_hops(tx: Reader, sender: Entity | None) -> int:
+    """Return the hops of what somebody sends next; only an agent continues a chain."""
+    return _count_hops(tx, [sender]).get(sender.number, 0) if sender is not None else 0
+
+
+def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
+    """Return the hops of what each agent among these senders sends next, by its number, with one query for all."""
+    agents = [sender.number for sender in senders if sender.kind is EntityKind.AGENT]
+    if not agents:
+        return {}
+    since, until = tx.now - chain.CHAIN_PAUSE, tx.now + chain.CHAIN_PAUSE
+    longest = items.longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
+    return {agent: chain.compute_next_hops(hops) for agent, hops in longest.items()}
+
+
+def _apply_hops(
+    tx: Transaction, pushes: Sequence[Push], entities_by_address: Mapping[Address, list[Entity]]
+) -> Sequence[Push]:
+    """Let what agents push continue their chains; hops that a wish names count only if they are more."""
+    matches = {push.sender: entities_by_address.get(EntityAddress(push.sender)) for push in pushes if push.sender}
+    senders = {name: candidates[0] for name, candidates in matches.items() if candidates}
+    hops = _count_hops(tx, senders.values())
+    if not any(hops.values()):
+        return pushes
+    min_hops: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
+    return [
+        replace(push, hops=min_hops[push.sender]) if 0 <= push.hops < min_hops.get(push.sender, 0) else push
+        for push in pushes
+    ]
+
+
+def build_event(
+    tx: Transaction, push: Push, arrival: int, senders: Mapping[Address, list[Entity]], *, is_copy: bool = False
+) -> EventDraft:
+    """Check a wish and make an event of it; what was accepted before (`again`) has no key here."""
+    sender = None
+    if push.sender:
+        matches = senders.get(EntityAddress(push.sender))
+        if not matches:
+            address.parse(push.sender)
+            raise directory.build_unknown_error(tx, push.sender)
+        [sender] = matches
+        if not sender.is_live and not is_copy:
+            raise Refused(f"{sender.name!r} is retired and sends nothing")
+    data = validate_push(push, tx.limits)
+    event = Event(
+        id=tx.new_id("evt"),
+        type=push.type,
+        source=push.source,
+        sender=Sender(sender.name, sender.display, sender.kind) if sender else None,
+        subject=push.subject,
+        content=push.content,
+        data=push.data,
+        priority=push.priority,
+        key=None if is_copy else _build_key(push),
+        created_at=tx.now,
+        source_time=push.occurred_at,
+        expires_at=tx.now + push.ttl if push.ttl is not None else push.expires_at,
+        ref=push.ref,
+        route=push.route,
+        hops=push.hops,
+        trust=push.trust,
+        wakes=push.priority is not Priority.FYI and push.hops <= tx.limits.hops,
+        arrival=arrival,
+    )
+    return EventDraft(event, data, sender, [], render.measure(event))
+
+
+def _build_key(push: Push) -> str | None:
+    """Return the key by which a repeat is recognised: of an alert without one, what the alert says."""
+    key = dedup.build_alert_key(push) if push.key is None and push.type is EventType.ALERT else push.key
+    return f"{push.key_prefix}{key}" if key is not None else None
+
+
+def validate_push(push: Push, limits: Limits) -> str | None:
+    """Refuse what is too large or cannot be stored; return the data as JSON."""
+    if len(push.content) * 4 > limits.content and len(_encode_text("content", push.content)) > limits.content:
+        raise TooLarge(
+            f"the content is {len(_encode_text('content', push.content))} bytes, over the limit of {limits.content}",
+            hint="send a reference to it instead",
+        )
+    _check_storable("content", push.content)
+    if not push.source:
+        raise Invalid("an event needs a source")
+    for field_name, text in _iter_short_texts(push):
+        _check_short_text(field_name, text)
+    if push.key is not None and not push.key:
+        raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
+    if push.key is not None and push.key_prefix not in (dedup.REDIS, dedup.NATS):
+        dedup.check(push.key)
+    if not 0 <= push.hops <= 10_000:
+        raise Invalid(f"{push.hops} is not a number of hops")
+    if push.ttl is not None and not 0 < push.ttl <= MAX_DURATION:
+        raise Invalid(f"{push.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
+    if push.occurred_at is not None and not 0 <= push.occurred_at <= MAX_INSTANT:
+        raise Invalid(f"{push.occurred_at} is not a time", hint="it must be in the years 1970 to 9999")
+    if push.ref is not None and not (push.ref.type and push.ref.id):
+        raise Invalid(f"{str(push.ref)!r} is not a reference", hint="it needs a type and an id")
+    if push.route is not None and not (push.route.channel and push.route.session):
+        raise Invalid("a route needs a channel and a session")
+    return _encode_data(push, limits) if push.data is not None else None
+
+
+def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:
+    yield "source", push.source
+    if push.subject is not None:
+        yield "subject", push.subject
+    if push.key is not None:
+        yield "dedup key", push.key
+    if push.ref is not None:
+        yield from (("reference", push.ref.type), ("reference", push.ref.id))
+    if push.route is not None:
+        yield from (("route", push.route.channel), ("route", push.route.session))
+
+
+def parse_ref(text: str) -> Ref:
+    """Read a reference by which events are looked for; it is one that an event can have."""
+    ref = Ref.parse(text)
+    for part in (ref.type, ref.id):
+        _check_short_text("reference", part)
+    return ref
+
+
+def _check_short_text(field_name: str, text: str) -> None:
+    _check_storable(field_name, text)
+    if len(text) > _MAX_LENGTHS[field_name]:
+        raise TooLarge(f"the {field_name} has {len(text)} characters, over the limit of {_MAX_LENGTHS[field_name]}")
+
+
+def _check_storable(field_name: str, text: str) -> None:
+    if "\x00" in text:
+        raise Invalid(f"the {field_name} has a NUL character in it", hint="remove it")
+    if not text.isascii():
+        _encode_text(field_name, text)
+
+
+def _encode_text(field_name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"the {field_name} is not valid Unicode: it has half of a surrogate pair in it") from None
+
+
+def _encode_data(push: Push, limits: Limits) -> str:
+    try:
+        text = _encode(push.data)
+    except (ValueError, TypeError, RecursionError):
+        raise Invalid("the data is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
+    if len(text) * 4 > limits.data and len(_encode_text("data", text)) > limits.data:
+        raise TooLarge(
+            f"the data is {len(_encode_text('data', text))} bytes as JSON, over the limit of {limits.data}",
+            hint="send a reference to it instead",
+        )
+    if strict.is_deeper_than(push.data, _MAX_DATA_DEPTH, text.count("[") + text.count("{")):
+        raise Invalid(f"the data is nested over {_MAX_DATA_DEPTH} deep", hint="send it flatter")
+    if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
+        raise Invalid("the data has a NUL character in it", hint="remove it")
+    _encode_text("data", text)
+    return text
+
+
+def _find_recipients(
+    tx: Transaction,
+    target: EntityAddress | TeamAddress,
+    sender: Entity | None,
+    entities_by_address: Mapping[Address, list[Entity]],
+) -> list[Entity]:
+    match target:
+        case EntityAddress(name):
+            matches = entities_by_address.get(target)
+            if not matches:
+                raise directory.build_unknown_error(tx, name)
+            if not matches[0].is_live:
+                raise Refused(f"{matches[0].name!r} is retired and receives nothing")
+            return matches
+        case TeamAddress():
+            members = entities_by_address.get(target)
+            if not members or not any(member.is_live for member in members):
+                raise UnknownAddress(
+                    f"nobody is in {str(target)!r}", hint="`gatepost agent list` shows who is in which team"
+                )
+            return [member for member in members if member.is_live and member != sender]
+
+
+def _store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
+    """Store a broadcast: one row, which each agent takes when it next looks."""
+    event = draft.event
+    key = event.key or f"broadcast:{event.id}"
+    number = broadcasts.number(tx, by=1)
+    if event.key and (first_broadcast := broadcasts.keyed(tx, key)):
+        broadcasts.number(tx, by=-1)
+        return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
+    limit, sender = tx.limits.broadcasts, draft.sender
+    if sender is not None and broadcasts.count_since(tx, sender.number, tx.now - DAY) >= limit:
+        broadcasts.number(tx, by=-1)
+        raise LimitReached(
+            f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
+            hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
+        )
+    event = replace(event, key=key)
+    events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
+    broadcasts.insert(tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None)
+    tx.after_commit(Signal("*", event.type, event, event.wakes))
+    if event.hops > tx.limits.hops:
+        # Agents take it one by one, so their owners are not told each: the one who answers for all of them is.
+        push_alerts(tx, [_build_chain_alert(event, directory.ADMINISTRATOR, "*")])
+    return PushResult(event.id, broadcast=number)
+
+
+def _store_drafts(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
+    drafts = [draft for draft in outcomes if isinstance(draft, EventDraft) and draft.recipients]
+    if not drafts:
+        return
+    rows = [_build_item_row(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
+    # In one order everywhere, so that two writers with the same keys wait for each other instead of deadlocking.
+    new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    for draft in drafts:
+        draft.new_recipients = {
+            entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
+        }
+    new_drafts = [draft for draft in drafts if draft.new_recipients]
+    if new_drafts:
+        events.insert(
+            tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in new_drafts]
+        )
+    for draft in new_drafts:
+        for recipient in draft.recipients:
+            if recipient.number in draft.new_recipients:
+                tx.add_to_tally(recipient.number, "accepted", 1)
+                tx.after_commit(Signal(recipient.name, draft.event.type, draft.event, draft.event.wakes))
+
+
+def _build_item_row(draft: EventDraft, event: Event, recipient: int) -> items.NewItem:
+    is_human = draft.sender is not None and draft.sender.kind is EntityKind.HUMAN
+    source = draft.sender.name if draft.sender else event.source
+    return (
+        recipient,
+        event.arrival,
+        event.key,
+        event.priority.value,
+        is_human,
+        source,
+        event.expires_at,
+        event.wakes,
+        draft.size,
+    )
+
+
+def _alert_long_chains(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
+    """Tell the owner of each recipient of an event past the limit of hops, once an hour for each sender."""
+    alerts = [
+        _build_chain_alert(draft.event, _find_owner(recipient), recipient.name)
+        for draft in outcomes
+        if isinstance(draft, EventDraft) and draft.event.hops > tx.limits.hops
+        for recipient in draft.recipients
+        if recipient.number in draft.new_recipients
+        and recipient.owner is not None
+        and recipient.name != directory.ADMINISTRATOR
+    ]
+    push_alerts(tx, alerts)
+
+
+def _find_owner(entity: Entity) -> str:
+    """Who answers for an entity: its owner, or the administrator for one that is its own."""
+    return entity.owner if entity.owner not in (None, entity.name) else directory.ADMINISTRATOR
+
+
+def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:
+    sender = event.sender.name if event.sender else None
+    origin = f" from {sender!r}" if sender else ""
+    audience = "every agent" if recipient == "*" else repr(recipient)
+    content = (
+        f"a chain of {event.hops} events{origin} reached {audience}:"
+        f" the last one was stored and woke nobody (event {event.id})"
+    )
+    return build_alert(to, content, chain.build_alert_topic(sender, recipient, event.created_at))
+
+
+def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
+    duplicate_numbers = [
+        recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
+    ]
+    first_events = (
+        items.keyed(tx, duplicate_numbers, draft.event.key) if duplicate_numbers and draft.event.key is not None else {}
+    )
+    if len(first_events) < len(duplicate_numbers):
+        raise RetryTransaction(f"the first event with the key {draft.event.key!r} was just removed")
+    deliveries = tuple(
+        Delivery(
+            recipient.name,
+            first_events.get(recipient.number, draft.event.id),
+            duplicate=recipient.number not in draft.new_recipients,
+        )
+        for recipient in draft.recipients
+    )
+    return PushResult(draft.event.id if draft.new_recipients or not deliveries else deliveries[0].event, deliveries)

@@ -1,0 +1,98 @@
+"""How a guest reads what reached it by two roads: its session's spool, and its inbox here (`core/reconcile.py`)."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from gatepost.actions import inbox
+from gatepost.actions.inbox import ClaimTerms
+from gatepost.core import batch as batch_rules
+from gatepost.core import reconcile
+from gatepost.core.entity import Entity
+from gatepost.core.event import ItemState
+from gatepost.core.reconcile import ReconciledBatch, StoredState
+from gatepost.core.spool_line import SpoolLine
+from gatepost.core.text import check_storable
+from gatepost.errors import Invalid
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import claims, items
+
+
+def claim_with_spool(
+    tx: Transaction,
+    name: str,
+    lines: Sequence[SpoolLine],
+    *,
+    owner: str,
+    shown_keys: Collection[str] = (),
+    unconfirmed_keys: Collection[str] = (),
+    include_pending: bool = True,
+    limit: int = batch_rules.GUEST_LIMIT,
+    budget: int = batch_rules.GUEST_BUDGET,
+) -> ReconciledBatch:
+    """
+    Take the next batch of an inbox and a spool together: what of it is here is claimed. Without `reconcile` only those
+    items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered;
+    what the session has printed and is still `unproved` is neither taken nor marked.
+    """
+    terms = ClaimTerms(owner=owner, limit=limit, budget=budget)
+    recipient, fence = inbox.lock_inbox(tx, name, terms)
+    keys = [line.dedup_key for line in lines if line.dedup_key]
+    seen_keys = {*shown_keys, *unconfirmed_keys}
+    stored_items = _find_stored_items(
+        tx, recipient.number, [*keys, *seen_keys], [*(line.id for line in lines), *seen_keys]
+    )
+    _mark_items_delivered(tx, recipient, fence, [stored_items[key] for key in shown_keys if key in stored_items], terms)
+    sorted_lines = reconcile.sort_lines(lines, now=tx.now, shown_keys=seen_keys, stored_states=stored_items)
+    unconfirmed_arrivals = {
+        stored_items[key].arrival
+        for key in unconfirmed_keys
+        if key in stored_items and stored_items[key].state is ItemState.PENDING
+    }
+    candidates = (
+        inbox.find_candidates(tx, recipient.number, terms, exclude=unconfirmed_arrivals) if include_pending else []
+    )
+    candidates += items.candidates_at(tx, recipient.number, sorted(sorted_lines.pending_lines))
+    selection = batch_rules.select_batch(
+        [*candidates, *reconcile.build_candidates(sorted_lines.spool_only)], limit=limit, budget=budget
+    )
+    batch = inbox.claim_items(
+        tx, recipient, fence, [choice for choice in selection if choice.arrival < reconcile.FIRST_SPOOL_ARRIVAL], terms
+    )
+    waiting_count = max(0, items.waiting(tx, recipient.number, batch_rules.COUNT_LIMIT) - len(unconfirmed_arrivals))
+    return reconcile.build_batch(
+        sorted_lines, selection, at=tx.now, claim=batch.claim, items=batch.items, deferred_count=waiting_count
+    )
+
+
+def mark_delivered(tx: Transaction, name: str, keys: Iterable[str], *, owner: str) -> None:
+    """Mark the pending items with these keys as delivered, without showing them."""
+    terms = ClaimTerms(owner=owner)
+    recipient, fence = inbox.lock_inbox(tx, name, terms)
+    _mark_items_delivered(tx, recipient, fence, _find_stored_items(tx, recipient.number, keys, ()).values(), terms)
+
+
+def _mark_items_delivered(
+    tx: Transaction, recipient: Entity, fence: int, stored_items: Iterable[StoredState], terms: ClaimTerms
+) -> None:
+    """Mark what was shown by the other road, while this store was out of reach or had not heard of it yet."""
+    pending_arrivals = sorted({item.arrival for item in stored_items if item.state is ItemState.PENDING})
+    if pending_arrivals:
+        receipt = inbox.begin_claim(tx, recipient, fence, terms)
+        items.take(tx, recipient.number, pending_arrivals, receipt.number)
+        claims.end(tx, receipt.id, terms.owner, fence, "acked")
+        items.deliver(tx, receipt.number)
+
+
+def _find_stored_items(
+    tx: Reader, recipient: int, keys: Iterable[str], event_ids: Iterable[str]
+) -> dict[str, StoredState]:
+    """What is known here of these keys and ids of events, by each of them."""
+    valid_keys = sorted({key for key in keys if _is_storable(key)})
+    own_event_ids = sorted({event_id for event_id in event_ids if reconcile.is_event_id(event_id)})
+    return items.known(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}
+
+
+def _is_storable(key: str) -> bool:
+    try:
+        return bool(check_storable("key", key))
+    except Invalid:
+        return False

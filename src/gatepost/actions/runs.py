@@ -1,0 +1,145 @@
+"""
+Runs as others see them: what a resident did, step by step, what it has in mind, and the calls it waits for.
+
+A call of a tool that nobody here can do is answered later, from outside. Its result comes as an event like any other,
+and when the last call of a run has been answered, or has run out of time, the run is completed.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.actions import directory, inbox, leases, maintenance, push
+from gatepost.core import ids
+from gatepost.core import mind as rules
+from gatepost.core.event import EventType, Json, Push
+from gatepost.core.lease import name_agent_lease
+from gatepost.core.mind import MindSummaries, Turn
+from gatepost.core.run import CallStatus, OpenCall, Run, RunStatus, Step
+from gatepost.core.signals import Signal
+from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import agents, calls, minds, runs
+from gatepost.tables import steps as step_rows
+
+#: the cause of a ring that tells whoever thinks to look whether it still may
+CANCEL: Final = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMind:
+    """What a resident has in mind: what it carries of old cycles, and the turns of the later ones."""
+
+    past_cycles: MindSummaries
+    turns: tuple[Turn, ...]
+
+    @property
+    def tokens(self) -> int:
+        return self.past_cycles.tokens + sum(map(rules.weigh, self.turns))
+
+
+def show(tx: Reader, id: str) -> Run:
+    run = runs.read(tx, ids.check("run", id))
+    if run is None:
+        raise NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
+    return run
+
+
+def page(
+    tx: Reader,
+    *,
+    agent: str | None = None,
+    status: RunStatus | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[Run]:
+    """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
+    return runs.page(tx, agent=directory.find_number(tx, agent), status=status, before=before, most=limit)
+
+
+def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = step_rows.ALL) -> list[Step]:
+    """The steps of a run in order; `after` is the number of the last one seen."""
+    return step_rows.of_run(tx, show(tx, id).number, after=after, most=limit)
+
+
+def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
+    """The calls of a run that somebody outside answers, or has answered."""
+    return calls.of_run(tx, show(tx, id).number)
+
+
+def read_mind(tx: Reader, name: str) -> AgentMind:
+    """What a resident would begin its next cycle with."""
+    resident = agents.read(tx, directory.find(tx, name).number)
+    if resident is None:
+        raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
+    past_cycles = minds.read(tx, resident.number)
+    return _load_mind(tx, resident.number, past_cycles)
+
+
+def read_mind_before(tx: Reader, run: Run, agent: int) -> AgentMind:
+    """What an agent had in mind when a run of its began."""
+    return _load_mind(tx, agent, minds.of_run(tx, run.mind_number), run.number)
+
+
+def _load_mind(tx: Reader, agent: int, past_cycles: MindSummaries, before: int = 2**62) -> AgentMind:
+    return AgentMind(past_cycles, step_rows.of_mind(tx, agent, after=past_cycles.run, before=before))
+
+
+def cancel(tx: Transaction, id: str) -> Run:
+    """Stop a run. What it has done stays done, and what it was shown counts as delivered."""
+    run = show(tx, id)
+    if run.status is not RunStatus.RUNNING or runs.end(tx, run.number, RunStatus.CANCELLED) is None:
+        raise Conflict(f"{id!r} is {show(tx, id).status}, not running")
+    inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
+    leases.drop(tx, name_agent_lease(run.agent))
+    tx.after_commit(Signal(run.agent, CANCEL))
+    tx.after_commit(Signal(f"run:{run.id}", CANCEL))
+    return show(tx, id)
+
+
+def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
+    """Give the result of a call; the agent is told."""
+    stored_run = show(tx, run_id)
+    row = calls.read(tx, call_id) if call_id.isprintable() else None
+    if row is None:
+        raise NotFound(f"there is no call {call_id!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
+    if row[1] != stored_run.number:
+        raise Refused(f"the call {call_id!r} belongs to another run")
+    return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
+
+
+def expire_calls(tx: Transaction) -> int:
+    """Let calls go that nobody has answered in time, and runs whose agent has retired; return how many."""
+    late_calls = calls.late(tx, maintenance.BATCH_SIZE)
+    for call, _ in late_calls:
+        _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
+    orphan_ids = runs.of_retired(tx, maintenance.BATCH_SIZE)
+    for id in orphan_ids:
+        cancel(tx, id)
+    return len(late_calls) + len(orphan_ids)
+
+
+def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
+    """Who has a run open that nobody is at work on; from a number on, and where to go on."""
+    rows = runs.abandoned(tx, after, maintenance.BATCH_SIZE)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == maintenance.BATCH_SIZE else None
+
+
+def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
+    if not calls.end(tx, call.id, status, result):
+        raise Conflict(f"the call {call.id!r} is {call.status} already")
+    result_push = Push(
+        to=run.agent,
+        type=EventType.TOOL_RESULT,
+        source=call.tool,
+        data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
+        key=f"tool:{call.id}",
+        hops=run.outgoing_hops,
+    )
+    with suppress(Refused):  # it has retired: nobody waits for the result
+        push.push_event(tx, result_push)
+    runs.answered(tx, run.number)
+    tx.after_commit(Signal(f"run:{run.id}", "answer"))
+    row = calls.read(tx, call.id)
+    assert row is not None
+    return row[0]

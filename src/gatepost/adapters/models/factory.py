@@ -1,0 +1,127 @@
+"""
+Which model a configuration means.
+
+    demo              the built-in one
+    openai:NAME       OpenAI, or any server that speaks its chat-completions protocol, at `base_url`
+    anthropic:NAME    Anthropic
+    ollama:NAME       Ollama on this machine, or at `base_url`
+
+A model whose key is missing is stood in for by the demo, which says so. A server of one's own need not have a key.
+Libraries are imported when they are needed, because that takes most of a second.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from gatepost.adapters.models.demo import DemoModel
+from gatepost.core.agent import DEMO, ModelChoice
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ports import Model
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: seconds to wait for a connection, and for a server that says nothing at all
+_CONNECT_TIMEOUT: Final = 10.0
+READ_TIMEOUT: Final = 60.0
+
+_PROVIDERS: Final = ("openai", "anthropic", "ollama")
+_OLLAMA_URL: Final = "http://127.0.0.1:11434/v1"
+#: for servers that ask for no key, where the library insists on one
+_PLACEHOLDER_KEY: Final = "none"
+
+
+def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout: float = READ_TIMEOUT) -> Model:
+    """Open the model, or the demo in its place. Nothing is asked of it yet."""
+    if choice.name == DEMO:
+        return DemoModel()
+    provider, _, name = choice.name.partition(":")
+    if provider not in _PROVIDERS or not name:
+        raise Invalid(f"{choice.name!r} is not a model", hint="use openai:NAME, anthropic:NAME, ollama:NAME or demo")
+    url = _get_base_url(choice, environ)
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise Invalid(f"the address for {choice.name!r} is none", hint="it begins with http:// or https://")
+    if (variable := find_missing_key(choice, environ)) is not None:
+        return DemoModel(f"{DEMO} (no {variable})")
+    key = environ.get(_get_key_variable(choice), "").strip() or _PLACEHOLDER_KEY
+    try:
+        match provider:
+            case "openai":
+                return _open_openai(choice.name, name, url, key, read_timeout)
+            case "ollama":
+                return _open_ollama(choice.name, name, url, key, read_timeout)
+            case _:
+                return _open_anthropic(choice.name, name, url, key, read_timeout)
+    except ImportError:
+        extra = "anthropic" if provider == "anthropic" else "openai"
+        raise Unavailable(f"{choice.name!r} needs its library", hint=f"pip install 'gatepost[{extra}]'") from None
+
+
+def find_missing_key(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
+    """The variable that should hold the model's key and does not; None where it does, or none is needed."""
+    is_key_needed = _get_provider_name(choice) in _PROVIDERS and (
+        choice.key_env or _get_base_url(choice, environ) is None
+    )
+    return (
+        _get_key_variable(choice) if is_key_needed and not environ.get(_get_key_variable(choice), "").strip() else None
+    )
+
+
+def _get_base_url(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
+    provider = _get_provider_name(choice)
+    default_url = _OLLAMA_URL if provider == "ollama" else None
+    return choice.base_url or environ.get(f"{provider.upper()}_BASE_URL") or default_url
+
+
+def _get_key_variable(choice: ModelChoice) -> str:
+    return choice.key_env or f"{_get_provider_name(choice).upper()}_API_KEY"
+
+
+def _get_provider_name(choice: ModelChoice) -> str:
+    return choice.name.partition(":")[0]
+
+
+def _open_openai(label: str, name: str, url: str | None, key: str, read_timeout: float) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
+    provider = (
+        OpenAICompatibleProvider("openai-compatible", openai_client=client)
+        if url
+        else OpenAIProvider(openai_client=client)
+    )
+    return PydanticModel(OpenAIChatModel(name, provider=provider), label, has_finish_reason=True, close=client.close)
+
+
+def _open_ollama(label: str, name: str, url: str | None, key: str, read_timeout: float) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.providers.ollama import OllamaProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
+    return PydanticModel(OllamaModel(name, provider=OllamaProvider(openai_client=client)), label, close=client.close)
+
+
+def _open_anthropic(label: str, name: str, url: str | None, key: str, read_timeout: float) -> Model:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    from gatepost.adapters.models.provider import PydanticModel
+
+    client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
+    model = AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+    return PydanticModel(model, label, has_finish_reason=True, can_mark_failures=True, close=client.close)
+
+
+def _make_timeout(read_timeout: float) -> "httpx2.Timeout":
+    import httpx2
+
+    return httpx2.Timeout(read_timeout, connect=_CONNECT_TIMEOUT)

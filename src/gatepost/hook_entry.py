@@ -1,0 +1,413 @@
+"""
+The porch: where the hooks of guests are received, with a gateway or without one.
+
+A guest waits while its hook starts, and it starts thousands of times with nothing to do. So what is set and which
+handlers are installed is written down in the home, and as long as nothing changed of what it was made from (settings
+files, variables, installed packages, this code), that is read and nothing else imported.
+"""
+
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gatepost import paths
+from gatepost.adapters.clock import SystemClock
+from gatepost.core import printed_batch
+from gatepost.core.printed_batch import PrintedBatch
+from gatepost.core.session import encode_filename
+from gatepost.core.times import Instant
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.hooks import chain, visit, wire
+from gatepost.hooks.chain import Handler, LazyHandler, Wait
+from gatepost.hooks.context import HookContext, HookOptions
+from gatepost.hooks.events import HookEvent, HookOutput, do_nothing
+from gatepost.hooks.session import Session
+
+if TYPE_CHECKING:
+    from gatepost.ports import Spool, Store
+
+#: the folder of the home in which it is written down, a file for each environment, and how many there may be
+CACHE_FOLDER: Final = ".hooks"
+_MAX_CACHED: Final = 20
+#: seconds that a hook waits for a store that another process writes to
+BUSY_TIMEOUT: Final = 1.0
+#: digits of a number that is read as one: Python refuses more, and nobody here calculates with them
+_MAX_DIGITS: Final = 1_000
+#: variables that change nothing of what is written down
+_AGENT_VARIABLE: Final = "GATEPOST_AGENT"
+_IGNORED_VARIABLES: Final = {"GATEPOST_DEBUG", "GATEPOST_NIGHTLY", "GATEPOST_HOME", _AGENT_VARIABLE}
+
+#: under this the session notes that its person was warned; no gate is called so
+_DAEMON_WARNING: Final = "_daemon"
+
+_CacheKey = list[Any]
+
+
+class HookCall(NamedTuple):
+    """A hook as its host has called it."""
+
+    event: str
+    host: str
+    #: what it wrote to stdin
+    stdin: str
+    environ: Mapping[str, str]
+    cwd: str
+    #: whether who the agent is was found in the environment of a background service
+    is_from_daemon: bool = False
+
+
+class HookResponse(NamedTuple):
+    """What to print. Afterwards call `printed`, or `unprinted` if it could not be; only `claim` needs that."""
+
+    output: HookOutput
+    on_printed: Callable[[], None] = do_nothing
+    on_failed: Callable[[], None] = do_nothing
+
+    @property
+    def needs_confirmation(self) -> bool:
+        return self.on_printed is not do_nothing
+
+
+class HookConfig(NamedTuple):
+    """What hooks go by in this home."""
+
+    rules: HookOptions
+    limits: Mapping[str, Any]
+    #: the store without its password, and its file where it is SQLite
+    store: str
+    file: str | None
+    #: where spools are, with `<session>` in it
+    spool: str
+    handlers: tuple[LazyHandler, ...] = ()
+
+
+class HookEntry:
+    """The hooks of one home."""
+
+    def __init__(
+        self, home: Path, *, store: "Store | None" = None, handlers: Sequence[Handler | LazyHandler] | None = None
+    ) -> None:
+        """
+        A gateway gives its `store` and the `handlers` it has found. Without them the store that is set is opened if it
+        is SQLite, and what is known is written down for the next hook.
+        """
+        self._home = home
+        self._store = store
+        self._handlers = handlers
+        #: by environment, with what it was made from
+        self._config_cache: dict[int, tuple[_CacheKey, HookConfig]] = {}
+        self._opened_store: Store | None = None
+
+    def close(self) -> None:
+        """Let go of the store, if it was opened here."""
+        if self._opened_store is not None:
+            self._opened_store.close()
+            self._opened_store = None
+
+    def receive(self, hook: HookCall) -> Generator[Wait, None, HookResponse]:
+        """Answer a hook. What it yields is to be waited for, what it returns is to be said."""
+        notes: list[str] = []
+        hook_config = self._load_config_or_note(hook, notes)
+        parse_notes: list[str] = []
+        event = wire.parse(hook.host, hook.event, parse_payload(hook.stdin, parse_notes))
+        notes += parse_notes
+        if event.is_duplicate:
+            return HookResponse(output=HookOutput())
+        if not event.session:
+            notes.append("the host has named no session")
+            reason = next(iter(parse_notes), notes[-1])
+            return HookResponse(output=_add_notes(self._render_without_session(event, reason, notes), notes))
+        event = replace(event, cwd=event.cwd or hook.cwd)
+        ctx = self.build_context(event.session, hook_config)
+        if hook_config is None:
+            ctx.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
+        ctx.notes += notes
+        ctx.has_other_home = lambda: _is_elsewhere(self._home, hook.environ, event.cwd)
+        extra_handlers = self._handlers if self._handlers is not None else hook_config.handlers if hook_config else ()
+        verdict = yield from visit.handle_event(ctx, event, (*chain.BUILT_IN, *extra_handlers))
+        if hook.is_from_daemon:
+            verdict = verdict.add_warnings(*_build_daemon_warnings(ctx))
+        try:
+            output = wire.render(event, verdict, wrap=ctx.options.format != "plain")
+        except BaseException:
+            verdict.unprinted()
+            raise
+        return HookResponse(
+            output=_add_notes(output, ctx.notes), on_printed=verdict.printed, on_failed=verdict.unprinted
+        )
+
+    def _render_without_session(self, event: HookEvent, reason: str, notes: list[str]) -> HookOutput:
+        """What to say where nobody can tell whose hook it is: what is to hold in any case, holds."""
+        from gatepost.hooks import gates
+
+        try:
+            return wire.render(event, gates.judge_unknown_session(self._home, event.name, reason, notes.append))
+        except Unavailable as error:
+            notes.append(error.message)
+            return HookOutput()
+
+    def load_config(self, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
+        """What is set, and installed; a GatepostError if what is set makes no sense."""
+        key = _build_cache_key(self._home, environ)
+        cached_key, hook_config = self._config_cache.get(key[0], (None, None))
+        if hook_config is None or cached_key != key:
+            hook_config = self._read_cache(key) or self._load_uncached(key, environ, report)
+            if len(self._config_cache) >= _MAX_CACHED:
+                self._config_cache.clear()
+            self._config_cache[key[0]] = key, hook_config
+        # Apart from all else, because every agent on this machine may have its own.
+        return hook_config._replace(
+            rules=hook_config.rules._replace(agent=environ.get(_AGENT_VARIABLE) or hook_config.rules.agent)
+        )
+
+    def _read_cache(self, key: _CacheKey) -> HookConfig | None:
+        if self._handlers is not None:
+            return None
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            document = json.loads(self._get_cache_path(key).read_bytes())
+            if document.pop("key") == key:
+                return _deserialize(document)
+        return None
+
+    def _load_uncached(self, key: _CacheKey, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
+        hook_config = _load_hook_config(self._home, environ)
+        if self._handlers is None:
+            from gatepost.hooks import plugins
+
+            hook_config = hook_config._replace(handlers=tuple(plugins.list_handlers(report)))
+            with suppress(OSError):
+                self._write_cache(key, hook_config)
+        return hook_config
+
+    def _write_cache(self, key: _CacheKey, hook_config: HookConfig) -> None:
+        path = self._get_cache_path(key)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        paths.write_atomically(str(path), json.dumps({"key": key, **_serialize(hook_config)}))
+        for old_file in sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_CACHED]:
+            old_file.unlink()
+
+    def _get_cache_path(self, key: _CacheKey) -> Path:
+        return self._home / CACHE_FOLDER / f"{key[0]}.json"
+
+    def _load_config_or_note(self, hook: HookCall, notes: list[str]) -> HookConfig | None:
+        try:
+            return self.load_config(hook.environ, notes.append)
+        except GatepostError as error:
+            notes.append(error.message + (f" (hint: {error.hint})" if error.hint else ""))
+        except OSError as error:  # a path is relative to where we are, and that is gone
+            notes.append(f"what is set cannot be read: {error}")
+        return None
+
+    def build_context(self, session: str, hook_config: HookConfig | None) -> HookContext:
+        """What handlers have before them; without what is known, only what is in the session's files."""
+        if hook_config is None:
+            return HookContext(
+                home=self._home, options=HookOptions(), clock=SystemClock(), session=Session(self._home, session)
+            )
+        return HookContext(
+            home=self._home,
+            options=hook_config.rules,
+            clock=SystemClock(),
+            session=Session(self._home, session),
+            open_store=lambda: self._store or self._open_sqlite_store(hook_config),
+            open_spool=lambda: _open_spool(hook_config.spool),
+            has_lines=lambda: _has_spooled_lines(hook_config.spool, session),
+            read_unproved=lambda: _read_unproved(hook_config.spool, session, self._home),
+            peek_items=None if self._store else lambda agent, now: _has_items(hook_config, agent, now),
+        )
+
+    def _open_sqlite_store(self, hook_config: HookConfig) -> "Store":
+        """The store, if it is a SQLite file that is there; it is neither made nor migrated by a hook."""
+        if hook_config.file is None:
+            raise Unavailable(
+                f"without a gateway a hook reaches only a SQLite store, and {hook_config.store!r} is none"
+            )
+        if not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
+            raise Unavailable(f"the store {hook_config.store!r} is not there")
+        from gatepost.adapters.stores.sqlite import SqliteStore
+        from gatepost.core.limits import Limits
+        from gatepost.tables import statements, versions
+
+        store = SqliteStore(
+            Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), limits=Limits(**hook_config.limits)
+        )
+        self._opened_store = store
+        version, oldest = store.query(versions.read)
+        newest = statements.newest("sqlite")
+        if not oldest <= newest <= version:
+            raise Unavailable(f"the store has schema {version}, and this code is for {newest}")
+        return store
+
+
+def parse_payload(text: str, notes: list[str]) -> object:
+    """What the host has told, as far as it can be read; None if it cannot, and a note says so."""
+    text = text.removeprefix("\ufeff")
+    with suppress(ValueError):
+        try:
+            return json.loads(text, parse_int=_parse_int)
+        except RecursionError:
+            document = json.loads(_strip_nested(text), parse_int=_parse_int)
+            notes.append("what the host has written to stdin is nested too deeply; only what is outermost is read")
+            return document
+    notes.append("what the host has written to stdin is not JSON")
+    return None
+
+
+def _parse_int(digits: str) -> int | str:
+    return int(digits) if len(digits) < _MAX_DIGITS else digits
+
+
+def _strip_nested(text: str) -> str:
+    """A JSON object with null for whatever is nested in it; ValueError if its brackets do not match."""
+    result, depth, start = "", 0, 0
+    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', text, re.DOTALL):
+        if token[0] in "[{":
+            depth += 1
+            if depth == 2:
+                result += text[start : token.start()] + "null"
+        elif token[0] in "]}":
+            depth -= 1
+            if depth == 1:
+                start = token.end()
+    if depth:
+        raise ValueError("brackets do not match")
+    return result + text[start:]
+
+
+def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
+    """Tell whether a command that is run in this folder finds another home."""
+    try:
+        other_home, _ = paths.find_home(environ, cwd or None)
+    except (GatepostError, OSError):
+        return True
+    return not os.path.samefile(other_home, home) if os.path.exists(other_home) else True  # noqa: PTH110, PTH121 (as it is)
+
+
+def _build_daemon_warnings(ctx: HookContext) -> list[str]:
+    """Return what the person is told, once a session, about a name that may be another terminal's."""
+    with suppress(OSError):  # then it is said again
+        if ctx.session.has_warned(_DAEMON_WARNING):
+            return []
+        ctx.session.record_warning(_DAEMON_WARNING)
+    return [
+        f"Gatepost takes this session for one of {ctx.options.agent!r}, because GATEPOST_AGENT says so in the"
+        " environment of a background service that all terminals share."
+        " `gatepost hooks install --agent NAME` says it for sure.",
+    ]
+
+
+def _add_notes(output: HookOutput, notes: Iterable[str]) -> HookOutput:
+    return replace(output, stderr=output.stderr + "".join(f"gatepost: {note}\n" for note in notes))
+
+
+def _open_spool(path: str) -> "Spool":
+    from gatepost.adapters.spool import FileSpool
+
+    return FileSpool(path)
+
+
+def _has_spooled_lines(spool: str, session: str) -> bool:
+    """Whether a drain would find anything in the spool; so that its code need not be imported to find nothing."""
+    path = spool.replace("<session>", encode_filename(session))
+    for file in (path, f"{path}.draining"):
+        with suppress(OSError):
+            if os.stat(file).st_size:  # noqa: PTH116 (a string as it is)
+                return True
+    return False
+
+
+def _read_unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
+    """Return what hooks have printed and nobody has settled; mostly there is no such file."""
+    try:
+        return printed_batch.decode_batches(
+            paths.read_trusted_file(
+                f"{spool.replace('<session>', encode_filename(session))}.unproved", reference=str(home)
+            )
+        )
+    except OSError:
+        return ()
+
+
+def _has_items(hook_config: HookConfig, agent: str, now: Instant) -> bool:
+    """Return True if a SQLite store has anything for an agent to read; one that is not there has nothing."""
+    if hook_config.file is None or not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
+        return False
+    from gatepost.adapters.stores.glance import has_items
+
+    return has_items(hook_config.file, agent, now=now, busy_timeout=BUSY_TIMEOUT)
+
+
+def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
+    """What changes when anything changes that `_found` goes by; first, the environment."""
+    variables = sorted(
+        f"{name}={value}"
+        for name, value in environ.items()
+        if name.startswith("GATEPOST_") and name not in _IGNORED_VARIABLES
+    )
+    if variables:  # it may name a path
+        with suppress(FileNotFoundError):
+            variables.append(os.getcwd())  # noqa: PTH109 (a string will do)
+    files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", f"{__file__[:-13]}settings/declared.py")
+    # not what was given itself: there may be secrets in it
+    environment_hash = zlib.crc32("\0".join(variables).encode(errors="surrogatepass"))
+    return [environment_hash, sys.version, *map(_build_file_stamp, files), *map(_build_file_stamp, sys.path[1:])]
+
+
+def _build_file_stamp(path: str) -> list[Any]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 (a string as it is)
+    except OSError:
+        return [path, 0]
+    return [path, status.st_mtime_ns, status.st_size, status.st_ino]
+
+
+def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
+    from dataclasses import asdict
+
+    from gatepost import app, settings
+
+    variables = {name: value for name, value in environ.items() if name != _AGENT_VARIABLE}
+    loaded_settings = settings.load({**variables, "GATEPOST_HOME": str(home)}).settings
+    return HookConfig(
+        rules=HookOptions(
+            agent=loaded_settings.agent,
+            stop_decision=loaded_settings.stop_decision.enabled,
+            decision_wait=loaded_settings.stop_decision.wait,
+            format=loaded_settings.hooks.format,
+            remember_for=loaded_settings.inbox.remember,
+            proof_timeout=loaded_settings.hooks.proof,
+        ),
+        limits=asdict(loaded_settings.rules()),
+        store=settings.masked(loaded_settings.store),
+        file=str(app.parse_sqlite_path(loaded_settings.store)) if loaded_settings.store.startswith("sqlite:") else None,
+        spool=loaded_settings.spool.path,
+    )
+
+
+def _serialize(hook_config: HookConfig) -> dict[str, Any]:
+    handlers = [
+        handler._asdict() | {"events": sorted(handler.events) if handler.events is not None else None}
+        for handler in hook_config.handlers
+    ]
+    return hook_config._asdict() | {"rules": hook_config.rules._asdict(), "handlers": handlers}
+
+
+def _deserialize(document: dict[str, Any]) -> HookConfig:
+    rules, handlers = HookOptions(**document.pop("rules")), document.pop("handlers")
+    return HookConfig(
+        rules=rules,
+        handlers=tuple(
+            LazyHandler(
+                **{**handler, "events": frozenset(handler["events"]) if handler["events"] is not None else None}
+            )
+            for handler in handlers
+        ),
+        **document,
+    )

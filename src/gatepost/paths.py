@@ -1,0 +1,136 @@
+"""
+Where things are kept: the home, and the gateway that runs in it. Nothing but `os` is imported for it, because every
+hook of a guest begins here.
+
+A home that was only come across counts if it belongs to this user or to the system, the link to it as well where it is
+reached by one, and if nobody else can write to it; one that was named is trusted as it is.
+"""
+
+import os
+import sys
+from stat import S_ISREG, S_ISSOCK, S_ISVTX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOME_VARIABLE = "GATEPOST_HOME"
+HOME_FOLDER = ".gatepost"
+
+
+def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project: str | None = None) -> tuple[str, str]:
+    """
+    `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them. `project`
+    is the folder that a host names as its project, and is looked in first: an agent may have gone elsewhere. `start` is
+    where to look instead of the working directory, which may be gone (FileNotFoundError, where it is needed).
+    """
+    if path := environ.get(HOME_VARIABLE):
+        path = os.path.expanduser(path)
+        return path if os.path.isabs(path) else os.path.join(start or os.getcwd(), path), HOME_VARIABLE
+    origin = "found upwards from the project"
+    home = _find_upwards(project) if project and os.path.isabs(project) else None
+    if home is None:
+        origin = "found upwards from the working directory"
+        home = _find_upwards(start or os.getcwd())
+    if home is None:
+        return os.path.join(_get_data_directory(environ), "gatepost"), "default"
+    if problem := _explain_distrust(home):
+        from gatepost.errors import Refused
+
+        raise Refused(f"{home!r} {problem}", hint=f"set {HOME_VARIABLE}={home} to use it all the same")
+    return home, origin
+
+
+def _find_upwards(folder: str) -> str | None:
+    while not os.path.isdir(candidate := os.path.join(folder, HOME_FOLDER)):
+        if folder == (folder := os.path.dirname(folder)):
+            return None
+    return candidate
+
+
+def _explain_distrust(path: str) -> str | None:
+    if not is_trusted(path):
+        return "belongs to another user"
+    return "can be written to by others" if _is_shared(os.stat(path)) else None
+
+
+def _is_shared(status: os.stat_result) -> bool:
+    """Whether others may write to it: all of them, or a group that this user is not in."""
+    if not hasattr(os, "getuid"):
+        return False
+    groups = {0, os.getegid(), *os.getgroups()}
+    return bool(status.st_mode & 0o002 or (status.st_mode & 0o020 and status.st_gid not in groups))
+
+
+def is_trusted(path: str, reference: str | None = None) -> bool:
+    """Whether it, and what it points to, belong to this user, to the system, or to whoever owns what it is `like`."""
+    return _is_owned(os.lstat(path), reference) and _is_owned(os.stat(path), reference)
+
+
+def read_trusted_file(path: str, reference: str) -> bytes:
+    """What a file holds that is `trusted`; OSError if it is not, or is no regular file: nobody waits for a pipe."""
+    with open(path, "rb", opener=_open_nonblocking) as file:
+        status = os.fstat(file.fileno())
+        if not S_ISREG(status.st_mode):
+            raise OSError("it is not a regular file")
+        if not _is_owned(status, reference):
+            raise PermissionError("it belongs to another user")
+        return file.read()
+
+
+def check_socket(path: str, reference: str) -> None:
+    """
+    Refuse a socket that another user has made, can reach or could put in the place of ours; OSError says why. What is
+    no socket counts as missing: nobody listens there.
+    """
+    status = os.lstat(path)
+    if not S_ISSOCK(status.st_mode):
+        raise FileNotFoundError(f"{path!r} is not a socket")
+    folder_status = os.stat(os.path.dirname(path))
+    if not _is_owned(status, reference):
+        raise PermissionError(f"the socket {path!r} belongs to another user")
+    if status.st_mode & 0o077:
+        raise PermissionError(f"the socket {path!r} is open to other users")
+    if not _is_owned(folder_status, reference) or (_is_shared(folder_status) and not folder_status.st_mode & S_ISVTX):
+        raise PermissionError(f"the folder of the socket {path!r} can be written to by others")
+
+
+def write_atomically(path: str, text: str) -> None:
+    """Put a text in the place of a file, for this user alone: whoever reads it finds all of the old or of the new."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+    try:
+        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def _open_nonblocking(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_owned(status: os.stat_result, reference: str | None) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    owners = {0, os.getuid()}
+    if reference is not None and os.path.exists(reference):
+        owners.add(os.stat(reference).st_uid)
+    return status.st_uid in owners
+
+
+def _get_data_directory(environ: "Mapping[str, str]") -> str:
+    user_home = os.path.expanduser("~")
+    if user_home == "~":
+        from gatepost.errors import Unavailable
+
+        raise Unavailable("this user has no home directory", hint=f"set {HOME_VARIABLE} to a folder")
+    if sys.platform == "darwin":
+        return os.path.join(user_home, "Library", "Application Support")
+    if sys.platform == "win32":
+        return environ.get("LOCALAPPDATA") or os.path.join(user_home, "AppData", "Local")
+    data_home = environ.get("XDG_DATA_HOME", "")
+    return data_home if data_home.startswith("/") else os.path.join(user_home, ".local", "share")

@@ -1,0 +1,79 @@
+"""
+Secrets, and the administrator's own: made at the first time, kept in the home for this user alone, and good in the
+store that is set there.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from gatepost.actions import keys
+from gatepost.core import key as key_rules
+from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.ports import Store
+
+ADMIN_KEY: Final = "admin.key"
+#: how to get in again where the key is good for nothing
+RENEW_HINT: Final = "remove the file and start the gateway again: `gatepost up` makes a new one"
+
+
+def generate_secret(*, public: bool = False) -> str:
+    """A secret for a key; whoever makes it shows it once."""
+    return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
+
+
+def read_admin_key(home: Path) -> str:
+    """The key in a home that has one."""
+    path = home / ADMIN_KEY
+    try:
+        return key_rules.check("admin", path.read_text(encoding="utf-8").strip())
+    except FileNotFoundError as error:
+        reason, hint = error.strerror, "start the gateway again: `gatepost up` makes one"
+    except OSError as error:
+        reason, hint = error.strerror, RENEW_HINT
+    except (UnicodeDecodeError, Invalid):
+        reason, hint = "that is not a key", RENEW_HINT
+    raise Unavailable(f"the administrator's key cannot be read: {str(path)!r}: {reason}", hint=hint)
+
+
+def ensure_admin_key(store: Store, home: Path) -> bool:
+    """Let the key in the home be good here; make one if there is none, and say whether it was made."""
+    path = home / ADMIN_KEY
+    is_new = _create_key_file(path)
+    secret = read_admin_key(home)
+    if store.query(keys.find, secret) is None:
+        try:
+            store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
+        except Conflict:
+            if store.query(keys.find, secret) is None:
+                raise Conflict(f"the key in {str(path)!r} was revoked", hint=RENEW_HINT) from None
+    return is_new
+
+
+def _create_key_file(path: Path) -> bool:
+    """Write a new key, unless there is one; nobody ever reads half of it."""
+    if path.exists():
+        return False
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(generate_secret() + "\n")
+        _publish_file(temporary, path)
+    except FileExistsError:  # another process was first
+        return False
+    except OSError as error:
+        raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _publish_file(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless the name is taken; where there are no links, whoever is last has it."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        temporary.replace(path)

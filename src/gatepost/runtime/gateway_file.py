@@ -1,0 +1,151 @@
+"""
+The notice of a gateway: `gateway.json` in the home says where it listens, which process it is, which store it is on,
+and on which local socket it answers.
+
+The file alone proves nothing. A gateway that was killed leaves it there, its process number is given to another
+program, and its port may be anybody's; whoever went by those would send the administrator's key to a stranger. So
+commands ask on the socket (`find`). Only this user can listen there, and a socket whose process is gone refuses every
+connection; without an answer the gateway is gone.
+
+There is one notice, and there may be several gateways. Whoever comes second leaves it to the first as long as that one
+listens on its socket, and puts up its own when it looks again and the first is gone.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from gatepost import paths
+
+log = structlog.get_logger("gatepost.notice")
+
+FILE_NAME: Final = "gateway.json"
+#: seconds in which a gateway that lives answers
+_TIMEOUT: Final = 5.0
+_MAX_ANSWER: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayFile:
+    url: str
+    pid: int
+    #: its URL, without a password
+    store: str
+    #: where it answers the hooks and commands of this machine
+    socket: str | None = None
+
+
+@contextmanager
+def publish(home: Path, url: str, store: str, socket: str | None = None) -> Iterator[Callable[[], None]]:
+    """While entered, the notice is there, or another gateway's that was first; call what it yields to look again."""
+    gateway_file = GatewayFile(url, os.getpid(), store, socket)
+    last_reported: GatewayFile | None = None
+
+    def refresh() -> None:
+        nonlocal last_reported
+        current = read_gateway_file(home)
+        if current == gateway_file:
+            return
+        if (
+            current is None
+            or current.pid == gateway_file.pid
+            or current.url == url
+            or (socket and not _is_listening(home, current))
+        ):
+            paths.write_atomically(str(home / FILE_NAME), json.dumps(asdict(gateway_file)) + "\n")
+        elif current != last_reported:
+            log.warning(
+                "another gateway is in this home, and commands are left to it", url=current.url, pid=current.pid
+            )
+            last_reported = current
+
+    refresh()
+    try:
+        yield refresh
+    finally:
+        _remove(home, gateway_file)
+
+
+def find_gateway(home: Path) -> GatewayFile | None:
+    """
+    Return what the gateway of this home says of itself on its socket; None if no gateway answers there. The notice of
+    one that is gone is taken down.
+    """
+    gateway_file = read_gateway_file(home)
+    if gateway_file is None or gateway_file.socket is None:
+        return None
+    try:
+        with _connect(home, gateway_file.socket) as connection:
+            connection.sendall(b'{"v": 1, "op": "where"}\n')
+            answer = json.loads(_receive_line(connection))
+        return GatewayFile(str(answer["url"]), int(answer["pid"]), str(answer["store"]), gateway_file.socket)
+    except (FileNotFoundError, ConnectionRefusedError):
+        _remove(home, gateway_file)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        pass  # it is halted, or not ours
+    return None
+
+
+def read_gateway_file(home: Path) -> GatewayFile | None:
+    """Return the notice as it is written; one that another user has put there is none."""
+    try:
+        document = json.loads(paths.read_trusted_file(str(home / FILE_NAME), reference=str(home)))
+        socket_path = document.get("socket")
+        return GatewayFile(
+            str(document["url"]),
+            int(document["pid"]),
+            str(document["store"]),
+            socket_path if isinstance(socket_path, str) else None,
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _remove(home: Path, gateway_file: GatewayFile) -> None:
+    if read_gateway_file(home) == gateway_file:
+        with suppress(OSError):
+            (home / FILE_NAME).unlink()
+
+
+def _is_listening(home: Path, gateway_file: GatewayFile) -> bool:
+    """Return True if a gateway listens on the socket of a notice; one that is halted does."""
+    if gateway_file.socket is None:
+        return False
+    try:
+        _connect(home, gateway_file.socket).close()
+    except (TimeoutError, BlockingIOError):  # too many wait for it
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _connect(home: Path, path: str) -> socket.socket:
+    """Connect to a socket that is this user's own, or raise OSError."""
+    paths.check_socket(path, reference=str(home))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(_TIMEOUT)
+        connection.connect(path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _receive_line(connection: socket.socket) -> bytes:
+    """Receive one line."""
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = connection.recv(4_096)
+        if not chunk or len(data) > _MAX_ANSWER:
+            raise ConnectionError("it hung up")
+        data += chunk
+    return data

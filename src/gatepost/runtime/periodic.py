@@ -1,0 +1,147 @@
+"""
+A duty: something that is done again and again in the background. The loop is written once, here.
+
+A round does what there is to do and may say how many seconds later it wants to look again. Between rounds a duty waits
+that long, or its interval, a little unevenly so that processes that were started together do not march in step; `wake`
+cuts the wait short. A round that fails is logged and tried again after a pause that grows; nothing else stops.
+
+A duty with a leader's lease is done by one process at a time: before each round it takes the lease of its name, and
+whoever does not get it waits. The lease is only to save work. Every round must be right without it, because a leader
+that was asleep past its deadline still finishes its round.
+
+Stopping is graceful: the round under way is finished, and the lease is given back.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import structlog
+
+from gatepost.actions import leases
+from gatepost.core.frame import TransportMessage
+from gatepost.core.lease import Lease
+from gatepost.core.times import SECOND
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.ports import Store
+
+log = structlog.get_logger("gatepost.duty")
+
+_MAX_BACKOFF: Final = 30.0
+
+#: does what there is to do; returns in how many seconds to look again, None for the usual interval
+Round = Callable[[], Awaitable[float | None]]
+
+
+class Duty:
+    def __init__(
+        self,
+        name: str,
+        round: Round,
+        *,
+        interval: float,
+        should_wake: Callable[[TransportMessage], bool] = lambda _: False,
+        store: Store | None = None,
+        holder: str = "",
+    ) -> None:
+        """
+        `wakes` says whether a signal begins the next round now. With a `store` and a `holder` (this process), the duty
+        needs the leader's lease.
+        """
+        self.name = name
+        self._round = round
+        self._interval = interval
+        self._should_wake = should_wake
+        self._store = store
+        self._holder = holder
+        self._lease: Lease | None = None
+        self._wake_event = asyncio.Event()
+        self._is_stopping = False
+        self._failures = 0
+        #: rounds that were done
+        self.rounds = 0
+
+    def wake(self) -> None:
+        """Begin the next round now."""
+        self._wake_event.set()
+
+    def on_signal(self, signal: TransportMessage) -> None:
+        if self._should_wake(signal):
+            self._wake_event.set()
+
+    def stop(self) -> None:
+        """Finish the round under way and end."""
+        self._is_stopping = True
+        self._wake_event.set()
+
+    async def run(self) -> None:
+        while not self._is_stopping:
+            self._wake_event.clear()
+            pause = await self._run_round()
+            if not self._is_stopping:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake_event.wait(), pause)
+        await self._release_lease()
+
+    async def _run_round(self) -> float:
+        """Do a round if it is ours to do; return how long to wait after it."""
+        try:
+            if not await self._acquire_lease():
+                return _add_jitter(self._interval)
+            delay = await self._round()
+        except GatepostError as error:
+            return self._record_failure(error.message, is_expected=isinstance(error, Unavailable))
+        except Exception as error:  # noqa: BLE001 (a duty outlives whatever goes wrong in it)
+            return self._record_failure(repr(error), is_expected=False)
+        self._failures = 0
+        self.rounds += 1
+        return _add_jitter(self._interval) if delay is None else min(delay, self._interval)
+
+    async def _acquire_lease(self) -> bool:
+        if self._store is None:
+            return True
+        length = int(max(10.0, 3 * self._interval) * SECOND)
+        self._lease = await self._store.run(leases.take, f"duty:{self.name}", self._holder, length)
+        return self._lease is not None
+
+    async def _release_lease(self) -> None:
+        if self._store is not None and self._lease is not None:
+            with suppress(GatepostError):
+                await self._store.run(leases.release, self._lease)
+
+    def _record_failure(self, reason: str, *, is_expected: bool) -> float:
+        self._failures += 1
+        (log.warning if is_expected else log.error)("round failed", duty=self.name, reason=reason, times=self._failures)
+        return _add_jitter(min(_MAX_BACKOFF, self._interval * 2 ** min(self._failures, 8)))
+
+
+@asynccontextmanager
+async def run_duties(duties: Sequence[Duty]) -> AsyncIterator[None]:
+    """While entered, the duties are done; leaving waits until each has finished its round."""
+    async with open_task_group() as group:
+        for duty in duties:
+            group.create_task(duty.run(), name=f"duty-{duty.name}")
+        try:
+            yield
+        finally:
+            for duty in duties:
+                duty.stop()
+
+
+@asynccontextmanager
+async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group out of which an error of whoever entered comes as it is; by itself it would wrap it."""
+    body_error: Exception | None = None
+    async with asyncio.TaskGroup() as group:
+        try:
+            yield group
+        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the tasks')
+            body_error = error
+    if body_error is not None:
+        raise body_error
+
+
+def _add_jitter(seconds: float) -> float:
+    return seconds * random.uniform(0.9, 1.1)  # noqa: S311 (not for secrecy)

@@ -1,0 +1,121 @@
+"""
+The collector: takes in what other programs left in letterboxes.
+
+    take -> read -> commit (`intake.push_all`) -> settle
+
+An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
+time: its own name is the dedup key (`core/foreign.py`), behind the name of the road so that it is nobody else's, and a
+repeat changes nothing. Entries of one agent are stored in the order they were taken in. What cannot be read, or is for
+nobody, is put aside with the reason and never holds up what follows; when the store is not available nothing is
+removed, and the round is done again later.
+
+A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import structlog
+
+from gatepost.actions import push
+from gatepost.core import address, foreign
+from gatepost.core.address import EntityAddress
+from gatepost.core.event import Push
+from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import WAKEUP, Signal
+from gatepost.errors import GatepostError, Invalid, Unavailable
+from gatepost.ports import IntakeQueue, QueuedEntry, Store
+from gatepost.runtime.periodic import Duty
+
+log = structlog.get_logger("gatepost.collector")
+
+#: agents whose boxes are emptied together
+_AGENTS_PER_BATCH: Final = 16
+
+
+class QueueReader:
+    def __init__(self, queue: IntakeQueue, store: Store, *, interval: float = 15.0) -> None:
+        """`duty` looks where it was rung for, and everywhere when `interval` seconds have passed without a ring."""
+        self._queue = queue
+        self._store = store
+        self._signalled_agents: set[str] = set()
+        self._lock = asyncio.Lock()
+        self.duty = Duty("collector", self._run_round, interval=interval)
+        #: entries that were committed, repeats included, and those that were rejected
+        self.accepted_count = 0
+        self.rejected_count = 0
+
+    def on_signal(self, signal: TransportMessage) -> None:
+        """For `Exchange.subscribed`."""
+        if isinstance(signal, Signal) and signal.cause == WAKEUP:
+            self._signalled_agents.add(signal.recipient)
+            self.duty.wake()
+
+    async def read_all_queues(self) -> None:
+        """Collect whatever lies anywhere."""
+        await self._read_queues(await self._queue.agents())
+
+    async def _run_round(self) -> None:
+        if not self._signalled_agents:
+            await self.read_all_queues()
+        while self._signalled_agents:
+            agents, self._signalled_agents = self._signalled_agents, set()
+            try:
+                await self._read_queues(sorted(agents))
+            except BaseException:
+                self._signalled_agents |= agents
+                raise
+
+    async def _read_queues(self, agents: Sequence[str]) -> None:
+        async with self._lock:
+            for start in range(0, len(agents), _AGENTS_PER_BATCH):
+                batch = agents[start : start + _AGENTS_PER_BATCH]
+                while entries := await self._queue.take(batch):
+                    await self._store_entries(entries)
+
+    async def _store_entries(self, entries: Sequence[QueuedEntry]) -> None:
+        parse_results = [_parse_or_error(entry, self._queue.source) for entry in entries]
+        outcomes = iter(
+            await self._push_all([parse_result for parse_result in parse_results if isinstance(parse_result, Push)])
+        )
+        entry_results: list[tuple[QueuedEntry, str | None]] = []
+        for entry, parse_result in zip(entries, parse_results, strict=True):
+            outcome = next(outcomes) if isinstance(parse_result, Push) else parse_result
+            if isinstance(outcome, Unavailable):
+                raise outcome
+            entry_results.append((entry, outcome.message if isinstance(outcome, GatepostError) else None))
+        await self._queue.settle(entry_results)
+        for entry, reason in entry_results:
+            if reason is not None:
+                log.warning("rejected", agent=entry.agent, reason=reason)
+        self.rejected_count += sum(reason is not None for _, reason in entry_results)
+        self.accepted_count += sum(reason is None for _, reason in entry_results)
+
+    async def _push_all(self, push_requests: Sequence[Push]) -> Iterable[push.PushOutcome]:
+        """What became of each. If they fail together, each is tried alone, so that a bad one does not block a box."""
+        if not push_requests:
+            return []
+        try:
+            return await self._store.run(push.push_all, push_requests, lane="collector")
+        except Unavailable:
+            raise
+        except Exception as error:
+            if len(push_requests) == 1:
+                log.exception("an entry cannot be stored")
+                return [Invalid(f"it cannot be stored: {error!r:.200}")]
+        return [outcome for push_request in push_requests for outcome in await self._push_all([push_request])]
+
+
+def _parse_or_error(entry: QueuedEntry, channel: str) -> Push | GatepostError:
+    try:
+        return _parse_entry(entry, channel)
+    except GatepostError as error:
+        return error
+
+
+def _parse_entry(entry: QueuedEntry, channel: str) -> Push:
+    is_broadcast = channel == foreign.NATS and entry.agent == "*"
+    if not is_broadcast and not isinstance(address.parse(entry.agent), EntityAddress):
+        raise Invalid(f"{entry.agent!r} is not one agent")
+    return foreign.read_push(entry.raw, entry.agent, transport=channel, fallback_key=entry.position)

@@ -1,0 +1,239 @@
+"""
+What a model is told of a function, and how what the model writes becomes its arguments.
+
+A function's signature is its schema: the types of its parameters, their defaults, and `Annotated[int, "what it means"]`
+for what a name cannot say; its docstring is the description. A parameter that is a `Desk` or a `Caller` is for us to
+fill in, and no model hears of it. Built-in tools, which are over a desk, are spoken to in camel case (`spaceId`);
+other functions by the names that their parameters have.
+
+Reading is strict about names and shapes, and friendly about how a value is written: "5" is a number, and 5 a text. A
+whole number has 64 bits at the most, as in a database. Whatever is wrong comes back as one sentence, from which a model
+can mend its call.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from gatepost.actions.tools import ToolContext
+from gatepost.core import strict
+from gatepost.core.event import Json
+from gatepost.core.model import Caller, ToolSpec
+from gatepost.errors import Invalid, Malformed, TooLarge
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+#: bytes of the arguments of a call, as the model wrote them
+MAX_ARGUMENT_BYTES: Final = 256 * 1024
+
+_INT64_LIMIT: Final = 2**63
+_INJECTED_TYPES: Final = (ToolContext, Caller)
+_MAX_QUOTED: Final = 60
+_AS_OBJECT: Final = 'write them as one JSON object, {"name": value}'
+
+
+@dataclass(frozen=True, slots=True)
+class _ArgumentModel:
+    """The parameters of a function as one type, which reads JSON."""
+
+    adapter: "TypeAdapter[Any]"
+    schema: Json
+    names: tuple[str, ...]
+
+
+@cache
+def build_spec(name: str, function: Callable[..., Any]) -> ToolSpec:
+    return ToolSpec(name, inspect.getdoc(function) or "", _build_model(function).schema)
+
+
+def parse_arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
+    """Read a call's arguments; raises Invalid with what is wrong with them."""
+    from pydantic_core import ValidationError
+
+    model = _build_model(function)
+    raw_arguments = parse_document(text)
+    try:
+        instance = model.adapter.validator.validate_json(text if text.strip() else "{}")
+    except ValidationError as error:
+        raise _build_error(error.errors(include_url=False), model.names) from None
+    parsed_arguments: dict[str, Any] = vars(instance)
+    for name, value in zip(model.names, parsed_arguments.values(), strict=True):
+        if name in raw_arguments:
+            _check_integers(value, (name,))
+    return parsed_arguments
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    """Read arguments as they are: a JSON object; nothing at all is an empty one."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise Malformed("the arguments are not valid Unicode") from None
+    if len(raw) > MAX_ARGUMENT_BYTES:
+        raise TooLarge(
+            f"the arguments are {len(raw)} bytes, over the limit of {MAX_ARGUMENT_BYTES}", hint="send less at once"
+        )
+    try:
+        value = strict.parse_json(raw, "the text of the arguments") if raw.strip() else {}
+    except Malformed as error:
+        raise Malformed(error.message, hint=_AS_OBJECT) from None
+    try:
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT) from None
+    if not isinstance(value, dict):
+        raise Invalid(f"the arguments are {_quote(value)}, not an object", hint=_AS_OBJECT)
+    return value
+
+
+def find_caller_parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters that want to know who calls."""
+    return [name for name, annotation in _get_hints(function).items() if _strip_annotated(annotation) is Caller]
+
+
+@cache
+def _build_model(function: Callable[..., Any]) -> _ArgumentModel:
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic.alias_generators import to_camel
+
+    hints = _get_hints(function)
+    parameters = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if _strip_annotated(hints.get(parameter.name)) not in _INJECTED_TYPES
+    ]
+    is_camel = any(_strip_annotated(annotation) is ToolContext for annotation in hints.values())
+    arguments_class = make_dataclass(
+        "Arguments", [_build_field(parameter, hints.get(parameter.name, Any)) for parameter in parameters], kw_only=True
+    )
+    arguments_class.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
+        extra="forbid",
+        coerce_numbers_to_str=True,
+        arbitrary_types_allowed=True,
+        alias_generator=to_camel if is_camel else None,
+    )
+    adapter: TypeAdapter[Any] = TypeAdapter(arguments_class)
+    names = tuple(to_camel(parameter.name) if is_camel else parameter.name for parameter in parameters)
+    return _ArgumentModel(adapter, _inline_schema(adapter.json_schema()), names)
+
+
+def _get_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    return {
+        name: annotation
+        for name, annotation in get_type_hints(function, include_extras=True).items()
+        if name != "return"
+    }
+
+
+def _strip_annotated(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _build_field(parameter: inspect.Parameter, annotation: Any) -> tuple[str, Any, Any]:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        raise Invalid(f"a tool cannot have the parameter {str(parameter)!r}", hint="give each argument a name")
+    notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    descriptions = [note for note in notes if isinstance(note, str)]
+    metadata = {"description": " ".join(descriptions)} if descriptions else {}
+    default = parameter.default
+    if default is parameter.empty:
+        return parameter.name, annotation, field(metadata=metadata)
+    if default.__class__.__hash__ is None:
+        return parameter.name, annotation, field(default_factory=lambda: default, metadata=metadata)
+    return parameter.name, annotation, field(default=default, metadata=metadata)
+
+
+def _inline_schema(schema: dict[str, Any]) -> Json:
+    """The schema without titles, which say nothing; and what it refers to in its place, since not every model looks."""
+    definitions = schema.pop("$defs", {})
+
+    def inline(value: Any, parents: tuple[str, ...] = ()) -> Any:
+        if isinstance(value, list):
+            return [inline(child, parents) for child in value]
+        if not isinstance(value, dict):
+            return value
+        value = _drop_null_option(value)
+        name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+        if name in definitions and name not in parents:
+            value = definitions[name] | {key: child for key, child in value.items() if key != "$ref"}
+            parents = (*parents, name)
+        properties = value.get("properties")
+        inner = {key: inline(child, parents) for key, child in value.items() if key not in ("title", "properties")}
+        return inner | (
+            {"properties": {key: inline(child, parents) for key, child in properties.items()}} if properties else {}
+        )
+
+    result = {"type": "object", "properties": {}} | inline(schema)
+    # What refers to itself cannot be put in its place, and stays on the shelf.
+    return result | {"$defs": definitions} if "$ref" in json.dumps(result) else result
+
+
+def _drop_null_option(schema: dict[str, Any]) -> dict[str, Any]:
+    """What may be left out need not be said to be null as well."""
+    match schema:
+        case {"anyOf": [dict() as option, {"type": "null"}], "default": None}:
+            return option | {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+        case _:
+            return schema
+
+
+def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
+    """One sentence about the first error."""
+    error = errors[0]
+    path, kind = _format_path(error["loc"]), error["type"]
+    names_text = ", ".join(names) if len(error["loc"]) == 1 else ""
+    match kind:
+        case "missing" | "missing_argument":
+            return Invalid(
+                f"the argument {path!r} is missing", hint=f"the arguments are {names_text}" if names_text else None
+            )
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            return Invalid(
+                f"there is no argument {path!r:.100}", hint=f"the arguments are {names_text}" if names_text else None
+            )
+        case "int_parsing_size":
+            return _build_size_error(path, error["input"])
+        case "json_invalid":
+            return Malformed("the text of the arguments is not JSON", hint=str(error["msg"])[:200])
+        case _:
+            message = str(error["msg"]).removeprefix("Value error, ")
+            return Invalid(
+                f"the argument {path!r:.100} is {_quote(error['input'])}: {message[:1].lower()}{message[1:300]}"
+            )
+
+
+def _check_integers(value: Any, path: tuple[str | int, ...]) -> None:
+    """Refuse a whole number that has more than 64 bits, wherever it is."""
+    if isinstance(value, int) and not -_INT64_LIMIT <= value < _INT64_LIMIT:
+        raise _build_size_error(_format_path(path), value)
+    children: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list | tuple):
+        children = enumerate(value)
+    elif is_dataclass(value):
+        children = ((attribute.name, getattr(value, attribute.name)) for attribute in fields(value))
+    for name, child in children:
+        _check_integers(child, (*path, name))
+
+
+def _build_size_error(path: str, value: Any) -> Invalid:
+    return Invalid(f"the argument {path!r:.100} is {_quote(value)}: it has more than 64 bits")
+
+
+def _format_path(parts: Iterable[str | int]) -> str:
+    """Where in the arguments, such as `plans[2].runAfter`."""
+    path = ""
+    for part in parts:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def _quote(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."

@@ -1,0 +1,114 @@
+"""
+Everybody who acts in the background of one process: the duties, and the residents it thinks for.
+
+A gateway has such a household, and so has a program that embeds Gatepost.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from gatepost.actions import decisions
+from gatepost.actions.run_journal import LEASE_LENGTH, TOOL_JOB, RunState
+from gatepost.core.frame import TransportMessage
+from gatepost.core.times import Duration
+from gatepost.runtime import cycle, evaluator, function_agent, gate_deadlines, janitor, jobs, plan_scheduler
+from gatepost.runtime.cycle import CycleDeps, CycleOutcome
+from gatepost.runtime.evaluator import CommandOptions
+from gatepost.runtime.function_agent import AgentFunction
+from gatepost.runtime.gate_deadlines import GateDeadlines
+from gatepost.runtime.jobs import JobHandler
+from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.supervisor import Supervisor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a household goes about it."""
+
+    #: seconds between the janitor's rounds
+    janitor_interval: float = 5.0
+    #: cycles at once
+    max_cycles: int = 100
+    #: how long nothing may be heard of somebody who thinks before another goes on
+    lease: Duration = LEASE_LENGTH
+    #: what else is done when rings may have been lost
+    remind: Callable[[], None] = field(default=lambda: None)
+    #: without it nothing is done outside
+    command_options: CommandOptions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    supervisor: Supervisor
+    duties: tuple[Duty, ...]
+
+
+@asynccontextmanager
+async def run_worker(
+    deps: CycleDeps, bus: SignalBus, options: WorkerOptions, functions: Mapping[str, AgentFunction] | None = None
+) -> AsyncIterator[Worker]:
+    """While entered, plans fire, gates end, what was lost is made up for, and residents think."""
+    holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+    agent_functions = functions or {}
+    supervisor = Supervisor(
+        deps.store,
+        partial(_run_cycle, deps, agent_functions),
+        holder=holder,
+        max_cycles=options.max_cycles,
+        lease=options.lease,
+        has_function=agent_functions.__contains__,
+    )
+    duties = tuple(_build_duties(deps, bus, holder, options))
+    async with AsyncExitStack() as stack:
+        stack.enter_context(bus.subscribe(partial(_wake_duties, duties)))
+        await stack.enter_async_context(supervisor.run())
+        stack.enter_context(bus.subscribe(supervisor.on_signal))
+        await stack.enter_async_context(run_duties(duties))
+        yield Worker(supervisor=supervisor, duties=duties)
+
+
+async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], leased_run: RunState) -> CycleOutcome:
+    function = functions.get(leased_run.run_lease.run.agent)
+    return await (
+        function_agent.run_function(deps, leased_run, function) if function else cycle.think(deps, leased_run)
+    )
+
+
+def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerOptions) -> Iterator[Duty]:
+    store = deps.store
+    handlers: dict[str, JobHandler] = {TOOL_JOB: partial(cycle.run_tool_job, deps)}
+    if options.command_options is not None and options.command_options.on_answer is not None:
+        handlers[decisions.ANSWER_JOB] = partial(
+            jobs.run_answer_command, options.command_options.commands, options.command_options.on_answer
+        )
+
+    async def send_reminders() -> None:
+        options.remind()
+        await janitor.resend_signals(store, bus.dispatch)
+
+    deadlines = GateDeadlines(store)
+    run_janitor = partial(janitor.tidy, store, bus)
+    yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
+    yield Duty(
+        "ticker",
+        partial(plan_scheduler.fire_due_plans, store),
+        interval=plan_scheduler.MAX_WAIT,
+        should_wake=plan_scheduler.is_wake_signal,
+    )
+    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
+    yield Duty("errands", run_jobs, interval=options.janitor_interval, should_wake=jobs.is_wake_signal)
+    yield Duty("keeper", deadlines.check, interval=gate_deadlines.MAX_WAIT, should_wake=deadlines.is_wake_signal)
+    if options.command_options is not None:
+        check_gates = partial(evaluator.check_gates, store, options.command_options)
+        yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)
+    yield Duty("reminder", send_reminders, interval=options.janitor_interval)
+
+
+def _wake_duties(duties: Sequence[Duty], signal: TransportMessage) -> None:
+    for duty in duties:
+        duty.on_signal(signal)
