@@ -188,7 +188,7 @@ def page(
         pending=pending,
         since=since,
         after=after,
-        most=limit,
+        limit=limit,
     )
 
 

@@ -116,7 +116,7 @@ def page(
     limit: int = 1_000,
 ) -> list[Entity]:
     """Entities in order of registration."""
-    return entities.page(tx, kind=kind, team=team, retired=retired, after=after, most=limit)
+    return entities.page(tx, kind=kind, team=team, retired=retired, after=after, limit=limit)
 
 
 def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Entity:

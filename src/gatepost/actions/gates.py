@@ -104,7 +104,7 @@ def page(
         kind=kind,
         pending=pending,
         after=after,
-        most=limit,
+        limit=limit,
     )
 
 

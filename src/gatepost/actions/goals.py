@@ -35,7 +35,7 @@ def page(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
     """The goals of an agent, the most important first."""
-    return goals.page(tx, directory.find(tx, name).number, status=status, most=limit)
+    return goals.page(tx, directory.find(tx, name).number, status=status, limit=limit)
 
 
 def delete(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:

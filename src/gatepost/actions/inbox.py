@@ -84,7 +84,7 @@ def page(
         until=filters.get("until"),
         after=after,
         beyond=directory.find_number(tx, after_recipient),
-        most=limit,
+        limit=limit,
     )
 
 
@@ -405,7 +405,7 @@ def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candida
             first_sources,
             sources=batch_rules.MAX_OTHER_SOURCES,
             depth=depth,
-            most=batch_rules.CANDIDATES_PER_SLOT * limit,
+            limit=batch_rules.CANDIDATES_PER_SLOT * limit,
         )
     return others
 

@@ -54,7 +54,7 @@ def find(tx: Reader, secret: str) -> Key | None:
 
 def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
     """All keys, revoked ones too, in the order in which they were made; `after` is the number of the last one seen."""
-    return keys.page(tx, after=after, most=limit)
+    return keys.page(tx, after=after, limit=limit)
 
 
 def revoke(tx: Transaction, text: str) -> Key:

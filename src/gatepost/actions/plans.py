@@ -73,7 +73,7 @@ def page(
     tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Plans in the order they were made; `after` is the number of the last one seen."""
-    return plans.page(tx, owner=directory.find_number(tx, owner), status=status, after=after, most=limit)
+    return plans.page(tx, owner=directory.find_number(tx, owner), status=status, after=after, limit=limit)
 
 
 def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:

@@ -38,7 +38,7 @@ class CycleContext:
 
 
 def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run) -> CycleContext:
-    spaces = space_rows.page(tx, entity=agent.number, after=0, most=_MAX_SPACES)
+    spaces = space_rows.page(tx, entity=agent.number, after=0, limit=_MAX_SPACES)
     system_prompt = prompt_rules.render_system_prompt(read_facts(tx, agent, config, spaces), tx.now)
     return CycleContext(system_prompt, runs.read_mind_before(tx, run, agent.number), tuple(spaces))
 
@@ -49,7 +49,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
     read where they are known.
     """
     if spaces is None:
-        spaces = space_rows.page(tx, entity=agent.number, after=0, most=_MAX_SHOWN_SPACES + 1)
+        spaces = space_rows.page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
     cut_sections: set[str] = set()
 
     def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:

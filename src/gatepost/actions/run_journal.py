@@ -352,7 +352,7 @@ def stop_at_limit(
     if rest_until is not None:
         budgets.start_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
         return _has_more_work(tx, run_lease)
-    last_limits = runs.last_limits(tx, run_lease.resident.number, before=run.number, most=_LIMITS_IN_A_ROW)
+    last_limits = runs.last_limits(tx, run_lease.resident.number, before=run.number, limit=_LIMITS_IN_A_ROW)
     limits_in_a_row = next(
         (index for index, past_limit in enumerate(last_limits) if past_limit is None), len(last_limits)
     )

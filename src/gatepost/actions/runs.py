@@ -54,12 +54,12 @@ def page(
     limit: int = 100,
 ) -> list[Run]:
     """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
-    return runs.page(tx, agent=directory.find_number(tx, agent), status=status, before=before, most=limit)
+    return runs.page(tx, agent=directory.find_number(tx, agent), status=status, before=before, limit=limit)
 
 
 def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = step_rows.ALL) -> list[Step]:
     """The steps of a run in order; `after` is the number of the last one seen."""
-    return step_rows.of_run(tx, show(tx, id).number, after=after, most=limit)
+    return step_rows.of_run(tx, show(tx, id).number, after=after, limit=limit)
 
 
 def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:

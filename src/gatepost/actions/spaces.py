@@ -81,7 +81,7 @@ def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
 def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """The spaces of a member, or all; `after` is the number of the last one seen."""
     viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
-    return spaces.page(tx, entity=viewer_number, after=after, most=limit)
+    return spaces.page(tx, entity=viewer_number, after=after, limit=limit)
 
 
 def rename(tx: Transaction, id: str, name: str) -> Space:
@@ -189,15 +189,15 @@ def read(
     space = show(tx, id, viewer=viewer)
     before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
-        return messages.before(tx, space, before=before, most=limit)
-    return messages.after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, most=limit)
+        return messages.before(tx, space, before=before, limit=limit)
+    return messages.after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
 
 
 def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
     """A space and the last messages in it but for `offset` newer ones, oldest first, as an agent is told them."""
     space = show(tx, id, viewer=member)
     # Numbers have no gaps, so the newest can be counted off.
-    return space, messages.said(tx, space, before=max(0, space.last_seq - offset + 1), most=limit)
+    return space, messages.said(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
 
 
 def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:

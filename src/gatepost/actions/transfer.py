@@ -119,7 +119,7 @@ def _spaces(tx: Reader) -> Iterator[Record]:
     for space in _all(partial(spaces.page, tx)):
         yield space
         seq = 0
-        while said := messages.after(tx, space, after=seq, before=_END, most=_PAGE):
+        while said := messages.after(tx, space, after=seq, before=_END, limit=_PAGE):
             for each in said:
                 yield MessageRecord(
                     space=space.id,

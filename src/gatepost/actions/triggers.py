@@ -67,7 +67,7 @@ def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
 
 def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
     """Triggers in the order they were added; `after` is the number of the last one seen."""
-    return triggers.page(tx, owner=owner, after=after, most=limit)
+    return triggers.page(tx, owner=owner, after=after, limit=limit)
 
 
 def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:

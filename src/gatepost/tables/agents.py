@@ -57,7 +57,7 @@ def stirring(tx: Reader, entity: int, *, looking: bool) -> bool:
         tx.fetch_one(
             "agents/stirring",
             entity=entity,
-            looking=looking,
+            include_quiet=looking,
             now=tx.now,
             fyi_before=tx.now - tx.limits.fyi_wait,
         )

@@ -10,7 +10,7 @@ def number(tx: Transaction, *, by: int) -> int:
     Take the row under which broadcasts and registrations take turns, and return the number: the next one (`by` 1) or
     the last (`by` 0). The row stays locked until the commit, so numbers become visible in their order.
     """
-    row = tx.fetch_one("broadcasts/number", by=by)
+    row = tx.fetch_one("broadcasts/number", increment=by)
     assert row is not None
     return int(row[0])
 
@@ -60,11 +60,11 @@ def materialise(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
     return made
 
 
-def behind(tx: Reader, after: int, most: int) -> list[tuple[int, str]]:
+def behind(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
     """Agents that have not taken the last broadcast that wakes."""
-    return [(row[0], row[1]) for row in tx.fetch_all("inboxes/behind", after=after, most=most, now=tx.now)]
+    return [(row[0], row[1]) for row in tx.fetch_all("inboxes/behind", after=after, limit=limit, now=tx.now)]
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> list[int]:
+def reap(tx: Transaction, before: Instant, limit: int) -> list[int]:
     """Delete those that every live agent has behind it; return their arrivals."""
-    return [row[0] for row in tx.fetch_all("broadcasts/reap", before=before, most=most)]
+    return [row[0] for row in tx.fetch_all("broadcasts/reap", before=before, limit=limit)]

@@ -27,9 +27,9 @@ def of_run(tx: Reader, run: int) -> list[OpenCall]:
     return [_call(row) for row in tx.fetch_all("calls/of_run", run=run)]
 
 
-def late(tx: Reader, most: int) -> list[tuple[OpenCall, int]]:
+def late(tx: Reader, limit: int) -> list[tuple[OpenCall, int]]:
     """Those that nobody has answered in time, and the numbers of their runs."""
-    return [(_call(row), row[-1]) for row in tx.fetch_all("calls/late", now=tx.now, most=most)]
+    return [(_call(row), row[-1]) for row in tx.fetch_all("calls/late", now=tx.now, limit=limit)]
 
 
 def end(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:

@@ -67,17 +67,19 @@ def standing(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
     return row[0], bool(row[1]), row[2]
 
 
-def awaiting(tx: Reader, after: int, most: int) -> list[tuple[int, str, bool]]:
+def awaiting(tx: Reader, after: int, limit: int) -> list[tuple[int, str, bool]]:
     """Recipients that have something pending: number, name, and whether it should wake them now."""
-    rows = tx.fetch_all("inboxes/awaiting", after=after, most=most, now=tx.now, fyi_before=tx.now - tx.limits.fyi_wait)
+    rows = tx.fetch_all(
+        "inboxes/awaiting", after=after, limit=limit, now=tx.now, fyi_before=tx.now - tx.limits.fyi_wait
+    )
     return [(row[0], row[1], bool(row[2])) for row in rows]
 
 
-def lapse(tx: Transaction, recipient: int | None, most: int) -> list[tuple[int, str]]:
+def lapse(tx: Transaction, recipient: int | None, limit: int) -> list[tuple[int, str]]:
     """End claims past their deadline; return the number and the recipient's name of each."""
-    rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, most=most)
+    rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, limit=limit)
     return [(row[0], row[1]) for row in rows]
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> int:
-    return tx.execute("claims/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("claims/reap", before=before, limit=limit)

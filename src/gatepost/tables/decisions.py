@@ -88,19 +88,19 @@ def page(
     pending: bool | None,
     since: Instant | None,
     after: int,
-    most: int,
+    limit: int,
 ) -> list[Decision]:
     """Decisions in the order they were asked."""
     rows = tx.fetch_page(
         "decisions/list",
         asker=asker,
-        asked=asked,
-        concerned=concerned,
+        responder=asked,
+        participant=concerned,
         session=session,
-        pending=pending,
+        is_pending=pending,
         since=since,
         after=after,
-        most=most,
+        limit=limit,
     )
     return _decisions(tx, rows)
 

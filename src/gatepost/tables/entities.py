@@ -49,10 +49,10 @@ def at_work(tx: Reader, run: int) -> tuple[Entity, int, int]:
 
 
 def page(
-    tx: Reader, *, kind: EntityKind | None, team: str | None, retired: bool, after: int, most: int
+    tx: Reader, *, kind: EntityKind | None, team: str | None, retired: bool, after: int, limit: int
 ) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
-    rows = tx.fetch_page("entities/list", kind=kind, team=team, retired=retired, after=after, most=most)
+    rows = tx.fetch_page("entities/list", kind=kind, team=team, include_retired=retired, after=after, limit=limit)
     aliases = aliases_of(tx, [row[0] for row in rows])
     return [of(row, aliases=aliases.get(row[0], ())) for row in rows]
 

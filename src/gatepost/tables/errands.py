@@ -13,9 +13,9 @@ def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) 
     tx.execute("errands/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
 
 
-def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, most: int) -> list[Job]:
+def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, limit: int) -> list[Job]:
     """Put what is due under a holder until a deadline, oldest first."""
-    rows = tx.fetch_all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, most=most)
+    rows = tx.fetch_all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, limit=limit)
     errands = [
         Job(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
         for id, kind, payload, attempts, due_at in rows
@@ -50,5 +50,5 @@ def hurry(tx: Transaction, longest: Duration) -> None:
     tx.execute("errands/hurry", now=tx.now, future=tx.now + longest)
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> int:
-    return tx.execute("errands/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("errands/reap", before=before, limit=limit)

@@ -70,18 +70,18 @@ def page(
     kind: GateKind | None,
     pending: bool | None,
     after: int,
-    most: int,
+    limit: int,
 ) -> list[Gate]:
     """Gates in the order they were made."""
     rows = tx.fetch_page(
         "gates/list",
         owner=owner,
         waiter=waiter,
-        concerned=concerned,
+        participant=concerned,
         kind=kind,
-        pending=pending,
+        is_pending=pending,
         after=after,
-        most=most,
+        limit=limit,
     )
     return _gates(tx, rows)
 
@@ -135,9 +135,9 @@ def postpone(tx: Transaction, gate: int, deadline: Instant | None) -> None:
     tx.execute("gates/postpone", number=gate, deadline=deadline)
 
 
-def due(tx: Transaction, most: int) -> list[str]:
+def due(tx: Transaction, limit: int) -> list[str]:
     """Take gates whose deadline has come, the longest due first, but for those that somebody else has in hand."""
-    return [row[0] for row in tx.fetch_all("gates/due", now=tx.now, most=most)]
+    return [row[0] for row in tx.fetch_all("gates/due", now=tx.now, limit=limit)]
 
 
 def next_due(tx: Reader) -> Instant | None:
@@ -177,12 +177,12 @@ def escalate(tx: Transaction, gate: int) -> None:
     tx.execute("gates/escalate", number=gate, now=tx.now)
 
 
-def take(tx: Transaction, until: Instant, after: str, most: int) -> list[str]:
+def take(tx: Transaction, until: Instant, after: str, limit: int) -> list[str]:
     """
     Take gates that somebody has to look at, owner by owner from the one after a name; unless they say what they saw,
     another may look from then on.
     """
-    return [row[0] for row in tx.fetch_all("gates/take", until=until, now=tx.now, after=after, most=most)]
+    return [row[0] for row in tx.fetch_all("gates/take", until=until, now=tx.now, after=after, limit=limit)]
 
 
 def look_now(tx: Transaction) -> None:
@@ -199,9 +199,9 @@ def looked(tx: Transaction, gate: int, *, trouble: str | None, look_at: Instant)
     tx.execute("gates/looked", number=gate, trouble=trouble, look_at=look_at)
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> int:
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
     """Delete those that ended before then, but for those of decisions and those that plans still name."""
-    return tx.execute("gates/reap", before=before, most=most)
+    return tx.execute("gates/reap", before=before, limit=limit)
 
 
 def _gates(tx: Reader, rows: Sequence[Row]) -> list[Gate]:

@@ -23,9 +23,9 @@ def read(tx: Reader, entity: int, id: str) -> Goal | None:
     return _goal(row) if row else None
 
 
-def page(tx: Reader, entity: int, *, status: GoalStatus | None, most: int) -> list[Goal]:
+def page(tx: Reader, entity: int, *, status: GoalStatus | None, limit: int) -> list[Goal]:
     """The goals of an entity, the most important first."""
-    return [_goal(row) for row in tx.fetch_all("goals/list", entity=entity, status=status, most=most)]
+    return [_goal(row) for row in tx.fetch_all("goals/list", entity=entity, status=status, limit=limit)]
 
 
 def delete(tx: Transaction, entity: int, id: str) -> bool:

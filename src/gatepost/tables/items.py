@@ -48,8 +48,8 @@ def keyed(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def candidates(tx: Reader, recipient: int, most: int) -> list[Candidate]:
-    rows = tx.fetch_all("items/candidates", recipient=recipient, now=tx.now, most=most)
+def candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
+    rows = tx.fetch_all("items/candidates", recipient=recipient, now=tx.now, limit=limit)
     return [_candidate(row) for row in rows]
 
 
@@ -70,24 +70,24 @@ def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]
     return found
 
 
-def heads(tx: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, most: int) -> list[Candidate]:
+def heads(tx: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, limit: int) -> list[Candidate]:
     """The first few items of other sources than those seen."""
     rows = tx.fetch_all(
         "items/heads",
         recipient=recipient,
         now=tx.now,
-        seen=list(seen),
-        steps=sources + len(seen),
-        sources=sources,
-        depth=depth,
-        most=most,
+        seen_sources=list(seen),
+        max_steps=sources + len(seen),
+        max_sources=sources,
+        per_source=depth,
+        limit=limit,
     )
     return [_candidate(row) for row in rows]
 
 
-def waiting(tx: Reader, recipient: int, most: int) -> int:
-    """How many wait, up to `most`."""
-    row = tx.fetch_one("items/waiting", recipient=recipient, now=tx.now, most=most)
+def waiting(tx: Reader, recipient: int, limit: int) -> int:
+    """How many wait, up to `limit`."""
+    row = tx.fetch_one("items/waiting", recipient=recipient, now=tx.now, limit=limit)
     assert row is not None
     return int(row[0])
 
@@ -121,7 +121,7 @@ def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
 
 
 def peek(
-    tx: Reader, recipient: int, most: int, type: EventType | None = None, *, after: tuple[int, int] = (-1, 0)
+    tx: Reader, recipient: int, limit: int, type: EventType | None = None, *, after: tuple[int, int] = (-1, 0)
 ) -> list[Item]:
     """What waits, most urgent first; `after` is the priority and the arrival of the last one seen."""
     priority, arrival = after
@@ -132,7 +132,7 @@ def peek(
         priority=priority,
         arrival=arrival,
         now=tx.now,
-        most=most,
+        limit=limit,
     )
     return [_item(row) for row in rows]
 
@@ -149,7 +149,7 @@ def page(
     until: Instant | None,
     after: int,
     beyond: int | None,
-    most: int,
+    limit: int,
 ) -> list[Item]:
     """
     Items in order of arrival, and of recipients, after an arrival or, of that one, beyond a recipient. What is pending
@@ -166,15 +166,15 @@ def page(
         since=since,
         until=until,
         after=after if beyond is None else after - 1,
-        seen=after,
-        beyond=beyond,
+        last_arrival=after,
+        after_recipient=beyond,
         now=tx.now,
-        most=most,
+        limit=limit,
     )
     return [_item(row, tx.now) for row in rows]
 
 
-def since(tx: Reader, recipient: int, after: Position, to: Position, most: int) -> list[tuple[Item, Position]]:
+def since(tx: Reader, recipient: int, after: Position, to: Position, limit: int) -> list[tuple[Item, Position]]:
     """What came after one position, up to another, each with its own; broadcasts that were not taken yet too."""
     rows = tx.fetch_page(
         "items/since",
@@ -184,7 +184,7 @@ def since(tx: Reader, recipient: int, after: Position, to: Position, most: int) 
         to_transaction=to.transaction,
         to_arrival=to.arrival,
         now=tx.now,
-        most=most,
+        limit=limit,
     )
     return [(_item(row[1:], tx.now), Position(row[0], row[2])) for row in rows]
 
@@ -202,9 +202,9 @@ def of_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple
     ]
 
 
-def of_broadcast(tx: Reader, event: str, most: int) -> list[Item]:
+def of_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
     """A broadcast as it waits for agents that have not taken it yet."""
-    return [_item(row) for row in tx.fetch_all("items/of_broadcast", event=event, most=most)]
+    return [_item(row) for row in tx.fetch_all("items/of_broadcast", event=event, limit=limit)]
 
 
 def widen(tx: Transaction, sender: Entity, by: int) -> None:
@@ -213,8 +213,8 @@ def widen(tx: Transaction, sender: Entity, by: int) -> None:
     they shrink: not every line has its sender in it, and a line that is shorter than noted does no harm.
     """
     for statement in ("items/widen", "items/widen_claimed"):
-        tx.execute(statement, sender=sender.number, name=sender.name, by=by)
-    tx.execute("broadcasts/widen", sender=sender.number, by=by)
+        tx.execute(statement, sender=sender.number, name=sender.name, growth=by)
+    tx.execute("broadcasts/widen", sender=sender.number, growth=by)
 
 
 def move(
@@ -231,8 +231,8 @@ def move(
         "items/move",
         recipient=recipient,
         arrival=item.event.arrival,
-        was=item.state,
-        state=to,
+        from_state=item.state,
+        to_state=to,
         claim=claim,
         ended_at=ended_at,
     )
@@ -256,13 +256,13 @@ def fail(tx: Transaction, claim: int, events: Sequence[str]) -> int:
     return tx.execute("items/fail", claim=claim, events=list(events), attempts=tx.limits.attempts, now=tx.now)
 
 
-def expire(tx: Transaction, most: int) -> int:
-    return tx.execute("items/expire", now=tx.now, most=most)
+def expire(tx: Transaction, limit: int) -> int:
+    return tx.execute("items/expire", now=tx.now, limit=limit)
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> list[tuple[int, int, str]]:
+def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str]]:
     """Delete what ended before then; return the recipient, arrival and state of each."""
-    return [(row[0], row[1], row[2]) for row in tx.fetch_all("items/reap", before=before, most=most)]
+    return [(row[0], row[1], row[2]) for row in tx.fetch_all("items/reap", before=before, limit=limit)]
 
 
 def _candidate(row: Row) -> Candidate:

@@ -26,12 +26,12 @@ def in_force(tx: Reader, hash: str) -> Key | None:
 
 def called(tx: Reader, text: str) -> list[Key]:
     """Those with this id or this prefix."""
-    return [_key(row) for row in tx.fetch_all("keys/called", text=text)]
+    return [_key(row) for row in tx.fetch_all("keys/called", id_or_prefix=text)]
 
 
-def page(tx: Reader, *, after: int, most: int) -> list[Key]:
+def page(tx: Reader, *, after: int, limit: int) -> list[Key]:
     """Keys in the order in which they were made."""
-    return [_key(row) for row in tx.fetch_page("keys/list", after=after, most=most)]
+    return [_key(row) for row in tx.fetch_page("keys/list", after=after, limit=limit)]
 
 
 def revoke(tx: Transaction, number: int) -> bool:

@@ -14,10 +14,10 @@ def read(tx: Reader, entity: int, key: str) -> Memory | None:
     return Memory(key=row[0], value=row[1], updated_at=row[2]) if row else None
 
 
-def page(tx: Reader, entity: int, after: tuple[Instant, str] | None, most: int) -> list[Memory]:
+def page(tx: Reader, entity: int, after: tuple[Instant, str] | None, limit: int) -> list[Memory]:
     """The memories of an entity, the newest first; `after` says when the last one seen was set, and its key."""
     at, key = after if after is not None else (MAX_INSTANT, "")
-    rows = tx.fetch_page("memories/list", entity=entity, at=at, key=key, most=most)
+    rows = tx.fetch_page("memories/list", entity=entity, at=at, key=key, limit=limit)
     return [Memory(key=key, value=value, updated_at=at) for key, value, at in rows]
 
 

@@ -25,21 +25,21 @@ def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: 
     )
 
 
-def after(tx: Reader, space: Space, *, after: int, before: int, most: int) -> list[Message]:
+def after(tx: Reader, space: Space, *, after: int, before: int, limit: int) -> list[Message]:
     """The first messages after a number and before another, oldest first."""
-    rows = tx.fetch_page("messages/after", space=space.number, after=after, before=before, most=most)
+    rows = tx.fetch_page("messages/after", space=space.number, after=after, before=before, limit=limit)
     return [_message(row, space.id) for row in rows]
 
 
-def before(tx: Reader, space: Space, *, before: int, most: int) -> list[Message]:
+def before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message]:
     """The last messages before a number, oldest first."""
-    rows = tx.fetch_page("messages/before", space=space.number, before=before, most=most)
+    rows = tx.fetch_page("messages/before", space=space.number, before=before, limit=limit)
     return [_message(row, space.id) for row in reversed(rows)]
 
 
-def said(tx: Reader, space: Space, *, before: int, most: int) -> list[MessageRow]:
+def said(tx: Reader, space: Space, *, before: int, limit: int) -> list[MessageRow]:
     """The same, as agents are told them."""
-    rows = tx.fetch_all("messages/said", space=space.number, before=before, most=most)
+    rows = tx.fetch_all("messages/said", space=space.number, before=before, limit=limit)
     return rows[::-1]
 
 

@@ -47,9 +47,9 @@ def read(tx: Reader, id: str) -> Plan | None:
     return _plan(row) if row else None
 
 
-def page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, most: int) -> list[Plan]:
+def page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, limit: int) -> list[Plan]:
     """Plans in the order they were made."""
-    return [_plan(row) for row in tx.fetch_page("plans/list", owner=owner, status=status, after=after, most=most)]
+    return [_plan(row) for row in tx.fetch_page("plans/list", owner=owner, status=status, after=after, limit=limit)]
 
 
 def change(tx: Transaction, plan: Plan, gate: int | None) -> None:
@@ -65,9 +65,9 @@ def delete(tx: Transaction, plan: Plan) -> None:
     tx.execute("plans/delete", number=plan.number)
 
 
-def due(tx: Transaction, most: int) -> list[Plan]:
+def due(tx: Transaction, limit: int) -> list[Plan]:
     """Take plans whose slot has come, the longest due first, but for those that somebody else is firing now."""
-    return [_plan(row) for row in tx.fetch_all("plans/due", now=tx.now, most=most)]
+    return [_plan(row) for row in tx.fetch_all("plans/due", now=tx.now, limit=limit)]
 
 
 def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
@@ -79,16 +79,16 @@ def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
     tx.execute_many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
 
 
-def recurring(tx: Reader, after: int, most: int) -> list[Plan]:
+def recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
     """Return plans that recur and are not due yet, in the order they were made."""
-    return [_plan(row) for row in tx.fetch_all("plans/recurring", now=tx.now, after=after, most=most)]
+    return [_plan(row) for row in tx.fetch_all("plans/recurring", now=tx.now, after=after, limit=limit)]
 
 
 def reschedule(tx: Transaction, plan: Plan) -> None:
     """Set the next slot of a recurring plan by the time it is now, unless it was changed or fired meanwhile."""
     assert plan.recurrence is not None
     slot = plan.recurrence.find_next(tx.now)
-    tx.execute("plans/reschedule", number=plan.number, old=plan.next_at, next_at=slot)
+    tx.execute("plans/reschedule", number=plan.number, previous_at=plan.next_at, next_at=slot)
 
 
 def of_gate(tx: Transaction, gate: int) -> list[Plan]:
@@ -103,6 +103,6 @@ def next_due(tx: Reader) -> Instant | None:
     return due
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> int:
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
     """Delete those that were over before then."""
-    return tx.execute("plans/reap", before=before, most=most)
+    return tx.execute("plans/reap", before=before, limit=limit)

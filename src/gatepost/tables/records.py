@@ -35,7 +35,7 @@ def count_events(tx: Reader) -> int:
 
 def events(tx: Reader, after: int, most: int) -> list[tuple[int, EventRecord]]:
     """Events in order of arrival, each with its arrival."""
-    return [(row[0], _event(row)) for row in tx.fetch_all("events/page", after=after, most=most)]
+    return [(row[0], _event(row)) for row in tx.fetch_all("events/page", after=after, limit=most)]
 
 
 def arrivals_of(tx: Reader, ids: Sequence[str]) -> dict[str, int]:
@@ -48,7 +48,7 @@ def items(
 ) -> list[tuple[int, int, ItemRecord]]:
     """The items of the events that arrived from first to last, after one of them; with arrival and recipient."""
     rows = tx.fetch_all(
-        "items/between", first=first, last=last, arrival=arrival, recipient=recipient, now=tx.now, most=most
+        "items/between", first=first, last=last, arrival=arrival, recipient=recipient, now=tx.now, limit=most
     )
     return [(row[0], row[1], _item(row)) for row in rows]
 
@@ -87,7 +87,7 @@ def members(tx: Reader, space: Space) -> list[MemberRecord]:
 
 def keys(tx: Reader, after: int, most: int) -> list[tuple[int, KeyRecord]]:
     """Keys in the order in which they were made, each with its number."""
-    return [(row[0], _key(row)) for row in tx.fetch_all("keys/page", after=after, most=most)]
+    return [(row[0], _key(row)) for row in tx.fetch_all("keys/page", after=after, limit=most)]
 
 
 def date_space(tx: Transaction, space: int, record: Space) -> None:

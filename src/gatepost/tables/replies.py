@@ -19,5 +19,5 @@ def read(tx: Reader, scope: str, key: str) -> tuple[str, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> int:
-    return tx.execute("replies/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("replies/reap", before=before, limit=limit)

@@ -27,10 +27,10 @@ def read(tx: Reader, id: str) -> Run | None:
 
 
 def page(
-    tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, most: int = 100
+    tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, limit: int = 100
 ) -> list[Run]:
     """Runs, the newest first; `before` is the number of the last one seen."""
-    return [_run(row) for row in tx.fetch_page("runs/list", agent=agent, status=status, before=before, most=most)]
+    return [_run(row) for row in tx.fetch_page("runs/list", agent=agent, status=status, before=before, limit=limit)]
 
 
 def count(
@@ -77,7 +77,9 @@ def end(
     End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
     outside has yet to answer a call of its waits for that.
     """
-    row = tx.fetch_one("runs/end", number=run, status=status, summary=summary, error=error, limit=limit, now=tx.now)
+    row = tx.fetch_one(
+        "runs/end", number=run, status=status, summary=summary, error=error, limit_reached=limit, now=tx.now
+    )
     return int(row[0]) if row else None
 
 
@@ -93,9 +95,9 @@ def answered(tx: Transaction, run: int) -> bool:
     return tx.execute("runs/answered", number=run) == 1
 
 
-def last_limits(tx: Reader, agent: int, *, before: int, most: int) -> list[RunLimit | None]:
+def last_limits(tx: Reader, agent: int, *, before: int, limit: int) -> list[RunLimit | None]:
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
-    rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, most=most)
+    rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, limit=limit)
     return [RunLimit(row[0]) if row[0] is not None else None for row in rows]
 
 
@@ -117,14 +119,14 @@ def weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
     return [CycleWeight(*row) for row in tx.fetch_all("runs/weights", agent=agent, after=after)]
 
 
-def abandoned(tx: Reader, after: int, most: int) -> list[tuple[int, str]]:
+def abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
     """Agents whose run is open while nobody is at work on it: number and name."""
-    return [(row[0], row[1]) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, most=most)]
+    return [(row[0], row[1]) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, limit=limit)]
 
 
-def of_retired(tx: Reader, most: int) -> list[str]:
+def of_retired(tx: Reader, limit: int) -> list[str]:
     """Runs that are open though their agent has retired."""
-    return [row[0] for row in tx.fetch_all("runs/of_retired", most=most)]
+    return [row[0] for row in tx.fetch_all("runs/of_retired", limit=limit)]
 
 
 def _run(row: Row) -> Run:

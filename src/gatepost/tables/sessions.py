@@ -33,5 +33,5 @@ def worked(tx: Reader, agent: str, since: str) -> bool:
     return tx.fetch_one("sessions/worked", agent=agent, since=since) is not None
 
 
-def reap(tx: Transaction, before: Instant, most: int) -> None:
-    tx.execute("sessions/reap", before=before, most=most)
+def reap(tx: Transaction, before: Instant, limit: int) -> None:
+    tx.execute("sessions/reap", before=before, limit=limit)

@@ -28,12 +28,12 @@ def by_name(tx: Reader, name: str) -> Space | None:
     return _space(row) if row else None
 
 
-def page(tx: Reader, *, entity: int | None, after: int, most: int) -> list[Space]:
+def page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list[Space]:
     """Spaces in the order in which they were made: all, or those of an entity."""
     if entity is None:
-        rows = tx.fetch_page("spaces/list", after=after, most=most)
+        rows = tx.fetch_page("spaces/list", after=after, limit=limit)
     else:
-        rows = tx.fetch_all("spaces/of_entity", entity=entity, after=after, most=most)
+        rows = tx.fetch_all("spaces/of_entity", entity=entity, after=after, limit=limit)
     return [_space(row) for row in rows]
 
 
@@ -42,7 +42,7 @@ def take(tx: Transaction, id: str, *, by: int) -> Space | None:
     Lock a space until the commit, and give it the next number of a message (`by` 1) or none (`by` 0). Whoever posts,
     joins, leaves or changes a space does this first, so they take turns, and each sees what those before it did.
     """
-    row = tx.fetch_one("spaces/take", id=id, by=by)
+    row = tx.fetch_one("spaces/take", id=id, increment=by)
     return _space(row) if row else None
 
 
@@ -55,9 +55,9 @@ def members(tx: Reader, space: int) -> list[Member]:
     return [_member(row) for row in tx.fetch_all("members/list", space=space)]
 
 
-def some_members(tx: Reader, spaces: Sequence[int], most: int) -> dict[int, list[MemberFacts]]:
+def some_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, list[MemberFacts]]:
     """Of each space the first live members, at a cost that does not grow with how many there are."""
-    rows = tx.fetch_all("members/some", spaces=list(spaces), most=most) if spaces else []
+    rows = tx.fetch_all("members/some", spaces=list(spaces), limit=limit) if spaces else []
     return {
         space: [
             MemberFacts(name=name, display=display, kind=EntityKind(kind)) for name, display, kind in json.loads(found)
@@ -93,7 +93,7 @@ def leave(tx: Transaction, space: int, entity: int) -> bool:
 
 def advance(tx: Transaction, space: int, entity: int, seq: int, *, least: int = 0) -> None:
     """Note that a member has read up to a message, if it had read at least so far; never back."""
-    tx.execute("members/advance", space=space, entity=entity, seq=seq, least=least)
+    tx.execute("members/advance", space=space, entity=entity, seq=seq, min_seq=least)
 
 
 def unread(tx: Reader, entity: int) -> dict[str, int]:

@@ -1,6 +1,11 @@
 """
-Every statement has a name and a file: `items/insert` is `sql/items/insert.sql`, or `sql/sqlite/items/insert.sql` and
-`sql/postgres/items/insert.sql` where the dialects differ. Parameters are written `:name`.
+Every statement has a name: `items/insert` is the one under `-- name: insert` in `sql/items.sql`. Parameters are written
+`:name`. Both dialects share a statement, but for two things that each writes in its own way:
+
+    column IN :names[]        a list as a parameter: `json_each` on SQLite, `ANY` on PostgreSQL (also `NOT IN`)
+    FOR UPDATE ...            a lock on rows: nothing on SQLite, where whoever writes has the whole database
+
+Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`.
 """
 
 import re
@@ -10,17 +15,36 @@ from typing import Any, Final
 _LOADER: Final[Any] = __spec__.loader
 PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
+_HEAD: Final = re.compile(r"^-- name: ([a-z_]+)(?: \(([a-z]+)\))?\n", re.MULTILINE)
+_COMMENT: Final = re.compile(r"--[^\n]*")
+_LIST: Final = re.compile(r"\b(NOT )?IN :([a-z_]+)\[\]")
+_LOCK: Final = re.compile(r"\s*\bFOR UPDATE(?: OF [a-z]+)?(?: SKIP LOCKED)?\b")
+
 
 @cache
 def statement(dialect: str, name: str) -> str:
     """Return the text of a statement in that dialect, without its comments."""
-    for path in (f"sql/{dialect}/{name}.sql", f"sql/{name}.sql"):
-        try:
-            text = _read(path)
-        except FileNotFoundError:
-            continue
-        return re.sub(r"--[^\n]*", "", text.decode()).strip()
-    raise LookupError(f"there is no statement {name!r} for {dialect}")
+    noun, _, statement_name = name.partition("/")
+    texts = read_statements(noun)
+    text = texts.get((statement_name, dialect)) or texts.get((statement_name, None))
+    if text is None:
+        raise LookupError(f"there is no statement {name!r} for {dialect}")
+    text = _COMMENT.sub("", text)
+    if dialect == "sqlite":
+        text = _LOCK.sub("", _LIST.sub(r"\1IN (SELECT value FROM json_each(:\2))", text))
+    else:
+        text = _LIST.sub(lambda match: f"{'<> ALL' if match[1] else '= ANY'} (:{match[2]})", text)
+    return text.strip()
+
+
+@cache
+def read_statements(noun: str) -> dict[tuple[str, str | None], str]:
+    """Return the statements of a noun as they are written, by name and dialect; no dialect where both share one."""
+    try:
+        _, *parts = _HEAD.split(_read(f"sql/{noun}.sql").decode())
+    except FileNotFoundError:
+        return {}
+    return {(parts[i], parts[i + 1]): parts[i + 2] for i in range(0, len(parts), 3)}
 
 
 @cache

@@ -21,9 +21,9 @@ def insert(tx: Transaction, run: int, number: int, turn: Turn, call: str | None 
     tx.execute("steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=tx.now)
 
 
-def of_run(tx: Reader, run: int, *, after: int = 0, most: int = ALL) -> list[Step]:
+def of_run(tx: Reader, run: int, *, after: int = 0, limit: int = ALL) -> list[Step]:
     """The steps of a run in order; `after` is the number of the last one seen."""
-    rows = tx.fetch_page("steps/of_run", run=run, after=after, most=most)
+    rows = tx.fetch_page("steps/of_run", run=run, after=after, limit=limit)
     return [Step(number=number, turn=_READ[kind](body), at=at) for number, kind, body, at in rows]
 
 

@@ -43,13 +43,13 @@ def secret(tx: Reader, number: int) -> str | None:
     return kept
 
 
-def page(tx: Reader, *, owner: str | None, after: int, most: int) -> list[Trigger]:
+def page(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
     """Triggers in the order they were added."""
-    return [_trigger(row) for row in tx.fetch_page("triggers/list", owner=owner, after=after, most=most)]
+    return [_trigger(row) for row in tx.fetch_page("triggers/list", owner=owner, after=after, limit=limit)]
 
 
 def activate(tx: Transaction, number: int, *, active: bool) -> None:
-    tx.execute("triggers/activate", number=number, active=active)
+    tx.execute("triggers/activate", number=number, is_active=active)
 
 
 def delete(tx: Transaction, number: int) -> None:

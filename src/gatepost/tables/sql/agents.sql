@@ -1,0 +1,73 @@
+-- name: insert
+INSERT INTO agents (entity, config, version, cycles, tokens, failures, updated_at)
+VALUES (:entity, :config, 1, 0, 0, 0, :now)
+ON CONFLICT (entity) DO NOTHING
+
+-- name: change
+UPDATE agents SET config = :config, version = version + 1, failures = 0, rest_until = NULL, updated_at = :now
+WHERE entity = :entity
+
+-- name: pause
+UPDATE agents SET paused_at = :at WHERE entity = :entity
+
+-- name: rest
+UPDATE agents SET failures = :failures, rest_until = :until, cap = :cap WHERE entity = :entity
+
+-- name: hurry
+UPDATE agents SET rest_until = :now WHERE rest_until > :now
+
+-- name: completed
+UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until = NULL, cap = NULL WHERE entity = :entity
+
+-- name: stirring
+-- Whether a resident has something to think about: a run to go on with, or something that should wake it. `looking` is
+-- true when it was told to look: then whatever waits is enough. Every priority is over -1; saying so makes SQLite go by
+-- the index of what is pending, however much was delivered.
+SELECT 1
+FROM agents a
+JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
+WHERE a.entity = :entity
+    AND a.paused_at IS NULL
+    AND (a.rest_until IS NULL OR a.rest_until <= :now)
+    AND (
+        EXISTS (SELECT 1 FROM runs r WHERE r.agent = a.entity AND r.status = 'running')
+        OR EXISTS (
+            SELECT 1
+            FROM items i
+            WHERE i.recipient = a.entity AND i.state = 'pending' AND i.priority > -1
+                AND (i.expires_at IS NULL OR i.expires_at > :now)
+                AND (:include_quiet OR i.wakes OR (i.priority = 4 AND EXISTS (
+                    SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
+                )))
+        )
+        OR EXISTS (
+            SELECT 1
+            FROM outbox o
+            WHERE o.recipient = a.entity AND (o.expires_at IS NULL OR o.expires_at > :now) AND (:include_quiet OR o.wakes)
+        )
+    )
+
+-- name: read
+SELECT
+    a.entity, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+FROM agents a
+JOIN entities e ON e.number = a.entity
+WHERE a.entity = :entity
+
+-- name: at_home
+-- Whoever is called that, and how it stands if it is a resident.
+SELECT
+    e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at,
+    a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+FROM names n
+JOIN entities e ON e.number = n.entity
+LEFT JOIN entities o ON o.number = e.owner
+LEFT JOIN agents a ON a.entity = e.number
+WHERE n.name = :name
+
+-- name: among
+SELECT
+    a.entity, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+FROM agents a
+JOIN entities e ON e.number = a.entity
+WHERE a.entity IN :entities[]

@@ -1,1 +1,0 @@
-UPDATE agents SET rest_until = :now WHERE rest_until > :now

@@ -1,1 +1,0 @@
-UPDATE agents SET paused_at = :at WHERE entity = :entity

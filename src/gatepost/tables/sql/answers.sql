@@ -1,0 +1,11 @@
+-- name: insert
+INSERT INTO answers (decision, iteration, outcome, option, words, answered_by, answered_at)
+VALUES (:decision, :iteration, :outcome, :option, :words, :answered_by, :now)
+ON CONFLICT (decision, iteration) DO NOTHING
+
+-- name: of_decisions
+SELECT n.decision, n.iteration, n.outcome, n.option, n.words, e.name, n.answered_at
+FROM answers n
+LEFT JOIN entities e ON e.number = n.answered_by
+WHERE n.decision IN :decisions[]
+ORDER BY n.decision, n.iteration

@@ -1,0 +1,9 @@
+-- name: insert
+INSERT INTO asked (decision, entity) VALUES (:decision, :entity) ON CONFLICT (decision, entity) DO NOTHING
+
+-- name: of_decisions
+SELECT k.decision, e.name
+FROM asked k
+JOIN entities e ON e.number = k.entity
+WHERE k.decision IN :decisions[]
+ORDER BY k.decision, k.entity

@@ -1,1 +1,0 @@
-INSERT INTO asked (decision, entity) VALUES (:decision, :entity) ON CONFLICT (decision, entity) DO NOTHING

@@ -1,0 +1,61 @@
+-- name: number
+-- Locks the row under which broadcasts and registrations take turns.
+UPDATE counters SET value = value + :increment WHERE name = 'broadcast' RETURNING value
+
+-- name: insert
+INSERT INTO broadcasts
+    (number, arrival, dedup_key, priority, sender, sender_is_person, source, expires_at, wakes, size)
+VALUES
+    (:number, :arrival, :dedup_key, :priority, :sender, :sender_is_person, :source, :expires_at, :wakes, :size)
+
+-- name: keyed
+SELECT b.number, e.id
+FROM broadcasts b
+JOIN events e ON e.arrival = b.arrival
+WHERE b.dedup_key = :dedup_key
+
+-- name: count_since
+SELECT count(*)
+FROM broadcasts b
+JOIN events e ON e.arrival = b.arrival
+WHERE b.sender = :sender AND e.created_at > :since
+
+-- name: last
+SELECT coalesce(max(number), 0) FROM broadcasts
+
+-- name: materialise
+INSERT INTO items
+    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
+SELECT
+    :recipient, b.arrival, b.dedup_key, b.priority, b.sender_is_person, b.source, b.expires_at, b.wakes, 'pending', 0, b.size
+FROM broadcasts b
+WHERE b.number > :cursor
+    AND b.number <= :last
+    AND (b.sender IS NULL OR b.sender <> :recipient)
+    AND (b.expires_at IS NULL OR b.expires_at > :now)
+ORDER BY b.number
+ON CONFLICT DO NOTHING
+
+-- name: reap
+-- Those that every live agent has taken or missed, and the expired. The number itself is never given again.
+DELETE FROM broadcasts
+WHERE number IN (
+    SELECT b.number
+    FROM broadcasts b
+    WHERE (b.expires_at IS NOT NULL AND b.expires_at <= :before)
+        OR (
+            b.number <= (
+                SELECT coalesce(min(i.cursor), b.number)
+                FROM inboxes i
+                JOIN entities e ON e.number = i.recipient
+                WHERE e.kind = 'agent' AND e.retired_at IS NULL
+            )
+            AND (SELECT e.created_at FROM events e WHERE e.arrival = b.arrival) <= :before
+        )
+    ORDER BY b.number
+    LIMIT :limit
+)
+RETURNING arrival
+
+-- name: widen
+UPDATE broadcasts SET size = size + :growth WHERE sender = :sender

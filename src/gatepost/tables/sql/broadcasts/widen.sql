@@ -1,1 +1,0 @@
-UPDATE broadcasts SET size = size + :by WHERE sender = :sender

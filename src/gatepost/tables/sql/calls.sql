@@ -1,0 +1,30 @@
+-- name: insert
+INSERT INTO calls (id, run, tool, arguments, status, created_at, expires_at)
+VALUES (:id, :run, :tool, :arguments, 'pending', :now, :expires_at)
+
+-- name: read
+SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+FROM calls c
+JOIN runs r ON r.number = c.run
+JOIN entities e ON e.number = r.agent
+WHERE c.id = :id
+
+-- name: of_run
+SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+FROM calls c
+JOIN runs r ON r.number = c.run
+JOIN entities e ON e.number = r.agent
+WHERE c.run = :run
+ORDER BY c.created_at, c.id
+
+-- name: late
+SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+FROM calls c
+JOIN runs r ON r.number = c.run
+JOIN entities e ON e.number = r.agent
+WHERE c.status = 'pending' AND c.expires_at <= :now
+ORDER BY c.expires_at
+LIMIT :limit
+
+-- name: end
+UPDATE calls SET status = :status, result = :result, ended_at = :now WHERE id = :id AND status = 'pending'

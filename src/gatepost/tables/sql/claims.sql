@@ -1,0 +1,96 @@
+-- name: insert
+INSERT INTO claims (id, recipient, kind, owner, fence, taken_at, deadline)
+VALUES (:id, :recipient, :kind, :owner, :fence, :now, :deadline)
+RETURNING number
+
+-- name: restore
+-- A receipt from elsewhere: a claim that was acked. Its fence is below that of every claim made here.
+INSERT INTO claims (id, recipient, kind, owner, fence, taken_at, ended_at, outcome)
+VALUES (:id, :recipient, :kind, :owner, 0, :at, :at, 'acked')
+RETURNING number
+
+-- name: hold
+-- Changes nothing, but whoever would end the claim waits until the end of the transaction.
+UPDATE claims SET owner = owner
+WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
+
+-- name: extend
+-- What a hook has printed is held by its session until a model has answered; a run's claim is not a session's.
+UPDATE claims SET kind = 'session', deadline = :deadline
+WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL AND kind IN ('drain', 'session')
+
+-- name: end
+-- Only its owner, with its fence, ends an open claim.
+UPDATE claims SET ended_at = :now, outcome = :outcome
+WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
+RETURNING number, recipient
+
+-- name: read
+SELECT c.number, c.id, e.name, c.kind, c.owner, c.fence, c.taken_at, c.deadline, c.ended_at, c.outcome
+FROM claims c
+JOIN entities e ON e.number = c.recipient
+WHERE c.id = :id
+
+-- name: standing
+-- What a claim on an inbox has to know first: the run that has the inbox, whether a drain took too long, and the last
+-- broadcast.
+SELECT
+    (SELECT owner FROM claims WHERE recipient = :recipient AND ended_at IS NULL AND kind = 'run' LIMIT 1),
+    EXISTS (
+        SELECT 1
+        FROM claims
+        WHERE recipient = :recipient AND ended_at IS NULL
+            AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
+    ),
+    (SELECT coalesce(max(number), 0) FROM broadcasts)
+
+-- name: lapse (sqlite)
+-- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
+UPDATE claims SET ended_at = :now, outcome = 'lapsed'
+WHERE ended_at IS NULL AND number IN (
+    SELECT number
+    FROM claims INDEXED BY claims_open
+    WHERE ended_at IS NULL AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
+        AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
+    ORDER BY number
+    LIMIT :limit
+)
+RETURNING number, (SELECT name FROM entities WHERE entities.number = claims.recipient)
+
+-- name: lapse (postgres)
+-- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
+WITH late AS MATERIALIZED (
+    SELECT number
+    FROM claims
+    WHERE ended_at IS NULL AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
+        AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
+    ORDER BY number
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE claims SET ended_at = :now, outcome = 'lapsed'
+FROM late WHERE claims.number = late.number AND claims.ended_at IS NULL
+RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = claims.recipient)
+
+-- name: reap (sqlite)
+DELETE FROM claims
+WHERE number IN (
+    SELECT c.number
+    FROM claims c
+    WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
+        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
+    ORDER BY c.ended_at
+    LIMIT :limit
+)
+
+-- name: reap (postgres)
+WITH old AS MATERIALIZED (
+    SELECT c.number
+    FROM claims c
+    WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
+        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
+    ORDER BY c.ended_at
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+DELETE FROM claims USING old WHERE claims.number = old.number

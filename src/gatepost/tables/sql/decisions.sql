@@ -1,0 +1,67 @@
+-- name: insert
+INSERT INTO decisions
+    (id, gate, asker, question, options, free_text, urgency, default_option, context, context_hash, ref_type, ref_id,
+     session, iteration, guidance, created_at)
+VALUES
+    (:id, :gate, :asker, :question, :options, :free_text, :urgency, :default_option, :context, :context_hash, :ref_type,
+     :ref_id, :session, :iteration, :guidance, :now)
+RETURNING number
+
+-- name: revise
+UPDATE decisions
+SET question = :question, options = :options, free_text = :free_text, urgency = :urgency,
+    default_option = :default_option, context = :context, context_hash = :context_hash, ref_type = :ref_type,
+    ref_id = :ref_id, iteration = :iteration, guidance = :guidance
+WHERE number = :number
+
+-- name: read
+SELECT * FROM questions WHERE id = :id
+
+-- name: of_gate
+SELECT q.* FROM questions q WHERE q.gate = :gate
+
+-- name: list
+SELECT q.*
+FROM questions q
+JOIN decisions d ON d.number = q.number
+JOIN gates g ON g.number = d.gate
+WHERE d.number > :after
+    AND (CAST(:asker AS BIGINT) IS NULL OR d.asker = CAST(:asker AS BIGINT))
+    AND (CAST(:session AS TEXT) IS NULL OR d.session = CAST(:session AS TEXT))
+    AND (CAST(:is_pending AS BOOLEAN) IS NULL OR (g.ended_at IS NULL) = CAST(:is_pending AS BOOLEAN))
+    AND (
+        CAST(:responder AS BIGINT) IS NULL
+        OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = CAST(:responder AS BIGINT))
+    )
+    AND (
+        CAST(:participant AS BIGINT) IS NULL
+        OR d.asker = CAST(:participant AS BIGINT)
+        OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = CAST(:participant AS BIGINT))
+    )
+    AND (
+        CAST(:since AS BIGINT) IS NULL
+        OR EXISTS (
+            SELECT 1 FROM answers n
+            WHERE n.decision = d.number AND n.iteration = d.iteration AND n.answered_at >= CAST(:since AS BIGINT)
+        )
+    )
+ORDER BY d.number
+LIMIT :limit
+
+-- name: left_behind
+-- Open decisions that cannot go on without somebody: who asked, or the last one there who could answer.
+SELECT d.id
+FROM decisions d
+JOIN gates g ON g.number = d.gate
+WHERE g.ended_at IS NULL
+    AND (d.asker = :entity OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = :entity))
+    AND (
+        d.asker = :entity
+        OR NOT EXISTS (
+            SELECT 1
+            FROM asked k
+            JOIN entities e ON e.number = k.entity
+            WHERE k.decision = d.number AND e.retired_at IS NULL
+        )
+    )
+ORDER BY d.number

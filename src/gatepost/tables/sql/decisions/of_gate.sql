@@ -1,1 +1,0 @@
-SELECT q.* FROM questions q WHERE q.gate = :gate

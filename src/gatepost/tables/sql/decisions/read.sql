@@ -1,1 +1,0 @@
-SELECT * FROM questions WHERE id = :id

@@ -1,1 +1,0 @@
-UPDATE entities SET created_at = :created_at, retired_at = CAST(:retired_at AS BIGINT) WHERE number = :number

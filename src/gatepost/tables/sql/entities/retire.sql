@@ -1,1 +1,0 @@
-UPDATE entities SET retired_at = :now WHERE number = :number AND retired_at IS NULL

@@ -1,0 +1,47 @@
+-- name: insert
+INSERT INTO errands (id, kind, payload, due_at, attempts) VALUES (:id, :kind, :payload, :due_at, 0)
+
+-- name: take
+-- Materialized, because a subquery that PostgreSQL runs more than once skips what it has locked, and so takes more than
+-- the limit.
+WITH due AS MATERIALIZED (
+    SELECT number
+    FROM errands
+    WHERE ended_at IS NULL AND due_at <= :now AND (deadline IS NULL OR deadline <= :now) AND kind IN :kinds[]
+    ORDER BY due_at, number
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE errands SET holder = :holder, deadline = :deadline, attempts = attempts + 1
+FROM due WHERE errands.number = due.number
+RETURNING id, kind, payload, attempts - 1, due_at
+
+-- name: finish
+UPDATE errands SET
+    ended_at = CAST(:ended_at AS BIGINT), outcome = CAST(:outcome AS TEXT), error = CAST(:error AS TEXT),
+    due_at = :due_at, holder = NULL, deadline = NULL
+WHERE id = :id AND holder = :holder AND ended_at IS NULL
+
+-- name: next_due
+-- When something is to be done next: when it is due, or when whoever has it may have died.
+SELECT min(CASE WHEN deadline > due_at THEN deadline ELSE due_at END)
+FROM errands
+WHERE ended_at IS NULL AND kind IN :kinds[]
+
+-- name: hurry
+-- Whatever waits for its next try is due now, and whoever has it may have died.
+UPDATE errands SET due_at = :now, holder = NULL, deadline = NULL
+WHERE ended_at IS NULL AND (due_at > :now OR deadline > :future)
+
+-- name: reap (sqlite)
+DELETE FROM errands
+WHERE number IN (
+    SELECT number FROM errands WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
+)
+
+-- name: reap (postgres)
+WITH old AS MATERIALIZED (
+    SELECT number FROM errands WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+DELETE FROM errands USING old WHERE errands.number = old.number

@@ -1,1 +1,0 @@
-INSERT INTO errands (id, kind, payload, due_at, attempts) VALUES (:id, :kind, :payload, :due_at, 0)

@@ -1,0 +1,67 @@
+-- name: here (sqlite)
+-- The last place of which everything up to it is there, the first that nobody can have yet, and whether more is held back.
+SELECT 0, value, 0, value + 1, FALSE FROM counters WHERE name = 'arrival'
+
+-- name: here (postgres)
+-- The last place of which everything up to it is there: that of an event, because the number of a transaction that stored
+-- nothing may be given again after a crash. Then the first that nobody can have yet, and whether more is held back: events
+-- that are visible, but not yet all that may come to lie before them.
+SELECT
+    coalesce(last.xid::text::bigint, 0), coalesce(last.arrival, 0), running.oldest::text::bigint, 0::bigint,
+    EXISTS (SELECT 1 FROM events e WHERE e.xid >= running.oldest)
+FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS oldest) AS running
+LEFT JOIN LATERAL (
+    SELECT e.xid, e.arrival
+    FROM events e
+    WHERE e.xid < running.oldest
+    ORDER BY e.xid DESC, e.arrival DESC
+    LIMIT 1
+) AS last ON TRUE
+
+-- name: insert (sqlite)
+INSERT INTO events
+    (arrival, id, type, source, sender, subject, content, data, priority, created_at,
+     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at)
+VALUES
+    (:arrival, :id, :type, :source, :sender, :subject, :content, :data, :priority, :created_at,
+     :ref_type, :ref_id, :route_channel, :route_session, :hops, :trust, :occurred_at)
+
+-- name: insert (postgres)
+INSERT INTO events
+    (arrival, id, type, source, sender, subject, content, data, priority, created_at,
+     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at)
+SELECT * FROM unnest(
+    :arrival::bigint[], :id::text[], :type::text[], :source::text[], :sender::bigint[], :subject::text[],
+    :content::text[], :data::text[], :priority::smallint[], :created_at::bigint[],
+    :ref_type::text[], :ref_id::text[], :route_channel::text[], :route_session::text[], :hops::smallint[], :trust::text[],
+    :occurred_at::bigint[]
+)
+
+-- name: lock
+SELECT arrival FROM events WHERE arrival IN :arrivals[] ORDER BY arrival FOR UPDATE
+
+-- name: reap
+-- Of these events, those that nobody has any more.
+DELETE FROM events
+WHERE arrival IN :arrivals[]
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)
+    AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)
+
+-- name: count
+SELECT count(*) FROM events
+
+-- name: page
+SELECT
+    e.arrival, e.id, e.type, e.source, s.name, e.subject, e.content, e.data, e.priority, e.created_at,
+    e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, e.occurred_at
+FROM events e
+LEFT JOIN entities s ON s.number = e.sender
+WHERE e.arrival > :after
+ORDER BY e.arrival
+LIMIT :limit
+
+-- name: by_ids
+SELECT id, arrival FROM events WHERE id IN :ids[]
+
+-- name: last_until
+SELECT coalesce(max(arrival), 0) FROM events WHERE created_at <= :at

@@ -1,1 +1,0 @@
-SELECT coalesce(max(arrival), 0) FROM events WHERE created_at <= :at

@@ -1,0 +1,275 @@
+-- name: insert
+INSERT INTO gates
+    (id, name, kind, owner, made_by, awaits, awaited, event_type, event_source, since, instruction, deadline,
+     at_deadline, fail, look_at, hops, hops_at, created_at)
+VALUES
+    (:id, :name, :kind, :owner, :made_by, :awaits, :awaited, :event_type, :event_source, :since, :instruction, :deadline,
+     :at_deadline, :fail, :look_at, :hops, :hops_at, :now)
+RETURNING number
+
+-- name: lock
+SELECT number FROM gates WHERE id = :id FOR UPDATE
+
+-- name: read
+SELECT h.*, g.hops, g.hops_at
+FROM gates g
+JOIN gatehouse h ON h.number = g.number
+WHERE g.id = :id
+
+-- name: list
+SELECT h.*, g.hops, g.hops_at
+FROM gatehouse h
+JOIN gates g ON g.number = h.number
+WHERE g.number > :after
+    AND (CAST(:owner AS BIGINT) IS NULL OR g.owner = CAST(:owner AS BIGINT))
+    AND (CAST(:kind AS TEXT) IS NULL OR g.kind = CAST(:kind AS TEXT))
+    AND (CAST(:is_pending AS BOOLEAN) IS NULL OR (g.ended_at IS NULL) = CAST(:is_pending AS BOOLEAN))
+    AND (
+        CAST(:waiter AS BIGINT) IS NULL
+        OR EXISTS (SELECT 1 FROM waiters w WHERE w.gate = g.number AND w.entity = CAST(:waiter AS BIGINT))
+    )
+    AND (
+        CAST(:participant AS BIGINT) IS NULL
+        OR CAST(:participant AS BIGINT) IN (g.owner, g.made_by)
+        OR (g.kind = 'human' AND g.awaited = CAST(:participant AS BIGINT))
+        OR EXISTS (SELECT 1 FROM entities e WHERE e.number = g.owner AND e.owner = CAST(:participant AS BIGINT))
+        OR EXISTS (SELECT 1 FROM waiters w WHERE w.gate = g.number AND w.entity = CAST(:participant AS BIGINT))
+    )
+ORDER BY g.number
+LIMIT :limit
+
+-- name: pending
+SELECT h.*, g.hops, g.hops_at
+FROM gates g
+JOIN gatehouse h ON h.number = g.number
+WHERE g.owner = :owner AND g.ended_at IS NULL
+ORDER BY g.number
+
+-- name: count_pending
+SELECT count(*) FROM (SELECT 1 FROM gates WHERE owner = :owner AND ended_at IS NULL LIMIT :limit) AS pending
+
+-- name: uninstructed
+-- Pending gates whose owner itself can do something about them, and that have not said so yet.
+SELECT number
+FROM gates
+WHERE owner = :owner AND ended_at IS NULL AND instructed_at IS NULL
+    AND (kind = 'command' OR (kind = 'human' AND awaited = owner))
+
+-- name: instruct
+UPDATE gates SET instructed_at = CAST(:at AS bigint) WHERE id = :id
+
+-- name: hops
+SELECT hops FROM gates WHERE number = :number AND hops_at > :since
+
+-- name: chain
+-- A chain that is going on is not made shorter.
+UPDATE gates SET hops = CASE WHEN hops_at > :since AND hops > :hops THEN hops ELSE :hops END, hops_at = :now
+WHERE number = :number
+
+-- name: end
+UPDATE gates SET ended_at = :now WHERE number = :number
+
+-- name: postpone
+UPDATE gates SET deadline = :deadline WHERE number = :number
+
+-- name: due
+-- What another has in hand is skipped: it has ended by the time that commits, or is looked at again.
+SELECT id
+FROM gates
+WHERE ended_at IS NULL AND escalated_at IS NULL AND deadline <= :now
+ORDER BY deadline, number
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: next_due
+SELECT min(deadline) FROM gates WHERE ended_at IS NULL AND deadline IS NOT NULL AND escalated_at IS NULL
+
+-- name: matched
+-- Of these gates those whose owner has got what they wait for since they were made, each with the first event that is
+-- it; also by a broadcast that the owner has still to take.
+SELECT g.number, g.id, e.id, e.hops
+FROM gates g
+JOIN events e ON e.arrival = (
+    SELECT min(came.arrival)
+    FROM (
+        SELECT i.arrival FROM items i WHERE i.recipient = g.owner AND i.arrival > g.since
+        UNION ALL
+        SELECT b.arrival FROM broadcasts b WHERE b.arrival > g.since AND (b.sender IS NULL OR b.sender <> g.owner)
+    ) came
+    JOIN events v ON v.arrival = came.arrival
+    WHERE v.type = g.event_type
+        AND (g.event_source IS NULL OR v.source = g.event_source)
+        AND (g.kind <> 'mail' OR v.sender = g.awaited)
+)
+WHERE g.number IN :gates[] AND g.ended_at IS NULL
+ORDER BY g.number
+
+-- name: reached (sqlite)
+-- The same of all gates by what came after a place: what is new costs what is new, however long they have waited.
+-- There is one writer, so the arrival says it all; transactions have no number.
+WITH fresh AS MATERIALIZED (
+    SELECT
+        e.arrival, e.type, e.source, e.sender,
+        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS for_all
+    FROM events e
+    WHERE e.arrival > :arrival + :transaction
+        AND e.type IN (SELECT event_type FROM gates WHERE ended_at IS NULL AND event_type IS NOT NULL)
+),
+came AS MATERIALIZED (
+    SELECT f.*, i.recipient
+    FROM fresh f
+    CROSS JOIN items i ON i.arrival = f.arrival
+    UNION ALL
+    SELECT f.*, g.owner
+    FROM fresh f
+    JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
+    WHERE f.for_all
+)
+SELECT g.number, g.id, e.id, e.hops
+FROM (
+    SELECT w.number, min(came.arrival) AS arrival
+    FROM came
+    JOIN gates w ON w.owner = came.recipient AND w.event_type = came.type AND w.ended_at IS NULL
+    WHERE came.arrival > w.since
+        AND (w.event_source IS NULL OR came.source = w.event_source)
+        AND (w.kind <> 'mail' OR came.sender = w.awaited)
+    GROUP BY w.number
+) AS met
+JOIN gates g ON g.number = met.number
+JOIN events e ON e.arrival = met.arrival
+ORDER BY g.number
+
+-- name: reached (postgres)
+-- The same of all gates by what came after a place: what is new costs what is new, however long they have waited,
+-- and whatever the planner believes (OFFSET keeps it from reading all items first).
+WITH fresh AS MATERIALIZED (
+    SELECT
+        e.arrival, e.type, e.source, e.sender,
+        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS for_all
+    FROM events e
+    WHERE (e.xid, e.arrival) > (:transaction::text::xid8, :arrival)
+        AND e.type IN (SELECT event_type FROM gates WHERE ended_at IS NULL AND event_type IS NOT NULL)
+),
+came AS MATERIALIZED (
+    SELECT f.*, i.recipient
+    FROM fresh f
+    CROSS JOIN LATERAL (SELECT recipient FROM items WHERE items.arrival = f.arrival OFFSET 0) AS i
+    UNION ALL
+    SELECT f.*, g.owner
+    FROM fresh f
+    JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
+    WHERE f.for_all
+)
+SELECT g.number, g.id, e.id, e.hops
+FROM (
+    SELECT w.number, min(came.arrival) AS arrival
+    FROM came
+    JOIN gates w ON w.owner = came.recipient AND w.event_type = came.type AND w.ended_at IS NULL
+    WHERE came.arrival > w.since
+        AND (w.event_source IS NULL OR came.source = w.event_source)
+        AND (w.kind <> 'mail' OR came.sender = w.awaited)
+    GROUP BY w.number
+) AS met
+JOIN gates g ON g.number = met.number
+JOIN events e ON e.arrival = met.arrival
+ORDER BY g.number
+
+-- name: watching
+SELECT g.number, e.name, g.event_type
+FROM gates g
+JOIN entities e ON e.number = g.owner
+WHERE g.ended_at IS NULL AND g.event_type IS NOT NULL
+
+-- name: left_behind
+-- Gates that cannot go on without somebody: whom they hold, or who has to do something about them. Decisions are left
+-- out: theirs go on as long as one of those asked is there.
+SELECT id
+FROM gates
+WHERE ended_at IS NULL AND kind <> 'decision' AND (owner = :entity OR awaited = :entity)
+ORDER BY number
+
+-- name: repeats
+-- What waits for somebody from a source without a key, as what was replayed does.
+SELECT e.id, e.data
+FROM items i
+JOIN events e ON e.arrival = i.arrival
+WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source = :source AND i.dedup_key IS NULL
+ORDER BY i.arrival
+
+-- name: escalate
+UPDATE gates SET escalated_at = :now WHERE number = :number
+
+-- name: take (sqlite)
+-- One of each owner, then a second of each; owners go on after the one who had the last turn.
+UPDATE gates SET look_at = :until
+WHERE number IN (
+    SELECT number
+    FROM (
+        SELECT g.number, o.name, row_number() OVER (PARTITION BY g.owner ORDER BY g.look_at, g.number) AS turn
+        FROM gates g
+        JOIN entities o ON o.number = g.owner
+        WHERE g.ended_at IS NULL AND g.look_at <= :now
+    )
+    ORDER BY turn, name <= :after, name
+    LIMIT :limit
+)
+RETURNING id
+
+-- name: take (postgres)
+-- One of each owner, then a second of each; owners go on after the one who had the last turn. What another has taken
+-- meanwhile is not due any more: that is asked again of the row itself, once it is locked. Materialized, because a
+-- subquery that the planner runs more than once skips what it has locked, and so takes more than the limit.
+WITH taken AS MATERIALIZED (
+    SELECT g.number
+    FROM gates g
+    JOIN (
+        SELECT d.number, o.name COLLATE "C" AS name,
+            row_number() OVER (PARTITION BY d.owner ORDER BY d.look_at, d.number) AS turn
+        FROM gates d
+        JOIN entities o ON o.number = d.owner
+        WHERE d.ended_at IS NULL AND d.look_at <= :now
+    ) AS due ON due.number = g.number
+    WHERE g.ended_at IS NULL AND g.look_at <= :now
+    ORDER BY due.turn, due.name <= :after, due.name
+    LIMIT :limit
+    FOR UPDATE OF g SKIP LOCKED
+)
+UPDATE gates SET look_at = :until FROM taken WHERE gates.number = taken.number
+RETURNING gates.id
+
+-- name: hurry
+UPDATE gates SET look_at = :now WHERE ended_at IS NULL AND look_at > :now
+
+-- name: next_look
+SELECT min(look_at) FROM gates WHERE ended_at IS NULL AND look_at IS NOT NULL
+
+-- name: looked
+UPDATE gates SET trouble = :trouble, look_at = :look_at WHERE number = :number
+
+-- name: reap (sqlite)
+-- A decision stays, and its gate with it.
+DELETE FROM gates
+WHERE number IN (
+    SELECT g.number
+    FROM gates g
+    WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
+        AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
+    ORDER BY g.ended_at
+    LIMIT :limit
+)
+
+-- name: reap (postgres)
+-- A decision stays, and its gate with it.
+WITH old AS MATERIALIZED (
+    SELECT g.number
+    FROM gates g
+    WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
+        AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
+    ORDER BY g.ended_at
+    LIMIT :limit
+    FOR UPDATE OF g SKIP LOCKED
+)
+DELETE FROM gates USING old WHERE gates.number = old.number
+
+-- name: date
+UPDATE gates SET trouble = :trouble, escalated_at = :escalated_at, ended_at = :ended_at WHERE number = :number

@@ -1,1 +1,0 @@
-UPDATE gates SET ended_at = :now WHERE number = :number

@@ -1,1 +1,0 @@
-UPDATE gates SET escalated_at = :now WHERE number = :number

@@ -1,1 +1,0 @@
-SELECT hops FROM gates WHERE number = :number AND hops_at > :since

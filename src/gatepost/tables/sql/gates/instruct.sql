@@ -1,1 +1,0 @@
-UPDATE gates SET instructed_at = CAST(:at AS bigint) WHERE id = :id

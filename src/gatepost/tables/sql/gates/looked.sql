@@ -1,1 +1,0 @@
-UPDATE gates SET trouble = :trouble, look_at = :look_at WHERE number = :number

@@ -1,1 +1,0 @@
-UPDATE gates SET deadline = :deadline WHERE number = :number

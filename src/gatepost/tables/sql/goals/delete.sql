@@ -1,1 +1,0 @@
-DELETE FROM goals WHERE id = :id AND entity = :entity

@@ -1,1 +1,0 @@
-UPDATE inboxes SET cursor = :cursor WHERE recipient = :recipient

@@ -1,1 +1,0 @@
-INSERT INTO inboxes (recipient, fence, cursor) VALUES (:recipient, 0, :cursor)

@@ -1,0 +1,416 @@
+-- name: insert (sqlite)
+INSERT INTO items
+    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
+VALUES
+    (:recipient, :arrival, :dedup_key, :priority, :sender_is_person, :source, :expires_at, :wakes, 'pending', 0, :size)
+ON CONFLICT DO NOTHING
+
+-- name: insert (postgres)
+INSERT INTO items
+    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
+SELECT recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, 'pending', 0, size
+FROM unnest(
+    :recipient::bigint[], :arrival::bigint[], :dedup_key::text[], :priority::smallint[], :sender_is_person::boolean[],
+    :source::text[], :expires_at::bigint[], :wakes::boolean[], :size::integer[]
+) AS item (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, size)
+ON CONFLICT DO NOTHING
+
+-- name: present
+SELECT arrival, recipient FROM items WHERE arrival IN :arrivals[]
+
+-- name: keyed
+SELECT i.recipient, e.id
+FROM items i
+JOIN events e ON e.arrival = i.arrival
+WHERE i.recipient IN :recipients[] AND i.dedup_key = :dedup_key
+
+-- name: candidates
+-- The first in the order in which items get into a batch.
+SELECT arrival, priority, sender_is_person, source, size
+FROM items
+WHERE recipient = :recipient
+    AND state = 'pending'
+    AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY priority, sender_is_person DESC, arrival
+LIMIT :limit
+
+-- name: candidates_at
+SELECT arrival, priority, sender_is_person, source, size
+FROM items
+WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+
+-- name: known (sqlite)
+-- Items of a recipient by their keys, or by the ids of their events. Both begin with what is asked for: the history of a
+-- recipient may be long.
+SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+FROM json_each(:keys) k
+CROSS JOIN items i ON i.recipient = :recipient AND i.dedup_key = k.value AND i.dedup_key IS NOT NULL
+JOIN events e ON e.arrival = i.arrival
+UNION
+SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+FROM json_each(:events) k
+CROSS JOIN events e ON e.id = k.value
+CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
+
+-- name: known (postgres)
+-- Items of a recipient by their keys, or by the ids of their events.
+SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+FROM items i
+JOIN events e ON e.arrival = i.arrival
+WHERE i.recipient = :recipient AND i.dedup_key IN :keys[]
+UNION
+SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+FROM events e
+JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
+WHERE e.id IN :events[]
+
+-- name: heads
+-- The first few items of other sources than those seen: sources are stepped through by the index, one look-up each.
+WITH RECURSIVE step (source, steps) AS (
+    SELECT (SELECT min(source) FROM items WHERE recipient = :recipient AND state = 'pending'), 1
+    UNION ALL
+    SELECT
+        (SELECT min(i.source) FROM items i WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source > step.source),
+        steps + 1
+    FROM step
+    WHERE step.source IS NOT NULL AND steps < :max_steps
+),
+other (source) AS (
+    SELECT source FROM step WHERE source IS NOT NULL AND source NOT IN :seen_sources[] ORDER BY source LIMIT :max_sources
+)
+SELECT i.arrival, i.priority, i.sender_is_person, i.source, i.size
+FROM other
+JOIN items i ON i.recipient = :recipient AND i.arrival IN (
+    SELECT j.arrival
+    FROM items j
+    WHERE j.recipient = :recipient AND j.state = 'pending' AND j.source = other.source
+        AND (j.expires_at IS NULL OR j.expires_at > :now)
+    ORDER BY j.priority, j.arrival
+    LIMIT :per_source
+)
+ORDER BY i.priority, i.sender_is_person DESC, i.arrival
+LIMIT :limit
+
+-- name: waiting
+-- How many wait, counted up to a bound so that the cost does not grow with them. Every priority is over -1; saying so
+-- makes SQLite go by the index of what is pending, however much was delivered.
+SELECT count(*)
+FROM (
+    SELECT 1 AS waiting
+    FROM items
+    WHERE recipient = :recipient AND state = 'pending' AND priority > -1 AND (expires_at IS NULL OR expires_at > :now)
+    LIMIT :limit
+) AS counted
+
+-- name: oldest
+-- When the oldest item that waits for an agent or a service came.
+SELECT created_at
+FROM events
+WHERE arrival = (
+    SELECT min(i.arrival)
+    FROM items i
+    JOIN entities r ON r.number = i.recipient
+    WHERE i.state = 'pending' AND (i.expires_at IS NULL OR i.expires_at > :now) AND r.kind <> 'human' AND r.retired_at IS NULL
+)
+
+-- name: chains (sqlite)
+-- The longest chain behind what each of these entities sends next: of its open run, and of what reached its inbox.
+-- Its items are stepped through, newest first, back to the last one from a person, the time given, or `limit` items.
+-- What it sent itself and has not read yet stands beside what it sends next, not before it.
+WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
+    SELECT value, 9223372036854775807, NULL, 0, 0 FROM json_each(:entities)
+    UNION ALL
+    SELECT
+        i.recipient,
+        i.arrival,
+        CASE WHEN e.sender = i.recipient AND i.state = 'pending' THEN e.hops - 1 ELSE e.hops END,
+        i.sender_is_person AND e.hops = 0,
+        step.steps + 1
+    FROM step
+    JOIN items i ON i.recipient = step.recipient AND i.arrival = (
+        SELECT max(j.arrival) FROM items j WHERE j.recipient = step.recipient AND j.arrival < step.arrival
+    )
+    JOIN events e ON e.arrival = i.arrival
+    WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
+)
+SELECT recipient, max(hops)
+FROM (
+    SELECT recipient, hops FROM step WHERE hops IS NOT NULL
+    UNION ALL
+    SELECT agent, hops FROM runs WHERE agent IN :entities[] AND status = 'running'
+) AS links
+GROUP BY recipient
+
+-- name: chains (postgres)
+-- The longest chain behind what each of these entities sends next: of its open run, and of what reached its inbox.
+-- Its items are stepped through, newest first, back to the last one from a person, the time given, or `limit` items.
+-- What it sent itself and has not read yet stands beside what it sends next, not before it.
+WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
+    SELECT number, 9223372036854775807, NULL::integer, false, 0 FROM unnest(:entities::bigint[]) AS sender (number)
+    UNION ALL
+    SELECT
+        i.recipient,
+        i.arrival,
+        CASE WHEN e.sender = i.recipient AND i.state = 'pending' THEN e.hops - 1 ELSE e.hops END,
+        i.sender_is_person AND e.hops = 0,
+        step.steps + 1
+    FROM step
+    CROSS JOIN LATERAL (
+        SELECT j.recipient, j.arrival, j.sender_is_person, j.state
+        FROM items j
+        WHERE j.recipient = step.recipient AND j.arrival < step.arrival
+        ORDER BY j.arrival DESC
+        LIMIT 1
+    ) AS i
+    JOIN events e ON e.arrival = i.arrival
+    WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
+)
+SELECT recipient, max(hops)
+FROM (
+    SELECT recipient, hops FROM step WHERE hops IS NOT NULL
+    UNION ALL
+    SELECT agent, hops FROM runs WHERE agent IN :entities[] AND status = 'running'
+) AS links
+GROUP BY recipient
+
+-- name: take
+UPDATE items SET state = 'claimed', claim = :claim
+WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+RETURNING arrival
+
+-- name: read
+SELECT * FROM inbox WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
+
+-- name: peek
+-- After the item of a priority and an arrival. Every priority is over -1; naming one makes SQLite go by the index of what
+-- is pending, however much was delivered.
+SELECT * FROM inbox
+WHERE recipient = :recipient AND state = 'pending' AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
+    AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
+UNION ALL
+SELECT * FROM outbox
+WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
+    AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
+ORDER BY priority, arrival
+LIMIT :limit
+
+-- name: list
+-- Filters that are null let everything through. A pending item past its time is shown as what it will become. The order
+-- is that of both parts together, not of a query around them: so SQLite merges them, and need not read all to sort it.
+SELECT * FROM inbox
+WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
+    AND (CAST(:after_recipient AS BIGINT) IS NULL OR arrival > :last_arrival OR recipient > CAST(:after_recipient AS BIGINT))
+    AND (
+        CAST(:state AS TEXT) IS NULL
+        OR CASE WHEN state = 'pending' AND expires_at <= :now THEN 'expired' ELSE state END = CAST(:state AS TEXT)
+    )
+    AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
+    AND (CAST(:sender AS TEXT) IS NULL OR sender_name = CAST(:sender AS TEXT))
+    AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
+    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
+    AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
+UNION ALL
+SELECT * FROM outbox
+WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
+    AND (CAST(:after_recipient AS BIGINT) IS NULL OR arrival > :last_arrival OR recipient > CAST(:after_recipient AS BIGINT))
+    AND (expires_at IS NULL OR expires_at > :now)
+    AND (
+        CAST(:state AS TEXT) IS NULL
+        OR CASE WHEN state = 'pending' AND expires_at <= :now THEN 'expired' ELSE state END = CAST(:state AS TEXT)
+    )
+    AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
+    AND (CAST(:sender AS TEXT) IS NULL OR sender_name = CAST(:sender AS TEXT))
+    AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
+    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
+    AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
+ORDER BY arrival, recipient
+LIMIT :limit
+
+-- name: since (sqlite)
+-- What came to an inbox after one place, up to another; a broadcast that was not taken yet is there as the item it will be.
+-- There is one writer, so the arrival says it all; transactions have no number.
+SELECT :after_transaction + :to_transaction, inbox.*
+FROM inbox
+WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+UNION ALL
+SELECT :after_transaction + :to_transaction, outbox.*
+FROM outbox
+WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+    AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY arrival
+LIMIT :limit
+
+-- name: since (postgres)
+-- What came to an inbox after one place, up to another; a broadcast that was not taken yet is there as the item it will be.
+-- Events are walked in their order, and each is looked up in the inbox: what is new costs what is new, however much is
+-- in the inbox, and whatever the planner believes (OFFSET keeps it from reading the whole inbox first). Only those that
+-- are found are then read whole.
+WITH chosen AS MATERIALIZED (
+    SELECT e.xid, e.arrival
+    FROM events e
+    WHERE (e.xid, e.arrival) > (:after_transaction::text::xid8, :after_arrival)
+        AND (e.xid, e.arrival) <= (:to_transaction::text::xid8, :to_arrival)
+        AND (
+            EXISTS (SELECT 1 FROM items i WHERE i.recipient = :recipient AND i.arrival = e.arrival OFFSET 0)
+            OR EXISTS (
+                SELECT 1 FROM outbox o
+                WHERE o.recipient = :recipient AND o.arrival = e.arrival
+                    AND (o.expires_at IS NULL OR o.expires_at > :now)
+                OFFSET 0
+            )
+        )
+    ORDER BY e.xid, e.arrival
+    LIMIT :limit
+)
+SELECT chosen.xid::text::bigint, item.*
+FROM chosen
+CROSS JOIN LATERAL (
+    SELECT * FROM inbox WHERE recipient = :recipient AND arrival = chosen.arrival
+    UNION ALL
+    SELECT * FROM outbox WHERE recipient = :recipient AND arrival = chosen.arrival
+) AS item
+ORDER BY chosen.xid, chosen.arrival
+
+-- name: of_event
+-- What all of them have in common is told once, with the first: it may be much, and they may be many.
+SELECT
+    recipient, arrival, recipient_name, id, type, source, sender_name, sender_display, sender_kind, subject,
+    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END,
+    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END,
+    priority, dedup_key, created_at, expires_at, ref_type, ref_id, route_channel, route_session, hops, trust, wakes,
+    state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at
+FROM inbox
+WHERE id = :event AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
+ORDER BY recipient
+
+-- name: of_broadcast
+SELECT * FROM outbox WHERE id = :event ORDER BY recipient LIMIT :limit
+
+-- name: widen
+UPDATE items SET size = size + :growth
+WHERE state = 'pending' AND source = :name
+    AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
+
+-- name: widen_claimed
+UPDATE items SET size = size + :growth
+WHERE state = 'claimed' AND source = :name AND claim IN (SELECT number FROM claims WHERE ended_at IS NULL)
+    AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
+
+-- name: move
+-- From one state to another, if it is still in that.
+UPDATE items SET
+    state = :to_state, claim = CAST(:claim AS BIGINT), ended_at = CAST(:ended_at AS BIGINT),
+    attempts = CASE WHEN :to_state = 'pending' THEN 0 ELSE attempts END,
+    expires_at = CASE WHEN :to_state = 'pending' THEN NULL ELSE expires_at END
+WHERE recipient = :recipient AND arrival = :arrival AND state = :from_state
+
+-- name: see
+UPDATE items SET seen_at = :now
+WHERE recipient = :recipient AND seen_at IS NULL
+    AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
+
+-- name: deliver
+UPDATE items SET state = 'delivered', ended_at = :now WHERE claim = :claim AND state = 'claimed'
+
+-- name: release
+UPDATE items SET state = 'pending', claim = NULL WHERE claim = :claim AND state = 'claimed'
+
+-- name: fail
+-- A failure of its own: one more, and when there were too many, dead.
+UPDATE items SET
+    attempts = attempts + 1,
+    claim = NULL,
+    state = CASE WHEN attempts + 1 >= :attempts THEN 'dead' ELSE 'pending' END,
+    ended_at = CASE WHEN attempts + 1 >= :attempts THEN CAST(:now AS BIGINT) END
+WHERE claim = :claim AND state = 'claimed'
+    AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
+
+-- name: expire (sqlite)
+UPDATE items SET state = 'expired', ended_at = :now
+WHERE state = 'pending' AND (recipient, arrival) IN (
+    SELECT recipient, arrival
+    FROM items
+    WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
+    ORDER BY expires_at
+    LIMIT :limit
+)
+
+-- name: expire (postgres)
+WITH late AS MATERIALIZED (
+    SELECT recipient, arrival
+    FROM items
+    WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
+    ORDER BY expires_at
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE items SET state = 'expired', ended_at = :now
+FROM late WHERE items.recipient = late.recipient AND items.arrival = late.arrival AND items.state = 'pending'
+
+-- name: reap (sqlite)
+DELETE FROM items
+WHERE (recipient, arrival) IN (
+    SELECT recipient, arrival
+    FROM items
+    WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
+    ORDER BY ended_at
+    LIMIT :limit
+)
+RETURNING recipient, arrival, state
+
+-- name: reap (postgres)
+WITH old AS MATERIALIZED (
+    SELECT recipient, arrival
+    FROM items
+    WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
+    ORDER BY ended_at
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
+RETURNING items.recipient, items.arrival, items.state
+
+-- name: between
+-- The items of some events, what they have still to take of broadcasts included, from one place on.
+SELECT * FROM (
+    SELECT
+        arrival, recipient, recipient_name, id, state, dedup_key, expires_at, wakes, attempts, seen_at, ended_at,
+        claim_kind, claim_owner, claim_at
+    FROM inbox
+    WHERE arrival BETWEEN :first AND :last
+    UNION ALL
+    SELECT
+        arrival, recipient, recipient_name, id, state, dedup_key, expires_at, wakes, attempts, seen_at, ended_at,
+        claim_kind, claim_owner, claim_at
+    FROM outbox
+    WHERE arrival BETWEEN :first AND :last AND (expires_at IS NULL OR expires_at > :now)
+) AS item
+WHERE arrival > :arrival OR (arrival = :arrival AND recipient > :recipient)
+ORDER BY arrival, recipient
+LIMIT :limit
+
+-- name: awaited
+SELECT arrival, recipient FROM outbox WHERE arrival IN :arrivals[]
+
+-- name: restore (sqlite)
+INSERT INTO items
+    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes,
+     state, attempts, seen_at, ended_at, size)
+VALUES
+    (:recipient, :arrival, :dedup_key, :priority, :sender_is_person, :source, :expires_at, :wakes,
+     :state, :attempts, :seen_at, :ended_at, :size)
+ON CONFLICT DO NOTHING
+
+-- name: restore (postgres)
+INSERT INTO items
+    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes,
+     state, attempts, seen_at, ended_at, size)
+SELECT * FROM unnest(
+    :recipient::bigint[], :arrival::bigint[], :dedup_key::text[], :priority::smallint[], :sender_is_person::boolean[],
+    :source::text[], :expires_at::bigint[], :wakes::boolean[],
+    :state::text[], :attempts::smallint[], :seen_at::bigint[], :ended_at::bigint[], :size::integer[]
+)
+ON CONFLICT DO NOTHING
+
+-- name: attach
+UPDATE items SET claim = :claim WHERE recipient = :recipient AND arrival = :arrival

@@ -1,1 +1,0 @@
-UPDATE items SET claim = :claim WHERE recipient = :recipient AND arrival = :arrival

@@ -1,1 +1,0 @@
-SELECT * FROM outbox WHERE id = :event ORDER BY recipient LIMIT :most

@@ -1,5 +1,0 @@
-SELECT k.number, k.id, k.prefix, k.kind, e.name, k.trigger_id, k.name, k.created_at, k.revoked_at
-FROM keys k
-LEFT JOIN entities e ON e.number = k.entity
-WHERE k.id = :text OR k.prefix = :text
-ORDER BY k.number

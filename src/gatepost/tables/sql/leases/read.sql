@@ -1,1 +1,0 @@
-SELECT deadline FROM leases WHERE name = :name

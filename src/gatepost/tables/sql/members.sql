@@ -1,0 +1,75 @@
+-- name: everybody
+SELECT e.name, m.joined_at, r.id
+FROM members m
+JOIN entities e ON e.number = m.entity
+LEFT JOIN messages r ON r.space = m.space AND r.seq = m.read_seq
+WHERE m.space = :space
+ORDER BY m.joined_at, e.number
+
+-- name: insert (sqlite)
+INSERT INTO members (space, entity, joined_at, read_seq)
+VALUES (:space, :entity, :joined_at, :read_seq)
+ON CONFLICT DO NOTHING
+
+-- name: insert (postgres)
+INSERT INTO members (space, entity, joined_at, read_seq)
+SELECT * FROM unnest(:space::bigint[], :entity::bigint[], :joined_at::bigint[], :read_seq::bigint[])
+ON CONFLICT DO NOTHING
+
+-- name: list
+SELECT e.name, e.display, e.kind, m.joined_at, m.read_seq
+FROM members m
+JOIN entities e ON e.number = m.entity
+WHERE m.space = :space AND e.retired_at IS NULL
+ORDER BY m.joined_at, e.number
+
+-- name: some (sqlite)
+-- Of each space the first live members, as JSON.
+SELECT s.value, (
+    SELECT json_group_array(json_array(name, display, kind))
+    FROM (
+        SELECT e.name, e.display, e.kind
+        FROM members m
+        JOIN entities e ON e.number = m.entity
+        WHERE m.space = s.value AND e.retired_at IS NULL
+        ORDER BY m.entity
+        LIMIT :limit
+    )
+)
+FROM json_each(:spaces) s
+
+-- name: some (postgres)
+-- Of each space the first live members, as JSON.
+SELECT s.number, (
+    SELECT json_agg(json_build_array(name, display, kind))::text
+    FROM (
+        SELECT e.name, e.display, e.kind
+        FROM members m
+        JOIN entities e ON e.number = m.entity
+        WHERE m.space = s.number AND e.retired_at IS NULL
+        ORDER BY m.entity
+        LIMIT :limit
+    ) AS first
+)
+FROM unnest(:spaces::bigint[]) AS s (number)
+
+-- name: read
+SELECT e.name, e.display, e.kind, m.joined_at, m.read_seq
+FROM members m
+JOIN entities e ON e.number = m.entity
+WHERE m.space = :space AND m.entity = :entity
+
+-- name: delete
+DELETE FROM members WHERE space = :space AND entity = :entity
+
+-- name: advance
+-- Forward only, and only for a member that has read that far already.
+UPDATE members SET read_seq = :seq
+WHERE space = :space AND entity = :entity AND read_seq >= :min_seq AND read_seq < :seq
+
+-- name: unread
+SELECT s.id, s.last_seq - m.read_seq
+FROM members m
+JOIN spaces s ON s.number = m.space
+WHERE m.entity = :entity
+ORDER BY s.number

@@ -1,1 +1,0 @@
-DELETE FROM members WHERE space = :space AND entity = :entity

@@ -1,4 +1,0 @@
-SELECT e.name, e.display, e.kind, m.joined_at, m.read_seq
-FROM members m
-JOIN entities e ON e.number = m.entity
-WHERE m.space = :space AND m.entity = :entity

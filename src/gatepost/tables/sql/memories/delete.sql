@@ -1,1 +1,0 @@
-DELETE FROM memories WHERE entity = :entity AND key = :key

@@ -1,1 +1,0 @@
-SELECT key, value, updated_at FROM memories WHERE entity = :entity AND key = :key

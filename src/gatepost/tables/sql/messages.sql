@@ -1,0 +1,36 @@
+-- name: insert
+INSERT INTO messages (space, seq, id, sender, content, data, created_at)
+VALUES (:space, :seq, :id, :sender, :content, :data, :created_at)
+
+-- name: after
+-- The first after one number and before another.
+SELECT m.id, m.seq, e.name, e.display, e.kind, m.content, m.data, m.created_at
+FROM messages m
+JOIN entities e ON e.number = m.sender
+WHERE m.space = :space AND m.seq > :after AND m.seq < :before
+ORDER BY m.seq
+LIMIT :limit
+
+-- name: before
+-- The last before a number, backwards.
+SELECT m.id, m.seq, e.name, e.display, e.kind, m.content, m.data, m.created_at
+FROM messages m
+JOIN entities e ON e.number = m.sender
+WHERE m.space = :space AND m.seq < :before
+ORDER BY m.seq DESC
+LIMIT :limit
+
+-- name: said
+-- The last before a number, backwards: as much of them as an agent is told.
+SELECT m.id, e.display, e.kind, m.content, m.created_at
+FROM messages m
+JOIN entities e ON e.number = m.sender
+WHERE m.space = :space AND m.seq < :before
+ORDER BY m.seq DESC
+LIMIT :limit
+
+-- name: count
+SELECT count(*) FROM messages
+
+-- name: by_ids
+SELECT id, seq FROM messages WHERE id IN :ids[]

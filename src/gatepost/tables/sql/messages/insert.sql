@@ -1,2 +1,0 @@
-INSERT INTO messages (space, seq, id, sender, content, data, created_at)
-VALUES (:space, :seq, :id, :sender, :content, :data, :created_at)

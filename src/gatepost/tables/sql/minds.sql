@@ -1,0 +1,8 @@
+-- name: read
+SELECT run, summaries, dropped FROM minds WHERE agent = :agent ORDER BY number DESC LIMIT 1
+
+-- name: of_run
+SELECT run, summaries, dropped FROM minds WHERE number = :number
+
+-- name: insert
+INSERT INTO minds (agent, run, summaries, dropped, created_at) VALUES (:agent, :run, :summaries, :dropped, :now)

@@ -1,1 +1,0 @@
-INSERT INTO minds (agent, run, summaries, dropped, created_at) VALUES (:agent, :run, :summaries, :dropped, :now)

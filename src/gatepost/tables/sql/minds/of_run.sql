@@ -1,1 +1,0 @@
-SELECT run, summaries, dropped FROM minds WHERE number = :number

@@ -1,1 +1,0 @@
-DELETE FROM names WHERE name = :name AND entity = :entity AND is_alias

@@ -1,3 +1,0 @@
-INSERT INTO names (name, entity, is_alias)
-VALUES (:name, :entity, :is_alias)
-ON CONFLICT (name) DO NOTHING

@@ -1,1 +1,0 @@
-DELETE FROM plans WHERE number = :number

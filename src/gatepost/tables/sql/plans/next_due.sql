@@ -1,1 +1,0 @@
-SELECT min(next_at) FROM plans WHERE status = 'pending'

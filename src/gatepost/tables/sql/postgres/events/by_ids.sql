@@ -1,1 +1,0 @@
-SELECT id, arrival FROM events WHERE id = ANY (:ids)

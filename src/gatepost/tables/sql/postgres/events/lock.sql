@@ -1,1 +1,0 @@
-SELECT arrival FROM events WHERE arrival = ANY (:arrivals) ORDER BY arrival FOR UPDATE

@@ -1,1 +1,0 @@
-SELECT number FROM gates WHERE id = :id FOR UPDATE

@@ -1,1 +1,0 @@
-SELECT arrival, recipient FROM items WHERE arrival = ANY (:arrivals)

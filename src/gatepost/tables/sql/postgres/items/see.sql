@@ -1,3 +1,0 @@
-UPDATE items SET seen_at = :now
-WHERE recipient = :recipient AND seen_at IS NULL
-    AND arrival IN (SELECT arrival FROM events WHERE id = ANY (:events))

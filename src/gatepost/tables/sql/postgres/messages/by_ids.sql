@@ -1,1 +1,0 @@
-SELECT id, seq FROM messages WHERE id = ANY (:ids)

@@ -1,4 +1,0 @@
-SELECT entity, name
-FROM names
-WHERE is_alias AND entity = ANY (:entities)
-ORDER BY name

@@ -1,1 +1,0 @@
-UPDATE replies SET body = :body WHERE scope = :scope AND key = :key

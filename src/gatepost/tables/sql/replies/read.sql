@@ -1,1 +1,0 @@
-SELECT digest, body FROM replies WHERE scope = :scope AND key = :key

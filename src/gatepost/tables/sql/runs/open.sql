@@ -1,1 +1,0 @@
-SELECT id FROM runs WHERE agent = :agent AND status = 'running'

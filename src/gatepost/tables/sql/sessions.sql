@@ -1,0 +1,34 @@
+-- name: begin
+-- A session that comes back goes on where it was, whoever it is by now.
+INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at)
+VALUES (:id, :entity, :host, :state, 0, :now, :now)
+ON CONFLICT (id) DO UPDATE
+SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen_at = excluded.seen_at
+
+-- name: read
+SELECT s.id, e.name, s.host, s.state, s.started_at, s.seen_at
+FROM sessions s
+JOIN entities e ON e.number = s.entity
+WHERE s.id = :id
+
+-- name: note
+UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
+
+-- name: held
+SELECT 1
+FROM names n
+JOIN gates g ON g.owner = n.entity
+WHERE n.name = :agent AND g.ended_at IS NULL
+LIMIT 1
+
+-- name: worked
+-- Ids begin with the time, so those since then are a range of the index.
+SELECT 1
+FROM events e
+JOIN names n ON n.entity = e.sender
+WHERE e.id >= :since AND n.name = :agent
+    AND (e.type = 'note' OR e.type = 'event' AND e.ref_type IN ('task', 'phase', 'stage', 'project'))
+LIMIT 1
+
+-- name: reap
+DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE seen_at < :before ORDER BY seen_at LIMIT :limit)

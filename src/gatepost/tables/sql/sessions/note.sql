@@ -1,1 +1,0 @@
-UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id

@@ -1,0 +1,44 @@
+-- name: date
+UPDATE spaces SET created_at = :created_at, archived_at = CAST(:archived_at AS BIGINT) WHERE number = :number
+
+-- name: insert
+INSERT INTO spaces (id, name, last_seq, created_at)
+VALUES (:id, :name, 0, :now)
+ON CONFLICT (id) DO NOTHING
+RETURNING number
+
+-- name: read
+-- A space, and whether an entity is a member of it.
+SELECT
+    s.number, s.id, s.name, s.last_seq, s.created_at, s.archived_at,
+    EXISTS (SELECT 1 FROM members m WHERE m.space = s.number AND m.entity = :entity)
+FROM spaces s
+WHERE s.id = :id
+
+-- name: by_name
+-- The oldest space of that title.
+SELECT number, id, name, last_seq, created_at, archived_at FROM spaces WHERE name = :name ORDER BY number LIMIT 1
+
+-- name: list
+SELECT number, id, name, last_seq, created_at, archived_at
+FROM spaces
+WHERE number > :after
+ORDER BY number
+LIMIT :limit
+
+-- name: of_entity
+SELECT s.number, s.id, s.name, s.last_seq, s.created_at, s.archived_at
+FROM members m
+JOIN spaces s ON s.number = m.space
+WHERE m.entity = :entity AND s.number > :after
+ORDER BY s.number
+LIMIT :limit
+
+-- name: take
+-- Takes the space until the end of the transaction, and with it the next number of a message, or (by 0) none.
+UPDATE spaces SET last_seq = last_seq + :increment
+WHERE id = :id
+RETURNING number, id, name, last_seq, created_at, archived_at
+
+-- name: update
+UPDATE spaces SET name = :name, archived_at = CAST(:archived_at AS BIGINT) WHERE number = :number

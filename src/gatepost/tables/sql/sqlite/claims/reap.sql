@@ -1,9 +1,0 @@
-DELETE FROM claims
-WHERE number IN (
-    SELECT c.number
-    FROM claims c
-    WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
-        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
-    ORDER BY c.ended_at
-    LIMIT :most
-)

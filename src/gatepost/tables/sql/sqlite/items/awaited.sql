@@ -1,1 +1,0 @@
-SELECT arrival, recipient FROM outbox WHERE arrival IN (SELECT value FROM json_each(:arrivals))

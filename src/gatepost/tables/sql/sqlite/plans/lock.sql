@@ -1,1 +1,0 @@
-SELECT number FROM plans WHERE id = :id

@@ -1,0 +1,40 @@
+-- name: accounts
+-- The accounts of one recipient, or of all: one statement, so that both sides are of the same moment.
+SELECT
+    e.name,
+    coalesce(t.accepted, 0),
+    coalesce(sum(CASE WHEN i.state = 'pending' THEN i.items END), 0),
+    coalesce(sum(CASE WHEN i.state = 'claimed' THEN i.items END), 0),
+    coalesce(sum(CASE WHEN i.state = 'delivered' THEN i.items END), 0) + coalesce(max(t.delivered), 0),
+    coalesce(sum(CASE WHEN i.state = 'expired' THEN i.items END), 0) + coalesce(max(t.expired), 0),
+    coalesce(sum(CASE WHEN i.state = 'dead' THEN i.items END), 0),
+    coalesce(sum(CASE WHEN i.state = 'discarded' THEN i.items END), 0) + coalesce(max(t.discarded), 0)
+FROM entities e
+LEFT JOIN tallies t ON t.recipient = e.number
+LEFT JOIN (
+    SELECT recipient, state, count(*) AS items
+    FROM items
+    WHERE CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT)
+    GROUP BY recipient, state
+) i ON i.recipient = e.number
+WHERE CAST(:recipient AS BIGINT) IS NULL OR e.number = CAST(:recipient AS BIGINT)
+GROUP BY e.number, e.name, t.accepted
+ORDER BY e.number
+
+-- name: add (sqlite)
+INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+VALUES (:recipient, :accepted, :delivered, :expired, :discarded)
+ON CONFLICT (recipient) DO UPDATE SET
+    accepted = accepted + excluded.accepted,
+    delivered = delivered + excluded.delivered,
+    expired = expired + excluded.expired,
+    discarded = discarded + excluded.discarded
+
+-- name: add (postgres)
+INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+SELECT * FROM unnest(:recipient::bigint[], :accepted::bigint[], :delivered::bigint[], :expired::bigint[], :discarded::bigint[])
+ON CONFLICT (recipient) DO UPDATE SET
+    accepted = tallies.accepted + excluded.accepted,
+    delivered = tallies.delivered + excluded.delivered,
+    expired = tallies.expired + excluded.expired,
+    discarded = tallies.discarded + excluded.discarded

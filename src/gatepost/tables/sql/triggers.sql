@@ -1,0 +1,27 @@
+-- name: insert
+INSERT INTO triggers (id, name, provider, scheme, secret, target, prompt, owner, active, created_at)
+VALUES (:id, :name, :provider, :scheme, :secret, :target, :prompt, :owner, :active, :now)
+ON CONFLICT (name) DO NOTHING
+
+-- name: read
+SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name, t.active, t.created_at
+FROM triggers t
+LEFT JOIN entities o ON o.number = t.owner
+WHERE t.name = :name
+
+-- name: secret
+SELECT secret FROM triggers WHERE number = :number
+
+-- name: list
+SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name, t.active, t.created_at
+FROM triggers t
+LEFT JOIN entities o ON o.number = t.owner
+WHERE t.number > :after AND (CAST(:owner AS TEXT) IS NULL OR o.name = CAST(:owner AS TEXT))
+ORDER BY t.number
+LIMIT :limit
+
+-- name: activate
+UPDATE triggers SET active = :is_active WHERE number = :number
+
+-- name: delete
+DELETE FROM triggers WHERE number = :number

@@ -1,1 +1,0 @@
-UPDATE triggers SET active = :active WHERE number = :number

@@ -1,1 +1,0 @@
-DELETE FROM triggers WHERE number = :number

@@ -1,6 +1,0 @@
-SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name, t.active, t.created_at
-FROM triggers t
-LEFT JOIN entities o ON o.number = t.owner
-WHERE t.number > :after AND (CAST(:owner AS TEXT) IS NULL OR o.name = CAST(:owner AS TEXT))
-ORDER BY t.number
-LIMIT :most

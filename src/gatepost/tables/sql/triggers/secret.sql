@@ -1,1 +1,0 @@
-SELECT secret FROM triggers WHERE number = :number

@@ -1,0 +1,2 @@
+-- name: read
+SELECT version, oldest FROM schema_version

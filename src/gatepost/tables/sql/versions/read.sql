@@ -1,1 +1,0 @@
-SELECT version, oldest FROM schema_version
