@@ -4,8 +4,8 @@ The ports: the interfaces through which the verbs and the background work use th
 Adapters implement them; `gatepost.testing` has the suites that a store and a transport must pass. Records that go
 through a port and are more than a few fields are in `core`.
 
-**The store keeps the truth.** A **verb** is a plain function over a `Transaction`: `push.push_event(tx, push)`. It runs in
-one transaction, reads and writes by naming statements (`tables/sql`), takes time from `tx.now` and identity from
+**The store keeps the truth.** A **verb** is a plain function over a `Transaction`: `push.push_event(tx, push)`. It runs
+in one transaction, reads and writes by naming statements (`tables/sql`), takes time from `tx.now` and identity from
 `tx.new_id`, and has no other effect, because it may be run more than once. A **query** is a function over a `Reader`,
 and changes nothing.
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # hooks import this page, and have to start fast
@@ -48,7 +48,16 @@ T = TypeVar("T")
 W = TypeVar("W")
 V = TypeVar("V", bound=Callable[..., Any])
 
-Row = tuple[Any, ...]
+
+class Row(tuple[Any, ...]):
+    """A row that a statement gave. Its columns are attributes: `row.name`; it can also be unpacked."""
+
+    __slots__ = ()
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, column: str) -> Any: ...
 
 
 class Clock(Protocol):

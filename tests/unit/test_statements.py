@@ -53,11 +53,11 @@ def uses() -> Iterator[Use]:
 
 
 def given(keyword: ast.keyword) -> frozenset[str] | None:
-    """The names that a statement is given by `name=...`, or by `**columns(noun, "name ...")`; None by anything else."""
+    """Return the parameters of `name=...` or `**get_columns(noun, "name ...")`; None for anything else."""
     match keyword:
         case ast.keyword(arg=str(name)):
             return frozenset([name])
-        case ast.keyword(value=ast.Call(func=ast.Name("columns"), args=[_, ast.Constant(str(names))])):
+        case ast.keyword(value=ast.Call(func=ast.Name("get_columns"), args=[_, ast.Constant(str(names))])):
             return frozenset(names.split())
         case _:
             return None

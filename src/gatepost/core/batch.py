@@ -17,7 +17,7 @@ sources, so that the cost of a claim does not grow with the backlog.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gatepost.core.event import Priority
 
@@ -42,8 +42,9 @@ _HEADER_SIZE: Final = 80
 _MIN_LINE: Final = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
+    """What has to be known of an item to choose it. (A named tuple, because a claim makes hundreds of them.)"""
+
     arrival: int
     priority: int
     #: whether a person sent it

@@ -9,11 +9,9 @@ from gatepost.core.entity import Entity
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables import entities
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Mapper
 
-_RESIDENT: Final = Columns(
-    Resident, "number name display config version paused_at cycles tokens failures rest_until batch_limit"
-)
+_RESIDENT: Final = Mapper(Resident, apart="config")
 
 
 def insert(tx: Transaction, entity: int, wish: AgentConfig) -> bool:
@@ -74,15 +72,13 @@ def at_home(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
     row = tx.fetch_one("agents/at_home", name=name)
     if row is None:
         return None
-    entity, config, standing = entities.of(row[:9]), row[9], row[10:]
-    home = (entity.number, entity.name, entity.display, config, *standing)
-    return entity, _resident(home) if config is not None else None
+    return entities.of(row), _resident(row) if row.config is not None else None
 
 
 def among(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
     """Those of these entities that are residents."""
-    return {row[0]: _resident(row) for row in tx.fetch_all("agents/among", entities=list(entities))}
+    return {row.number: _resident(row) for row in tx.fetch_all("agents/among", entities=list(entities))}
 
 
 def _resident(row: Row) -> Resident:
-    return _RESIDENT.read(row, config=agent_config.decode(row[3]))
+    return _RESIDENT.read(row, config=agent_config.decode(row.config))

@@ -12,7 +12,7 @@ def number(tx: Transaction, *, by: int) -> int:
     """
     row = tx.fetch_one("broadcasts/number", increment=by)
     assert row is not None
-    return int(row[0])
+    return int(row.value)
 
 
 def insert(tx: Transaction, number: int, item: NewItem, sender: int | None) -> None:
@@ -35,20 +35,20 @@ def insert(tx: Transaction, number: int, item: NewItem, sender: int | None) -> N
 def keyed(tx: Transaction, key: str) -> tuple[int, str] | None:
     """The number and the event of the broadcast that came first with this key."""
     row = tx.fetch_one("broadcasts/keyed", dedup_key=key)
-    return (row[0], row[1]) if row else None
+    return (row.number, row.event) if row else None
 
 
 def count_since(tx: Reader, sender: int, since: Instant) -> int:
     """Count the broadcasts that an entity has made after a time."""
     row = tx.fetch_one("broadcasts/count_since", sender=sender, since=since)
     assert row is not None
-    return int(row[0])
+    return int(row.total)
 
 
 def last(tx: Reader) -> int:
     row = tx.fetch_one("broadcasts/last")
     assert row is not None
-    return int(row[0])
+    return int(row.number)
 
 
 def materialise(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
@@ -62,9 +62,9 @@ def materialise(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
 
 def behind(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
     """Agents that have not taken the last broadcast that wakes."""
-    return [(row[0], row[1]) for row in tx.fetch_all("inboxes/behind", after=after, limit=limit, now=tx.now)]
+    return [(row.number, row.name) for row in tx.fetch_all("inboxes/behind", after=after, limit=limit, now=tx.now)]
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[int]:
     """Delete those that every live agent has behind it; return their arrivals."""
-    return [row[0] for row in tx.fetch_all("broadcasts/reap", before=before, limit=limit)]
+    return [row.arrival for row in tx.fetch_all("broadcasts/reap", before=before, limit=limit)]

@@ -8,19 +8,19 @@ from gatepost.core.mind import ToolCall
 from gatepost.core.run import CallStatus, OpenCall
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Mapper, get_columns
 
-_CALL: Final = Columns(OpenCall, "id run agent tool arguments status result created_at expires_at ended_at")
+_CALL: Final = Mapper(OpenCall, apart="result")
 
 
 def insert(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) -> None:
-    tx.execute("calls/insert", **columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at)
+    tx.execute("calls/insert", **get_columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at)
 
 
 def read(tx: Reader, id: str) -> tuple[OpenCall, int] | None:
     """A call, and the number of its run."""
     row = tx.fetch_one("calls/read", id=id)
-    return (_call(row), row[-1]) if row else None
+    return (_call(row), row.run_number) if row else None
 
 
 def of_run(tx: Reader, run: int) -> list[OpenCall]:
@@ -29,7 +29,7 @@ def of_run(tx: Reader, run: int) -> list[OpenCall]:
 
 def late(tx: Reader, limit: int) -> list[tuple[OpenCall, int]]:
     """Those that nobody has answered in time, and the numbers of their runs."""
-    return [(_call(row), row[-1]) for row in tx.fetch_all("calls/late", now=tx.now, limit=limit)]
+    return [(_call(row), row.run_number) for row in tx.fetch_all("calls/late", now=tx.now, limit=limit)]
 
 
 def end(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
@@ -38,4 +38,4 @@ def end(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
 
 
 def _call(row: Row) -> OpenCall:
-    return _CALL.read(row[:10], result=json.loads(row[6]) if row[6] is not None else None)
+    return _CALL.read(row, result=json.loads(row.result) if row.result is not None else None)

@@ -21,4 +21,4 @@ def half_entities(tx: Reader) -> tuple[int, str]:
 def _found(tx: Reader, statement: str) -> tuple[int, str]:
     row = tx.fetch_one(statement)
     assert row is not None
-    return int(row[0]), row[1] or ""
+    return int(row.total), row.first or ""

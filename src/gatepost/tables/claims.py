@@ -7,9 +7,9 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Receipt
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Mapper
 
-_claim: Final = Columns(Claim, "number id recipient kind owner fence taken_at deadline ended_at outcome").read
+_claim: Final = Mapper(Claim).read
 
 
 def open_inbox(tx: Transaction, recipient: int, cursor: int) -> None:
@@ -20,14 +20,14 @@ def lock(tx: Transaction, recipient: int) -> tuple[int, int]:
     """Take the next fence of an inbox, and with it the inbox; return the fence and the broadcast cursor."""
     row = tx.fetch_one("inboxes/lock", recipient=recipient)
     assert row is not None
-    return row[0], row[1]
+    return row.fence, row.cursor
 
 
 def begin(tx: Transaction, recipient: Entity, **fields: Any) -> Claim:
     """Make a claim on an inbox, with nothing under it yet."""
     row = tx.fetch_one("claims/insert", recipient=recipient.number, now=tx.now, **fields)
     assert row is not None
-    return Claim(number=row[0], recipient=recipient.name, taken_at=tx.now, **fields)
+    return Claim(number=row.number, recipient=recipient.name, taken_at=tx.now, **fields)
 
 
 def restore(tx: Transaction, id: str, recipient: int, receipt: Receipt) -> int:
@@ -36,7 +36,7 @@ def restore(tx: Transaction, id: str, recipient: int, receipt: Receipt) -> int:
         "claims/restore", id=id, recipient=recipient, kind=receipt.kind, owner=receipt.owner, at=receipt.at
     )
     assert row is not None
-    return int(row[0])
+    return int(row.number)
 
 
 def hold(tx: Transaction, id: str, owner: str, fence: int) -> bool:
@@ -52,7 +52,7 @@ def extend(tx: Transaction, id: str, owner: str, fence: int, deadline: Instant) 
 def end(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
     """End an open claim; return its number and recipient, or None when it is not theirs or not open."""
     row = tx.fetch_one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
-    return (row[0], row[1]) if row else None
+    return (row.number, row.recipient) if row else None
 
 
 def read(tx: Reader, id: str) -> Claim | None:
@@ -64,7 +64,7 @@ def standing(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
     """The run that has a claim open on this inbox, whether a drain is past its deadline, and the last broadcast."""
     row = tx.fetch_one("claims/standing", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE)
     assert row is not None
-    return row[0], bool(row[1]), row[2]
+    return row.run, row.is_late, row.last_broadcast
 
 
 def awaiting(tx: Reader, after: int, limit: int) -> list[tuple[int, str, bool]]:
@@ -72,13 +72,13 @@ def awaiting(tx: Reader, after: int, limit: int) -> list[tuple[int, str, bool]]:
     rows = tx.fetch_all(
         "inboxes/awaiting", after=after, limit=limit, now=tx.now, fyi_before=tx.now - tx.limits.fyi_wait
     )
-    return [(row[0], row[1], bool(row[2])) for row in rows]
+    return [(row.number, row.name, row.is_waking) for row in rows]
 
 
 def lapse(tx: Transaction, recipient: int | None, limit: int) -> list[tuple[int, str]]:
     """End claims past their deadline; return the number and the recipient's name of each."""
     rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, limit=limit)
-    return [(row[0], row[1]) for row in rows]
+    return [(row.number, row.recipient) for row in rows]
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:

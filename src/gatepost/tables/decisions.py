@@ -8,20 +8,16 @@ from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Ref
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Columns, columns, grouped
+from gatepost.tables.rows import Mapper, get_columns, group_rows
 
-_DECISION: Final = Columns(
-    Decision,
-    "number id gate asker question options free_text urgency default deadline context context_hash"
-    " session iteration guidance created_at",
-)
-_ANSWER: Final = Columns(Answer, "iteration outcome option text by at")
+_DECISION: Final = Mapper(Decision, apart="options default ref respondents answers")
+_ANSWER: Final = Mapper(Answer, apart="text by at")
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
     row = tx.fetch_one(
         "decisions/insert",
-        **columns(decision, "id question free_text context context_hash session iteration guidance"),
+        **get_columns(decision, "id question free_text context context_hash session iteration guidance"),
         gate=gate,
         asker=asker,
         options=_written(decision.options),
@@ -32,7 +28,7 @@ def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int
         now=decision.created_at,
     )
     assert row is not None
-    return int(row[0])
+    return int(row.number)
 
 
 def ask(tx: Transaction, decision: int, entity: int) -> None:
@@ -44,7 +40,7 @@ def revise(tx: Transaction, decision: Decision) -> None:
     """Write the question of the next round over that of the last."""
     tx.execute(
         "decisions/revise",
-        **columns(decision, "number question free_text context context_hash iteration guidance"),
+        **get_columns(decision, "number question free_text context context_hash iteration guidance"),
         options=_written(decision.options),
         urgency=decision.urgency.value,
         default_option=decision.default,
@@ -106,7 +102,7 @@ def page(
 
 
 def left_behind(tx: Reader, entity: int) -> list[str]:
-    return [row[0] for row in tx.fetch_all("decisions/left_behind", entity=entity)]
+    return [row.id for row in tx.fetch_all("decisions/left_behind", entity=entity)]
 
 
 def _written(options: Sequence[Option]) -> str:
@@ -114,21 +110,25 @@ def _written(options: Sequence[Option]) -> str:
 
 
 def _decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
-    numbers = [row[0] for row in rows]
+    numbers = [row.number for row in rows]
     if not numbers:
         return []
-    asked = grouped(tx.fetch_all("asked/of_decisions", decisions=numbers))
-    given = tx.fetch_all("answers/of_decisions", decisions=numbers)
-    answers = grouped((row[0], _ANSWER.read(row[1:])) for row in given)
-    return [_decision(row, asked.get(row[0], ()), answers.get(row[0], ())) for row in rows]
+    asked = group_rows(tx.fetch_all("asked/of_decisions", decisions=numbers))
+    answer_rows = tx.fetch_all("answers/of_decisions", decisions=numbers)
+    answers = group_rows((row.decision, _answer(row)) for row in answer_rows)
+    return [_decision(row, asked.get(row.number, ()), answers.get(row.number, ())) for row in rows]
+
+
+def _answer(row: Row) -> Answer:
+    return _ANSWER.read(row, text=row.words, by=row.answered_by, at=row.answered_at)
 
 
 def _decision(row: Row, asked: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:
-    ref_type, ref_id = row[12:14]
     return _DECISION.read(
-        (*row[:12], *row[14:]),
-        options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(row[5])),
-        ref=Ref(ref_type, ref_id) if ref_type is not None else None,
+        row,
+        options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(row.options)),
+        default=row.default_option,
+        ref=Ref(row.ref_type, row.ref_id) if row.ref_type is not None else None,
         respondents=asked,
         answers=answers,
     )

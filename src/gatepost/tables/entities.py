@@ -6,10 +6,10 @@ from typing import Final
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Columns, grouped
+from gatepost.tables.rows import Mapper, group_rows
 
 #: the entity of a row
-of: Final = Columns(Entity, "number name kind display team role owner created_at retired_at").read
+of: Final = Mapper(Entity, apart="aliases").read
 
 
 def by_name(tx: Reader, name: str) -> Entity | None:
@@ -21,7 +21,7 @@ def by_name(tx: Reader, name: str) -> Entity | None:
 def by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Those of these names and aliases that somebody has."""
     rows = tx.fetch_all("entities/by_names", names=sorted(set(names)))
-    return {row[0]: of(row[1:]) for row in rows}
+    return {row.called: of(row) for row in rows}
 
 
 def of_team(tx: Reader, team: str, role: str | None) -> list[Entity]:
@@ -33,7 +33,7 @@ def count_team(tx: Reader, team: str, role: str | None) -> int:
     """Count the live members of a team."""
     row = tx.fetch_one("entities/count_team", team=team, role=role)
     assert row is not None
-    return int(row[0])
+    return int(row.total)
 
 
 def in_space(tx: Reader, space: int) -> list[Entity]:
@@ -45,7 +45,7 @@ def at_work(tx: Reader, run: int) -> tuple[Entity, int, int]:
     """Return whose run it is, and its hops and its weight by now."""
     row = tx.fetch_one("entities/at_work", run=run)
     assert row is not None
-    return of(row[2:]), int(row[0]), int(row[1])
+    return of(row), row.hops, row.tokens
 
 
 def page(
@@ -53,17 +53,17 @@ def page(
 ) -> list[Entity]:
     """Entities in order of registration, with their aliases."""
     rows = tx.fetch_page("entities/list", kind=kind, team=team, include_retired=retired, after=after, limit=limit)
-    aliases = aliases_of(tx, [row[0] for row in rows])
-    return [of(row, aliases=aliases.get(row[0], ())) for row in rows]
+    aliases = aliases_of(tx, [row.number for row in rows])
+    return [of(row, aliases=aliases.get(row.number, ())) for row in rows]
 
 
 def aliases_of(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    return grouped(tx.fetch_all("names/aliases", entities=list(entities)))
+    return group_rows(tx.fetch_all("names/aliases", entities=list(entities)))
 
 
 def like(tx: Reader, name: str) -> list[str]:
     """Names to look for a near one in."""
-    return [row[0] for row in tx.fetch_all("names/like", name=name)]
+    return [row.name for row in tx.fetch_all("names/like", name=name)]
 
 
 def insert(
@@ -73,7 +73,7 @@ def insert(
     row = tx.fetch_one(
         "entities/insert", name=name, kind=kind, display=display, team=team, role=role, owner=owner, now=tx.now
     )
-    return row[0] if row else None
+    return row.number if row else None
 
 
 def give_name(tx: Transaction, name: str, entity: int, *, is_alias: bool) -> bool:

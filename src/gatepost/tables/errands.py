@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
 from gatepost.core.errand import Job
 from gatepost.core.event import Json
 from gatepost.core.times import Duration, Instant
 from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import Mapper
+
+_ERRAND: Final = Mapper(Job, apart="payload")
 
 
 def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) -> None:
@@ -16,10 +20,7 @@ def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) 
 def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, limit: int) -> list[Job]:
     """Put what is due under a holder until a deadline, oldest first."""
     rows = tx.fetch_all("errands/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, limit=limit)
-    errands = [
-        Job(id=id, kind=kind, payload=json.loads(payload), attempts=attempts, due_at=due_at)
-        for id, kind, payload, attempts, due_at in rows
-    ]
+    errands = [_ERRAND.read(row, payload=json.loads(row.payload)) for row in rows]
     return sorted(errands, key=lambda errand: (errand.due_at, errand.id))
 
 
@@ -42,7 +43,7 @@ def finish(
 
 def next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     row = tx.fetch_one("errands/next_due", kinds=list(kinds))
-    return row[0] if row else None
+    return row.due_at if row else None
 
 
 def hurry(tx: Transaction, longest: Duration) -> None:

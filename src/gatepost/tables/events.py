@@ -44,14 +44,18 @@ class Here:
 def here(tx: Reader) -> Here:
     row = tx.fetch_one("events/here")
     assert row is not None
-    return Here(Position(row[0], row[1]), Position(row[2], row[3]), bool(row[4]))
+    return Here(
+        last=Position(row.last_transaction, row.last_arrival),
+        end=Position(row.end_transaction, row.end_arrival),
+        held=row.has_more,
+    )
 
 
 def take_arrivals(tx: Transaction, count: int) -> list[int]:
     """The next places in the order of all events."""
     row = tx.fetch_one("arrivals/take", count=count)
     assert row is not None
-    arrivals: list[int] = json.loads(row[0])
+    arrivals: list[int] = json.loads(row.arrivals)
     return arrivals
 
 

@@ -10,14 +10,10 @@ from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.position import Position
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Columns, columns, grouped
+from gatepost.tables.rows import Mapper, get_columns, group_rows
 
-_GATE: Final = Columns(
-    Gate,
-    "number id name kind owner made_by awaits instruction deadline at_deadline fail trouble escalated_at created_at"
-    " hops hops_at",
-)
-_RESOLUTION: Final = Columns(Resolution, "ending reason by at")
+_GATE: Final = Mapper(Gate, apart="waiters resolution")
+_RESOLUTION: Final = Mapper(Resolution, apart="by at")
 
 #: the id of a gate, the event that it has waited for, and how long the chain is that this ends
 Match = tuple[str, str, int]
@@ -37,7 +33,7 @@ def insert(
 ) -> int:
     row = tx.fetch_one(
         "gates/insert",
-        **columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
+        **get_columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
         owner=owner,
         made_by=made_by,
         awaited=awaited,
@@ -48,7 +44,7 @@ def insert(
         now=gate.created_at,
     )
     assert row is not None
-    return int(row[0])
+    return int(row.number)
 
 
 def lock(tx: Transaction, id: str) -> Gate | None:
@@ -94,12 +90,12 @@ def count_pending(tx: Reader, owner: int, limit: int) -> int:
     """Count the pending gates of an owner, up to a limit."""
     row = tx.fetch_one("gates/count_pending", owner=owner, limit=limit)
     assert row is not None
-    return int(row[0])
+    return int(row.total)
 
 
 def uninstructed(tx: Reader, owner: int) -> set[int]:
     """Return the pending gates whose owner can do something about them and has not been told what, by number."""
-    return {row[0] for row in tx.fetch_all("gates/uninstructed", owner=owner)}
+    return {row.number for row in tx.fetch_all("gates/uninstructed", owner=owner)}
 
 
 def instruct(tx: Transaction, id: str, at: Instant | None) -> None:
@@ -110,7 +106,7 @@ def instruct(tx: Transaction, id: str, at: Instant | None) -> None:
 def hops(tx: Reader, gate: int) -> int:
     """How long the chain of events is in which a gate was made, or a question asked anew, if that is not long past."""
     row = tx.fetch_one("gates/hops", number=gate, since=tx.now - CHAIN_PAUSE)
-    return int(row[0]) if row else 0
+    return int(row.hops) if row else 0
 
 
 def chain(tx: Transaction, gate: int, hops: int) -> None:
@@ -137,39 +133,39 @@ def postpone(tx: Transaction, gate: int, deadline: Instant | None) -> None:
 
 def due(tx: Transaction, limit: int) -> list[str]:
     """Take gates whose deadline has come, the longest due first, but for those that somebody else has in hand."""
-    return [row[0] for row in tx.fetch_all("gates/due", now=tx.now, limit=limit)]
+    return [row.id for row in tx.fetch_all("gates/due", now=tx.now, limit=limit)]
 
 
 def next_due(tx: Reader) -> Instant | None:
     row = tx.fetch_one("gates/next_due")
-    return row[0] if row else None
+    return row.deadline if row else None
 
 
 def matched(tx: Reader, gates: Collection[int]) -> dict[int, Match]:
     """Of these gates those for which has come what they wait for, whenever that was."""
     rows = tx.fetch_all("gates/matched", gates=sorted(gates)) if gates else []
-    return {number: (id, event, hops) for number, id, event, hops in rows}
+    return {row.number: (row.id, row.event, row.hops) for row in rows}
 
 
 def reached(tx: Reader, after: Position) -> dict[int, Match]:
     """Of all gates those for which it has come after a place."""
     rows = tx.fetch_all("gates/reached", transaction=after.transaction, arrival=after.arrival)
-    return {number: (id, event, hops) for number, id, event, hops in rows}
+    return {row.number: (row.id, row.event, row.hops) for row in rows}
 
 
 def watching(tx: Reader) -> list[tuple[int, str, str]]:
     """Gates that wait for something to come to their owner, who that is, and of which type it is."""
-    return [(number, name, type) for number, name, type in tx.fetch_all("gates/watching")]
+    return [(row.number, row.owner, row.event_type) for row in tx.fetch_all("gates/watching")]
 
 
 def left_behind(tx: Reader, entity: int) -> list[str]:
-    return [row[0] for row in tx.fetch_all("gates/left_behind", entity=entity)]
+    return [row.id for row in tx.fetch_all("gates/left_behind", entity=entity)]
 
 
 def repeats(tx: Reader, recipient: int, source: str, about: Mapping[str, Json]) -> list[str]:
     """Events that somebody was told once more, and has still before them; those that say this in their data."""
     rows = tx.fetch_all("gates/repeats", recipient=recipient, source=source)
-    told = [(id, json.loads(data)) for id, data in rows if data is not None]
+    told = [(row.id, json.loads(row.data)) for row in rows if row.data is not None]
     return [id for id, data in told if isinstance(data, dict) and about.items() <= data.items()]
 
 
@@ -182,7 +178,7 @@ def take(tx: Transaction, until: Instant, after: str, limit: int) -> list[str]:
     Take gates that somebody has to look at, owner by owner from the one after a name; unless they say what they saw,
     another may look from then on.
     """
-    return [row[0] for row in tx.fetch_all("gates/take", until=until, now=tx.now, after=after, limit=limit)]
+    return [row.id for row in tx.fetch_all("gates/take", until=until, now=tx.now, after=after, limit=limit)]
 
 
 def look_now(tx: Transaction) -> None:
@@ -192,7 +188,7 @@ def look_now(tx: Transaction) -> None:
 
 def next_look(tx: Reader) -> Instant | None:
     row = tx.fetch_one("gates/next_look")
-    return row[0] if row else None
+    return row.look_at if row else None
 
 
 def looked(tx: Transaction, gate: int, *, trouble: str | None, look_at: Instant) -> None:
@@ -205,10 +201,10 @@ def reap(tx: Transaction, before: Instant, limit: int) -> int:
 
 
 def _gates(tx: Reader, rows: Sequence[Row]) -> list[Gate]:
-    waiters = grouped(tx.fetch_all("waiters/of_gates", gates=[row[0] for row in rows])) if rows else {}
-    return [_gate(row, waiters.get(row[0], ())) for row in rows]
+    waiters = group_rows(tx.fetch_all("waiters/of_gates", gates=[row.number for row in rows])) if rows else {}
+    return [_gate(row, waiters.get(row.number, ())) for row in rows]
 
 
 def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
-    gate, ended, chain = row[:14], row[14:18], row[18:]
-    return _GATE.read((*gate, *chain), waiters=waiters, resolution=_RESOLUTION.read(ended) if ended[0] else None)
+    resolution = _RESOLUTION.read(row, by=row.ended_by, at=row.ended_at) if row.ending else None
+    return _GATE.read(row, waiters=waiters, resolution=resolution)

@@ -4,17 +4,19 @@ from typing import Final
 
 from gatepost.core.goal import Goal, GoalStatus
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Mapper, get_columns
 
-_goal: Final = Columns(Goal, "number id description status priority created_at updated_at").read
+_goal: Final = Mapper(Goal).read
 
 
 def insert(tx: Transaction, entity: int, goal: Goal) -> None:
-    tx.execute("goals/insert", **columns(goal, "id description status priority"), entity=entity, now=goal.created_at)
+    tx.execute(
+        "goals/insert", **get_columns(goal, "id description status priority"), entity=entity, now=goal.created_at
+    )
 
 
 def change(tx: Transaction, goal: Goal) -> None:
-    tx.execute("goals/change", **columns(goal, "number description status priority"), now=goal.updated_at)
+    tx.execute("goals/change", **get_columns(goal, "number description status priority"), now=goal.updated_at)
 
 
 def read(tx: Reader, entity: int, id: str) -> Goal | None:
@@ -36,4 +38,4 @@ def delete(tx: Transaction, entity: int, id: str) -> bool:
 def count(tx: Reader, entity: int) -> int:
     row = tx.fetch_one("goals/count", entity=entity)
     assert row is not None
-    return int(row[0])
+    return int(row.total)

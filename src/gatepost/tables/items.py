@@ -27,8 +27,12 @@ from gatepost.tables.events import zip_columns
 
 _COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
 
-#: where the content is in a row of an item, and its data after it
-_CONTENT: Final = 10
+#: by their values; to ask the class takes as long as everything else about an item
+_TYPES: Final = {type.value: type for type in EventType}
+_KINDS: Final = {kind.value: kind for kind in EntityKind}
+_PRIORITIES: Final = {priority.value: priority for priority in Priority}
+_TRUSTS: Final = {trust.value: trust for trust in Trust}
+_STATES: Final = {state.value: state for state in ItemState}
 
 #: recipient, arrival, key, priority, whether a person sent it, source, expiry, whether it wakes, size
 NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
@@ -39,34 +43,36 @@ def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
     stored = tx.execute_many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
     if stored == len(rows):
         return {(row[1], row[0]) for row in rows}
-    return {(row[0], row[1]) for row in tx.fetch_all("items/present", arrivals=sorted({row[1] for row in rows}))}
+    return {
+        (row.arrival, row.recipient) for row in tx.fetch_all("items/present", arrivals=sorted({row[1] for row in rows}))
+    }
 
 
 def keyed(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
     """The event that came first with this key, for each of these recipients that have one."""
     rows = tx.fetch_all("items/keyed", recipients=list(recipients), dedup_key=key)
-    return {row[0]: row[1] for row in rows}
+    return {row.recipient: row.event for row in rows}
 
 
 def candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
     rows = tx.fetch_all("items/candidates", recipient=recipient, now=tx.now, limit=limit)
-    return [_candidate(row) for row in rows]
+    return _candidates(rows)
 
 
 def candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
     """Those of these items that are pending, whether they are past their time or not."""
     rows = tx.fetch_all("items/candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
-    return [_candidate(row) for row in rows]
+    return _candidates(rows)
 
 
 def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
     """How items stand, by their keys and by the ids of their events."""
     found: dict[str, StoredState] = {}
     rows = tx.fetch_all("items/known", recipient=recipient, keys=list(keys), events=list(events))
-    for key, event, arrival, state, expires_at in rows:
-        overdue = state == "pending" and expires_at is not None and expires_at <= tx.now
-        standing = StoredState(arrival, ItemState.EXPIRED if overdue else ItemState(state))
-        found |= {event: standing} | ({key: standing} if key is not None else {})
+    for row in rows:
+        overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= tx.now
+        standing = StoredState(row.arrival, ItemState.EXPIRED if overdue else ItemState(row.state))
+        found |= {row.event: standing} | ({row.dedup_key: standing} if row.dedup_key is not None else {})
     return found
 
 
@@ -82,20 +88,20 @@ def heads(tx: Reader, recipient: int, seen: Sequence[str], *, sources: int, dept
         per_source=depth,
         limit=limit,
     )
-    return [_candidate(row) for row in rows]
+    return _candidates(rows)
 
 
 def waiting(tx: Reader, recipient: int, limit: int) -> int:
     """How many wait, up to `limit`."""
     row = tx.fetch_one("items/waiting", recipient=recipient, now=tx.now, limit=limit)
     assert row is not None
-    return int(row[0])
+    return int(row.total)
 
 
 def oldest(tx: Reader) -> Instant | None:
     """When the oldest item that waits for an agent or a service came."""
     row = tx.fetch_one("items/oldest", now=tx.now)
-    return row[0] if row else None
+    return row.created_at if row else None
 
 
 def longest_chains(
@@ -106,13 +112,13 @@ def longest_chains(
     nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
     """
     rows = tx.fetch_all("items/chains", entities=sorted(set(entities)), since=since, until=until, limit=limit)
-    return {row[0]: row[1] for row in rows}
+    return {row.recipient: row.hops for row in rows}
 
 
 def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
     """Put pending items under a claim; return the arrivals of those that still were."""
     rows = tx.fetch_all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
-    return {row[0] for row in rows}
+    return {row.arrival for row in rows}
 
 
 def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
@@ -186,7 +192,7 @@ def since(tx: Reader, recipient: int, after: Position, to: Position, limit: int)
         now=tx.now,
         limit=limit,
     )
-    return [(_item(row[1:], tx.now), Position(row[0], row[2])) for row in rows]
+    return [(_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
 
 
 def of_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
@@ -194,11 +200,11 @@ def of_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple
     rows = tx.fetch_all("items/of_event", event=event, recipient=recipient)
     if not rows:
         return []
-    first = _item(rows[0]).event
-    found = [(row[0], _item((*row[:_CONTENT], "", None, *row[_CONTENT + 2 :]))) for row in rows]
+    first = rows[0]
+    data = json.loads(first.data) if first.data is not None else None
+    found = [(row.recipient, _item(row)) for row in rows]
     return [
-        (number, replace(item, event=replace(item.event, content=first.content, data=first.data)))
-        for number, item in found
+        (number, replace(item, event=replace(item.event, content=first.content, data=data))) for number, item in found
     ]
 
 
@@ -262,75 +268,41 @@ def expire(tx: Transaction, limit: int) -> int:
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str]]:
     """Delete what ended before then; return the recipient, arrival and state of each."""
-    return [(row[0], row[1], row[2]) for row in tx.fetch_all("items/reap", before=before, limit=limit)]
+    return [(row.recipient, row.arrival, row.state) for row in tx.fetch_all("items/reap", before=before, limit=limit)]
 
 
-def _candidate(row: Row) -> Candidate:
-    arrival, priority, person, source, size = row
-    return Candidate(arrival, priority, bool(person), source, size)
+def _candidates(rows: Sequence[Row]) -> list[Candidate]:
+    return [Candidate(row.arrival, row.priority, row.sender_is_person, row.source, row.size) for row in rows]
 
 
 def _item(row: Row, now: Instant | None = None) -> Item:
-    (
-        _recipient,
-        arrival,
-        recipient_name,
-        id,
-        type,
-        source,
-        sender_name,
-        sender_display,
-        sender_kind,
-        subject,
-        content,
-        data,
-        priority,
-        key,
-        created_at,
-        expires_at,
-        ref_type,
-        ref_id,
-        channel,
-        session,
-        hops,
-        trust,
-        wakes,
-        state,
-        attempts,
-        seen_at,
-        ended_at,
-        claim_kind,
-        claim_owner,
-        claim_at,
-        source_time,
-    ) = row
     event = Event(
-        id=id,
-        type=EventType(type),
-        source=source,
-        sender=Sender(sender_name, sender_display, EntityKind(sender_kind)) if sender_name else None,
-        subject=subject,
-        content=content,
-        data=json.loads(data) if data is not None else None,
-        priority=Priority(priority),
-        key=key,
-        created_at=created_at,
-        source_time=source_time,
-        expires_at=expires_at,
-        ref=Ref(ref_type, ref_id) if ref_type else None,
-        route=Route(channel, session) if channel else None,
-        hops=hops,
-        trust=Trust(trust),
-        wakes=bool(wakes),
-        arrival=arrival,
+        id=row.id,
+        type=_TYPES[row.type],
+        source=row.source,
+        sender=Sender(row.sender_name, row.sender_display, _KINDS[row.sender_kind]) if row.sender_name else None,
+        subject=row.subject,
+        content=row.content,
+        data=json.loads(row.data) if row.data is not None else None,
+        priority=_PRIORITIES[row.priority],
+        key=row.dedup_key,
+        created_at=row.created_at,
+        source_time=row.occurred_at,
+        expires_at=row.expires_at,
+        ref=Ref(row.ref_type, row.ref_id) if row.ref_type else None,
+        route=Route(row.route_channel, row.route_session) if row.route_channel else None,
+        hops=row.hops,
+        trust=_TRUSTS[row.trust],
+        wakes=row.wakes,
+        arrival=row.arrival,
     )
-    overdue = state == "pending" and now is not None and expires_at is not None and expires_at <= now
+    overdue = now is not None and row.state == "pending" and row.expires_at is not None and row.expires_at <= now
     return Item(
         event=event,
-        recipient=recipient_name,
-        state=ItemState.EXPIRED if overdue else ItemState(state),
-        attempts=attempts,
-        seen_at=seen_at,
-        ended_at=ended_at,
-        receipt=Receipt(claim_kind, claim_owner, ended_at or claim_at) if claim_kind else None,
+        recipient=row.recipient_name,
+        state=ItemState.EXPIRED if overdue else _STATES[row.state],
+        attempts=row.attempts,
+        seen_at=row.seen_at,
+        ended_at=row.ended_at,
+        receipt=Receipt(row.claim_kind, row.claim_owner, row.ended_at or row.claim_at) if row.claim_kind else None,
     )

@@ -5,15 +5,15 @@ from typing import Final
 from gatepost.core import key
 from gatepost.core.key import Key
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Mapper, get_columns
 
-_key: Final = Columns(Key, "number id prefix kind entity trigger name created_at revoked_at").read
+_key: Final = Mapper(Key).read
 
 
 def insert(tx: Transaction, made: Key, *, hash: str, entity: int | None) -> bool:
     """Say whether it is new."""
     row = tx.fetch_one(
-        "keys/insert", **columns(made, "id prefix kind trigger name"), hash=hash, entity=entity, now=made.created_at
+        "keys/insert", **get_columns(made, "id prefix kind trigger name"), hash=hash, entity=entity, now=made.created_at
     )
     return row is not None
 
@@ -21,7 +21,7 @@ def insert(tx: Transaction, made: Key, *, hash: str, entity: int | None) -> bool
 def in_force(tx: Reader, hash: str) -> Key | None:
     """The key with this hash, unless it was revoked or whoever it stands for is retired."""
     row = tx.fetch_one("keys/by_hash", hash=hash)
-    return _key(row[:-1]) if row and key.is_same_digest(row[-1], hash) else None
+    return _key(row) if row and key.is_same_digest(row.hash, hash) else None
 
 
 def called(tx: Reader, text: str) -> list[Key]:

@@ -9,7 +9,7 @@ def take(tx: Transaction, name: str, holder: str, deadline: Instant) -> int | No
     row = tx.fetch_one(
         "leases/take", name=name, holder=holder, deadline=deadline, now=tx.now, future=deadline + CLOCK_TOLERANCE
     )
-    return row[0] if row else None
+    return row.fence if row else None
 
 
 def release(tx: Transaction, name: str, holder: str, fence: int) -> bool:
@@ -26,7 +26,7 @@ def hold(tx: Transaction, name: str, holder: str, fence: int, deadline: Instant)
 
 def read_deadline(tx: Reader, name: str) -> Instant | None:
     row = tx.fetch_one("leases/read", name=name)
-    return row[0] if row else None
+    return row.deadline if row else None
 
 
 def set_deadline(tx: Transaction, name: str, deadline: Instant) -> None:

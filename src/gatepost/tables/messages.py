@@ -3,12 +3,11 @@
 import json
 from typing import Final
 
-from gatepost.core.entity import EntityKind
 from gatepost.core.space import Message, MessageRow, Space
 from gatepost.ports import Reader, Row, Transaction
+from gatepost.tables.rows import Mapper
 
-#: by its name; to ask the class takes as long as everything else about a message
-_KINDS: Final = {kind.value: kind for kind in EntityKind}
+_MESSAGE: Final = Mapper(Message, apart="space data")
 
 
 def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: str | None) -> None:
@@ -40,19 +39,8 @@ def before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message
 def said(tx: Reader, space: Space, *, before: int, limit: int) -> list[MessageRow]:
     """The same, as agents are told them."""
     rows = tx.fetch_all("messages/said", space=space.number, before=before, limit=limit)
-    return rows[::-1]
+    return [(row.id, row.display, row.kind, row.content, row.created_at) for row in reversed(rows)]
 
 
 def _message(row: Row, space: str) -> Message:
-    id, seq, sender, display, kind, content, data, created_at = row
-    return Message(
-        id=id,
-        space=space,
-        seq=seq,
-        sender=sender,
-        sender_display=display,
-        sender_kind=_KINDS[kind],
-        content=content,
-        data=json.loads(data) if data is not None else None,
-        created_at=created_at,
-    )
+    return _MESSAGE.read(row, space=space, data=json.loads(row.data) if row.data is not None else None)

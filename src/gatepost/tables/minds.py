@@ -30,5 +30,4 @@ def insert(tx: Transaction, agent: int, carried: MindSummaries) -> None:
 def _carried(row: Row | None) -> MindSummaries:
     if row is None:
         return MindSummaries()
-    run, summaries, dropped = row
-    return MindSummaries(run, tuple(msgspec.json.decode(summaries)), dropped)
+    return MindSummaries(row.run, tuple(msgspec.json.decode(row.summaries)), row.dropped)

@@ -7,13 +7,9 @@ from gatepost.core.plan import Plan, PlanStatus
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.events import zip_columns
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Mapper, get_columns
 
-_plan: Final = Columns(
-    Plan,
-    "number id owner name instruction cron zone catch_up status next_at last_at fired created_at ended_at gate hops",
-).read
-
+_plan: Final = Mapper(Plan).read
 
 _ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
 
@@ -21,20 +17,20 @@ _ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hop
 def insert(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> int:
     row = tx.fetch_one(
         "plans/insert",
-        **columns(plan, "id name instruction cron zone catch_up next_at hops"),
+        **get_columns(plan, "id name instruction cron zone catch_up next_at hops"),
         owner=owner,
         gate=gate,
         now=plan.created_at,
     )
     assert row is not None
-    return int(row[0])
+    return int(row.number)
 
 
 def count_pending(tx: Reader, owner: int, limit: int) -> int:
     """Count the pending plans of an owner, up to a limit."""
     row = tx.fetch_one("plans/count_pending", owner=owner, limit=limit)
     assert row is not None
-    return int(row[0])
+    return int(row.total)
 
 
 def lock(tx: Transaction, id: str) -> Plan | None:
@@ -56,7 +52,7 @@ def change(tx: Transaction, plan: Plan, gate: int | None) -> None:
     """Write what may be wished of a plan; what it has fired stays."""
     tx.execute(
         "plans/change",
-        **columns(plan, "number name instruction cron zone catch_up status next_at hops ended_at"),
+        **get_columns(plan, "number name instruction cron zone catch_up status next_at hops ended_at"),
         gate=gate,
     )
 
@@ -99,8 +95,8 @@ def of_gate(tx: Transaction, gate: int) -> list[Plan]:
 def next_due(tx: Reader) -> Instant | None:
     row = tx.fetch_one("plans/next_due")
     assert row is not None
-    due: Instant | None = row[0]
-    return due
+    next_at: Instant | None = row.next_at
+    return next_at
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:

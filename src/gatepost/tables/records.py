@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gatepost.core.event import EventType, Priority, Push, Receipt, Ref, Route, Trust
@@ -13,10 +14,10 @@ from gatepost.core.space import Space
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns
-from gatepost.tables.rows import Columns, columns
+from gatepost.tables.rows import Mapper, get_columns
 
-_KEY: Final = Columns(Key, "id prefix kind entity trigger name created_at revoked_at")
-_ITEM: Final = Columns(ItemRecord, "recipient event state key expires_at wakes attempts seen_at ended_at")
+_KEY: Final = Mapper(Key)
+_ITEM: Final = Mapper(ItemRecord, apart="recipient event key receipt")
 _COLUMNS = (  # noqa: SIM905
     "recipient arrival dedup_key priority sender_is_person source expires_at wakes state attempts seen_at ended_at size"
 ).split()
@@ -82,7 +83,7 @@ def count_messages(tx: Reader) -> int:
 def members(tx: Reader, space: Space) -> list[MemberRecord]:
     """Everybody in a space, the retired too."""
     rows = tx.fetch_all("members/everybody", space=space.number)
-    return [MemberRecord(space=space.id, name=name, joined_at=at, read=read) for name, at, read in rows]
+    return [MemberRecord(space=space.id, name=row.name, joined_at=row.joined_at, read=row.last_read) for row in rows]
 
 
 def keys(tx: Reader, after: int, most: int) -> list[tuple[int, KeyRecord]]:
@@ -133,7 +134,9 @@ def restore_plan(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> b
     """Say whether it is new."""
     stored = tx.execute(
         "plans/restore",
-        **columns(plan, "id name instruction cron zone catch_up status next_at hops last_at fired created_at ended_at"),
+        **get_columns(
+            plan, "id name instruction cron zone catch_up status next_at hops last_at fired created_at ended_at"
+        ),
         owner=owner,
         gate=gate,
     )
@@ -145,7 +148,7 @@ def restore_trigger(tx: Transaction, record: TriggerRecord, owner: int | None) -
     trigger = record.trigger
     stored = tx.execute(
         "triggers/insert",
-        **columns(trigger, "name provider scheme target prompt"),
+        **get_columns(trigger, "name provider scheme target prompt"),
         id=tx.new_id("trg"),
         secret=record.secret,
         owner=owner,
@@ -160,7 +163,7 @@ def restore_key(tx: Transaction, record: KeyRecord, entity: int | None) -> bool:
     key = record.key
     stored = tx.execute(
         "keys/restore",
-        **columns(key, "id prefix kind trigger name created_at revoked_at"),
+        **get_columns(key, "id prefix kind trigger name created_at revoked_at"),
         hash=record.hash,
         entity=entity,
     )
@@ -168,8 +171,7 @@ def restore_key(tx: Transaction, record: KeyRecord, entity: int | None) -> bool:
 
 
 def _key(row: Row) -> KeyRecord:
-    _, id, prefix, hash, *rest = row
-    return KeyRecord(_KEY.read((id, prefix, *rest)), hash)
+    return KeyRecord(replace(_KEY.read(row), number=0), row.hash)
 
 
 def _event(row: Row) -> EventRecord:
@@ -194,6 +196,5 @@ def _event(row: Row) -> EventRecord:
 
 
 def _item(row: Row) -> ItemRecord:
-    kind, owner, at = row[11:]
-    ended_at = row[10]
-    return _ITEM.read(row[2:11], receipt=Receipt(kind, owner, ended_at or at) if kind else None)
+    receipt = Receipt(row.claim_kind, row.claim_owner, row.ended_at or row.claim_at) if row.claim_kind else None
+    return _ITEM.read(row, recipient=row.recipient_name, event=row.id, key=row.dedup_key, receipt=receipt)

@@ -16,7 +16,7 @@ def answer(tx: Transaction, scope: str, key: str, body: str) -> None:
 def read(tx: Reader, scope: str, key: str) -> tuple[str, str] | None:
     """The digest of the request, and the answer as JSON."""
     row = tx.fetch_one("replies/read", scope=scope, key=key)
-    return (row[0], row[1]) if row else None
+    return (row.digest, row.body) if row else None
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:

@@ -1,42 +1,123 @@
-"""Rows as nouns, and nouns as rows: columns are attributes of a noun."""
+"""
+Rows, and the nouns that are made of them.
 
-from collections.abc import Callable, Iterable
+A statement says what its columns are called, and that is how they are read: `row.name`. The names are taken from the
+cursor when a statement is run for the first time, and the type of its rows is kept (`RowMaker`). A noun whose fields
+are called like columns is made by a `Mapper`, which looks once for each type of rows where the fields are.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from functools import cache
+from operator import itemgetter
+from typing import Any, Final, Generic, Protocol, TypeVar, get_args
 
 from gatepost.ports import Row
 
 N = TypeVar("N")
 
+#: columns that are true or false; SQLite gives 0 or 1 for them
+BOOLEANS: Final = frozenset({"active", "free_text", "sender_is_person", "wakes"})
+_TRUTH: Final = {0: False, 1: True, None: None}
+#: reads an element of a tuple by its place, as named tuples do: it takes half as long as a property
+_ELEMENT: Final[Any] = type(vars(namedtuple("_One", "element"))["element"])
 
-class Columns(Generic[N]):
-    def __init__(self, noun: Callable[..., N], columns: str) -> None:
+
+class Cursor(Protocol):
+    @property
+    def description(self) -> Any: ...
+
+
+class RowMaker:
+    """Makes the rows of one statement."""
+
+    __slots__ = ("_booleans", "_convert", "_type")
+
+    def __init__(self, *, convert_booleans: bool = False) -> None:
+        self._convert = convert_booleans
+        self._booleans: list[int] = []
+        self._type: type[Row] | None = None
+
+    def make_all(self, cursor: Cursor, values: Sequence[tuple[Any, ...]]) -> list[Row]:
+        """Return rows of these values. The cursor has run the statement."""
+        row_type = self._type or self._describe(cursor)
+        if not self._booleans or not values:
+            return list(map(row_type, values))
+        columns: list[Iterable[Any]] = [*zip(*values, strict=True)]
+        for place in self._booleans:
+            columns[place] = map(_TRUTH.__getitem__, columns[place])
+        return list(map(row_type, zip(*columns, strict=True)))
+
+    def make_each(self, cursor: Cursor, values: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+        """Return rows one by one, as the values are read."""
+        for row in values:
+            yield from self.make_all(cursor, (row,))
+
+    def _describe(self, cursor: Cursor) -> type[Row]:
+        columns = tuple(column[0] for column in cursor.description)
+        if self._convert:
+            self._booleans = [place for place, column in enumerate(columns) if is_boolean(column)]
+        self._type = make_row_type(columns)
+        return self._type
+
+
+@cache
+def make_row_type(columns: tuple[str, ...]) -> type[Row]:
+    """Return the type of rows with these columns."""
+    if len(set(columns)) < len(columns) or not all(column.isidentifier() for column in columns):
+        raise ValueError(f"columns of a statement need names of their own: {', '.join(columns)}")
+    elements = {column: _ELEMENT(place, column) for place, column in enumerate(columns)}
+    return type("Row", (Row,), {"__slots__": (), "columns": columns, **elements})
+
+
+def is_boolean(column: str) -> bool:
+    return column in BOOLEANS or column.startswith(("is_", "has_"))
+
+
+class Mapper(Generic[N]):
+    """Makes a noun of a row that has a column for each of its fields, but for those `apart`."""
+
+    def __init__(self, noun: Callable[..., N], *, apart: str = "") -> None:
         self._noun = noun
-        self._names = columns.split()
-        self._made = [(name, make) for name in self._names if (make := _made(noun.__annotations__[name]))]
+        self.fields = tuple(name for name in noun.__annotations__ if name not in apart.split())
+        self._converters = [
+            (name, convert) for name in self.fields if (convert := _get_converter(noun.__annotations__[name]))
+        ]
+        self._pickers: dict[type[Row], Callable[[Row], tuple[Any, ...]]] = {}
 
-    def read(self, row: Row, **more: Any) -> N:
-        """The noun of a row; `more` is what is not in it, or is written otherwise there."""
-        found = dict(zip(self._names, row, strict=True))
-        for name, make in self._made:
-            found[name] = make(found[name])
-        found.update(more)
-        return self._noun(**found)
+    def read(self, row: Row, **apart: Any) -> N:
+        """Return the noun of a row; `apart` are the fields that the row does not have."""
+        pick = self._pickers.get(type(row)) or self._find_fields(type(row))
+        fields = dict(zip(self.fields, pick(row), strict=True))
+        for name, convert in self._converters:
+            fields[name] = convert(fields[name])
+        return self._noun(**fields, **apart)
+
+    def _find_fields(self, row_type: type[Row]) -> Callable[[Row], tuple[Any, ...]]:
+        if missing := set(self.fields).difference(row_type.columns):
+            raise ValueError(f"a row has no columns for these fields: {', '.join(sorted(missing))}")
+        self._pickers[row_type] = itemgetter(*map(row_type.columns.index, self.fields))
+        return self._pickers[row_type]
 
 
-def grouped(rows: Iterable[Row]) -> dict[int, tuple[Any, ...]]:
-    """What is in the second of two columns, by what is in the first."""
-    found: dict[int, list[Any]] = {}
+def group_rows(rows: Iterable[tuple[Any, Any]]) -> dict[int, tuple[Any, ...]]:
+    """Return what is in the second of two columns, by what is in the first."""
+    groups: dict[int, list[Any]] = {}
     for key, value in rows:
-        found.setdefault(key, []).append(value)
-    return {key: tuple(values) for key, values in found.items()}
+        groups.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in groups.items()}
 
 
-def columns(noun: object, names: str) -> dict[str, Any]:
-    """What a noun has in these columns, to be given to a statement."""
+def get_columns(noun: object, names: str) -> dict[str, Any]:
+    """Return what a noun has in these columns, to be given to a statement."""
     return {name: getattr(noun, name) for name in names.split()}
 
 
-def _made(kind: Any) -> Callable[[Any], Any] | None:
-    """What a value becomes that a database knows no type for; None if it stays as it is."""
-    return kind if isinstance(kind, type) and issubclass(kind, Enum | bool) else None
+def _get_converter(annotation: Any) -> Callable[[Any], Any] | None:
+    """Return what makes an enum of a column's value; None if the value stays as it is."""
+    for kind in get_args(annotation) or (annotation,):
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            members: dict[Any, Any] = {member.value: member for member in kind}
+            return (members | {None: None}).__getitem__
+    return None

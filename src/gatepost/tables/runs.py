@@ -1,24 +1,29 @@
 """Runs at rest."""
 
-from typing import Any
+from typing import Any, Final
 
 from gatepost.core.mind import CycleWeight
 from gatepost.core.run import Run, RunLimit, RunStatus
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
+from gatepost.tables.rows import Mapper
+
+_RUN: Final = Mapper(Run, apart="mind_number limit")
 
 
 def begin(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
     """Begin a run, whose first step weighs so much, with what its agent carries by now."""
     row = tx.fetch_one("runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
     assert row is not None
-    return Run(number=row[0], mind_number=row[1], agent=agent, status=RunStatus.RUNNING, started_at=tx.now, **fields)
+    return Run(
+        number=row.number, mind_number=row.mind, agent=agent, status=RunStatus.RUNNING, started_at=tx.now, **fields
+    )
 
 
 def open_of(tx: Reader, agent: int) -> Run | None:
     """The run that an agent has not ended."""
     row = tx.fetch_one("runs/open", agent=agent)
-    return read(tx, row[0]) if row else None
+    return read(tx, row.id) if row else None
 
 
 def read(tx: Reader, id: str) -> Run | None:
@@ -80,14 +85,14 @@ def end(
     row = tx.fetch_one(
         "runs/end", number=run, status=status, summary=summary, error=error, limit_reached=limit, now=tx.now
     )
-    return int(row[0]) if row else None
+    return int(row.tokens) if row else None
 
 
 def refused(tx: Transaction, run: int) -> int:
     """Count that the model would not go on with a run; return how often it would not."""
     row = tx.fetch_one("runs/refused", number=run)
     assert row is not None
-    return int(row[0])
+    return int(row.refusals)
 
 
 def answered(tx: Transaction, run: int) -> bool:
@@ -98,59 +103,40 @@ def answered(tx: Transaction, run: int) -> bool:
 def last_limits(tx: Reader, agent: int, *, before: int, limit: int) -> list[RunLimit | None]:
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
     rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, limit=limit)
-    return [RunLimit(row[0]) if row[0] is not None else None for row in rows]
+    return [RunLimit(row.limit_reached) if row.limit_reached is not None else None for row in rows]
 
 
 def last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
     """Return the number of the last run that an agent started before an instant, and when it ended."""
     row = tx.fetch_one("runs/last_before", agent=agent, since=since)
-    return (row[0], row[1]) if row else None
+    return (row.number, row.ended_at) if row else None
 
 
 def spending(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
     """Return the tokens that the runs of an agent after a run have used, and the cycles."""
     row = tx.fetch_one("runs/spending", agent=agent, after=after)
     assert row is not None
-    return int(row[0]), int(row[1])
+    return row.tokens, row.cycles
 
 
 def weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
     """The cycles in a mind after a run, oldest first."""
-    return [CycleWeight(*row) for row in tx.fetch_all("runs/weights", agent=agent, after=after)]
+    return [
+        CycleWeight(row.number, row.tokens, row.summary)
+        for row in tx.fetch_all("runs/weights", agent=agent, after=after)
+    ]
 
 
 def abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
     """Agents whose run is open while nobody is at work on it: number and name."""
-    return [(row[0], row[1]) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, limit=limit)]
+    return [(row.number, row.name) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, limit=limit)]
 
 
 def of_retired(tx: Reader, limit: int) -> list[str]:
     """Runs that are open though their agent has retired."""
-    return [row[0] for row in tx.fetch_all("runs/of_retired", limit=limit)]
+    return [row.id for row in tx.fetch_all("runs/of_retired", limit=limit)]
 
 
 def _run(row: Row) -> Run:
-    return Run(
-        number=row[0],
-        id=row[1],
-        agent=row[2],
-        status=RunStatus(row[3]),
-        cycle=row[4],
-        cause=row[5],
-        claim=row[6],
-        claim_fence=row[7],
-        events=row[8],
-        steps=row[9],
-        effects=row[10],
-        prompt_tokens=row[11],
-        completion_tokens=row[12],
-        hops=row[13],
-        version=row[14],
-        model=row[15],
-        mind_number=row[16],
-        summary=row[17],
-        error=row[18],
-        limit=RunLimit(row[19]) if row[19] is not None else None,
-        started_at=row[20],
-        ended_at=row[21],
-    )
+    limit = RunLimit(row.limit_reached) if row.limit_reached is not None else None
+    return _RUN.read(row, mind_number=row.mind, limit=limit)

@@ -11,7 +11,7 @@ def begin(tx: Transaction, id: str, *, entity: int, host: str, doing: str) -> No
 
 def read(tx: Reader, id: str) -> GuestSession | None:
     row = tx.fetch_one("sessions/read", id=id)
-    return GuestSession(*row) if row else None
+    return GuestSession(row.id, row.agent, row.host, row.state, row.started_at, row.seen_at) if row else None
 
 
 def note(tx: Transaction, id: str, doing: str) -> bool:

@@ -2,24 +2,29 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
 from gatepost.core.entity import EntityKind
 from gatepost.core.prompt import MemberFacts
 from gatepost.core.space import Member, Space
 from gatepost.core.times import Instant
-from gatepost.ports import Reader, Row, Transaction
+from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import Mapper
+
+_space: Final = Mapper(Space).read
+_member: Final = Mapper(Member).read
 
 
 def insert(tx: Transaction, id: str, name: str) -> Space | None:
     """Return the new space, or None when there was one with that id."""
     row = tx.fetch_one("spaces/insert", id=id, name=name, now=tx.now)
-    return Space(id=id, name=name, last_seq=0, created_at=tx.now, number=row[0]) if row else None
+    return Space(id=id, name=name, last_seq=0, created_at=tx.now, number=row.number) if row else None
 
 
 def read(tx: Reader, id: str, entity: int | None = None) -> tuple[Space, bool] | None:
     """A space, and whether an entity is a member of it."""
     row = tx.fetch_one("spaces/read", id=id, entity=entity)
-    return (_space(row[:-1]), bool(row[-1])) if row else None
+    return (_space(row), row.is_member) if row else None
 
 
 def by_name(tx: Reader, name: str) -> Space | None:
@@ -59,11 +64,12 @@ def some_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, lis
     """Of each space the first live members, at a cost that does not grow with how many there are."""
     rows = tx.fetch_all("members/some", spaces=list(spaces), limit=limit) if spaces else []
     return {
-        space: [
-            MemberFacts(name=name, display=display, kind=EntityKind(kind)) for name, display, kind in json.loads(found)
+        row.space: [
+            MemberFacts(name=name, display=display, kind=EntityKind(kind))
+            for name, display, kind in json.loads(row.members)
         ]
-        for space, found in rows
-        if found is not None
+        for row in rows
+        if row.members is not None
     }
 
 
@@ -98,14 +104,4 @@ def advance(tx: Transaction, space: int, entity: int, seq: int, *, least: int = 
 
 def unread(tx: Reader, entity: int) -> dict[str, int]:
     """How many messages an entity has not read, for each of its spaces."""
-    return {id: int(count) for id, count in tx.fetch_all("members/unread", entity=entity)}
-
-
-def _space(row: Row) -> Space:
-    number, id, name, last_seq, created_at, archived_at = row
-    return Space(id=id, name=name, last_seq=last_seq, created_at=created_at, archived_at=archived_at, number=number)
-
-
-def _member(row: Row) -> Member:
-    name, display, kind, joined_at, read_seq = row
-    return Member(name=name, display=display, kind=EntityKind(kind), joined_at=joined_at, read_seq=read_seq)
+    return {row.id: row.unread for row in tx.fetch_all("members/unread", entity=entity)}

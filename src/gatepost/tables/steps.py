@@ -24,10 +24,10 @@ def insert(tx: Transaction, run: int, number: int, turn: Turn, call: str | None 
 def of_run(tx: Reader, run: int, *, after: int = 0, limit: int = ALL) -> list[Step]:
     """The steps of a run in order; `after` is the number of the last one seen."""
     rows = tx.fetch_page("steps/of_run", run=run, after=after, limit=limit)
-    return [Step(number=number, turn=_READ[kind](body), at=at) for number, kind, body, at in rows]
+    return [Step(number=row.number, turn=_READ[row.kind](row.body), at=row.created_at) for row in rows]
 
 
 def of_mind(tx: Reader, agent: int, *, after: int, before: int) -> tuple[Turn, ...]:
     """The turns of the cycles in a mind between two runs, oldest first."""
     rows = tx.fetch_all("steps/of_mind", agent=agent, after=after, before=before)
-    return tuple(_READ[kind](body) for kind, body in rows)
+    return tuple(_READ[row.kind](row.body) for row in rows)

@@ -5,9 +5,9 @@ from typing import Final
 from gatepost.core.trigger import Provider, Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Columns
+from gatepost.tables.rows import Mapper
 
-_trigger: Final = Columns(Trigger, "number id name provider scheme target prompt owner active created_at").read
+_trigger: Final = Mapper(Trigger).read
 
 
 def insert(
@@ -39,8 +39,8 @@ def secret(tx: Reader, number: int) -> str | None:
     """What is kept of a trigger's secret; None for one that was imported without."""
     row = tx.fetch_one("triggers/secret", number=number)
     assert row is not None
-    kept: str | None = row[0]
-    return kept
+    stored: str | None = row.secret
+    return stored
 
 
 def page(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:

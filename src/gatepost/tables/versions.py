@@ -7,4 +7,4 @@ def read(tx: Reader) -> tuple[int, int]:
     """The version that the store has, and the oldest code that may use it."""
     row = tx.fetch_one("versions/read")
     assert row is not None
-    return row[0], row[1]
+    return row.version, row.oldest

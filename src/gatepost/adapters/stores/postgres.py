@@ -30,6 +30,7 @@ from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import RetryTransaction, Row
+from gatepost.tables.rows import RowMaker
 from gatepost.tables.statements import PARAMETER, statement
 
 _CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
@@ -64,7 +65,7 @@ class PostgresConnection:
         self._url = url
         self._begin_statement = _BEGIN if writes else _BEGIN_READ_ONLY
         self._use_database_time = use_database_time
-        self._db: psycopg.Connection[Row] | None = None
+        self._db: psycopg.Connection[tuple[Any, ...]] | None = None
         self._xid = 0
         self._server_epoch = ""
 
@@ -128,32 +129,36 @@ class PostgresConnection:
             self._db = None
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
-        return self._execute(_prepare(name), parameters).fetchall()
+        text, maker = _prepare(name)
+        cursor = self._execute(text, parameters)
+        return maker.make_all(cursor, cursor.fetchall())
 
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """A cursor of the server's sends a few rows at a time."""
         assert self._db is not None
+        text, maker = _prepare(name)
         try:
             with self._db.cursor("page") as cursor:
                 cursor.itersize = _PAGE_FETCH_SIZE
-                cursor.execute(_prepare(name).encode(), parameters)
-                return fit_rows(cursor, max_chars)
+                cursor.execute(text.encode(), parameters)
+                return fit_rows(maker.make_each(cursor, cursor), max_chars)
         except psycopg.Error as error:
             raise explain_error(error, in_verb=not self._db.closed) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        return self._execute(_prepare(name), parameters).rowcount
+        return self._execute(_prepare(name)[0], parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """The statement takes each column as an array (`unnest`) and casts it to its type."""
-        return self._execute(_prepare(name), {name: _format_array(column) for name, column in columns.items()}).rowcount
+        arrays = {column: _format_array(values) for column, values in columns.items()}
+        return self._execute(_prepare(name)[0], arrays).rowcount
 
     def close(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
 
-    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> psycopg.Cursor[Row]:
+    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> psycopg.Cursor[tuple[Any, ...]]:
         assert self._db is not None
         try:
             return self._db.execute(text.encode(), parameters)
@@ -244,7 +249,7 @@ class _PostgresMigration:
 
     dialect = "postgres"
 
-    def __init__(self, db: psycopg.Connection[Row]) -> None:
+    def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._db = db
 
     def lock(self) -> None:
@@ -277,7 +282,7 @@ class _PostgresMigration:
             self._db.execute("ROLLBACK")
 
 
-def connect(url: str) -> psycopg.Connection[Row]:
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     """Connect, or say in one sentence why not."""
     try:
         return psycopg.connect(url, **_CONNECT_OPTIONS)  # type: ignore[arg-type]
@@ -292,7 +297,7 @@ def connect(url: str) -> psycopg.Connection[Row]:
         ) from error
 
 
-def _read_server_epoch(db: psycopg.Connection[Row]) -> str:
+def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:
     """What stays the same until the server crashes; restarts in good order do not change it."""
     try:
         row = db.execute("SELECT pg_stat_get_bgwriter_stat_reset_time()::text").fetchone()
@@ -332,6 +337,6 @@ def _format_element(value: Any) -> str:
 
 
 @cache
-def _prepare(name: str) -> str:
-    """A statement with its parameters as psycopg writes them."""
-    return PARAMETER.sub(r"%(\1)s", statement("postgres", name).replace("%", "%%"))
+def _prepare(name: str) -> tuple[str, RowMaker]:
+    """Return a statement with its parameters as psycopg writes them, and what makes its rows."""
+    return PARAMETER.sub(r"%(\1)s", statement("postgres", name).replace("%", "%%")), RowMaker()

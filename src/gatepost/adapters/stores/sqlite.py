@@ -26,6 +26,7 @@ from gatepost.adapters.stores.group import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Unavailable
 from gatepost.ports import Row
+from gatepost.tables.rows import RowMaker
 from gatepost.tables.statements import PARAMETER, statement
 
 _LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
@@ -105,24 +106,25 @@ class SqliteConnection:
 
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
         assert self._db is not None
-        text, lists = _prepare(name)
+        text, lists, maker = _prepare(name)
         try:
-            return self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters).fetchall()
+            cursor = self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)
+            return maker.make_all(cursor, cursor.fetchall())
         except sqlite3.Error as error:  # of a row that comes later, too
             raise self._explain_error(error) from error
 
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """A cursor reads a row when it is asked for it."""
         assert self._db is not None
-        text, lists = _prepare(name)
+        text, lists, maker = _prepare(name)
         try:
             with closing(self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)) as cursor:
-                return fit_rows(cursor, max_chars)
+                return fit_rows(maker.make_each(cursor, cursor), max_chars)
         except sqlite3.Error as error:
             raise self._explain_error(error) from error
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
-        text, lists = _prepare(name)
+        text, lists, _ = _prepare(name)
         return self._execute(text, _encode_lists(parameters, lists) if lists else parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
@@ -354,10 +356,10 @@ def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
 
 
 @cache
-def _prepare(name: str) -> tuple[str, tuple[str, ...]]:
-    """A statement, and which of its parameters are lists."""
+def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
+    """Return a statement, which of its parameters are lists, and what makes its rows."""
     text = statement("sqlite", name)
-    return text, tuple(set(_LIST_PARAMETER.findall(text)))
+    return text, tuple(set(_LIST_PARAMETER.findall(text))), RowMaker(convert_booleans=True)
 
 
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:

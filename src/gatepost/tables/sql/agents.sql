@@ -23,7 +23,7 @@ UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until =
 -- Whether a resident has something to think about: a run to go on with, or something that should wake it. `looking` is
 -- true when it was told to look: then whatever waits is enough. Every priority is over -1; saying so makes SQLite go by
 -- the index of what is pending, however much was delivered.
-SELECT 1
+SELECT TRUE AS is_ready
 FROM agents a
 JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
 WHERE a.entity = :entity
@@ -49,7 +49,7 @@ WHERE a.entity = :entity
 
 -- name: read
 SELECT
-    a.entity, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity = :entity
@@ -57,8 +57,8 @@ WHERE a.entity = :entity
 -- name: at_home
 -- Whoever is called that, and how it stands if it is a resident.
 SELECT
-    e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at,
-    a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+    e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at,
+    a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
@@ -67,7 +67,7 @@ WHERE n.name = :name
 
 -- name: among
 SELECT
-    a.entity, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap
+    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity IN :entities[]

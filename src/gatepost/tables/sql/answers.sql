@@ -4,7 +4,7 @@ VALUES (:decision, :iteration, :outcome, :option, :words, :answered_by, :now)
 ON CONFLICT (decision, iteration) DO NOTHING
 
 -- name: of_decisions
-SELECT n.decision, n.iteration, n.outcome, n.option, n.words, e.name, n.answered_at
+SELECT n.decision, n.iteration, n.outcome, n.option, n.words, e.name AS answered_by, n.answered_at
 FROM answers n
 LEFT JOIN entities e ON e.number = n.answered_by
 WHERE n.decision IN :decisions[]

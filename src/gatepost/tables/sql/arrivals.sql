@@ -10,8 +10,8 @@ RETURNING (
         SELECT number + 1 FROM place WHERE number < value
     )
     SELECT json_group_array(number) FROM place
-)
+) AS arrivals
 
 -- name: take (postgres)
 -- The next :count places in the order of all events, as a JSON list.
-SELECT json_agg(nextval('arrivals'))::text FROM generate_series(1, :count)
+SELECT json_agg(nextval('arrivals'))::text AS arrivals FROM generate_series(1, :count)

@@ -9,19 +9,19 @@ VALUES
     (:number, :arrival, :dedup_key, :priority, :sender, :sender_is_person, :source, :expires_at, :wakes, :size)
 
 -- name: keyed
-SELECT b.number, e.id
+SELECT b.number, e.id AS event
 FROM broadcasts b
 JOIN events e ON e.arrival = b.arrival
 WHERE b.dedup_key = :dedup_key
 
 -- name: count_since
-SELECT count(*)
+SELECT count(*) AS total
 FROM broadcasts b
 JOIN events e ON e.arrival = b.arrival
 WHERE b.sender = :sender AND e.created_at > :since
 
 -- name: last
-SELECT coalesce(max(number), 0) FROM broadcasts
+SELECT coalesce(max(number), 0) AS number FROM broadcasts
 
 -- name: materialise
 INSERT INTO items

@@ -3,14 +3,18 @@ INSERT INTO calls (id, run, tool, arguments, status, created_at, expires_at)
 VALUES (:id, :run, :tool, :arguments, 'pending', :now, :expires_at)
 
 -- name: read
-SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+SELECT
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
+    r.number AS run_number
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
 WHERE c.id = :id
 
 -- name: of_run
-SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+SELECT
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
+    r.number AS run_number
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
@@ -18,7 +22,9 @@ WHERE c.run = :run
 ORDER BY c.created_at, c.id
 
 -- name: late
-SELECT c.id, r.id, e.name, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at, r.number
+SELECT
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
+    r.number AS run_number
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent

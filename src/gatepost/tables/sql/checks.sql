@@ -1,13 +1,13 @@
 -- name: lost_events
 -- Events that nobody has or will have.
-SELECT count(*), min(e.id)
+SELECT count(*) AS total, min(e.id) AS first
 FROM events e
 WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = e.arrival)
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival)
 
 -- name: stuck_items
 -- Items that are claimed by nobody: no ack, release or lapse will ever move them.
-SELECT count(*), min(e.name)
+SELECT count(*) AS total, min(e.name) AS first
 FROM items i
 JOIN entities e ON e.number = i.recipient
 LEFT JOIN claims c ON c.number = i.claim
@@ -15,7 +15,7 @@ WHERE i.state = 'claimed' AND (c.number IS NULL OR c.ended_at IS NOT NULL)
 
 -- name: half_entities
 -- Entities without the name or the inbox that every registration makes.
-SELECT count(*), min(e.name)
+SELECT count(*) AS total, min(e.name) AS first
 FROM entities e
 WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.recipient = e.number)
     OR NOT EXISTS (SELECT 1 FROM names n WHERE n.name = e.name AND n.entity = e.number AND NOT n.is_alias)

@@ -26,7 +26,7 @@ WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
 RETURNING number, recipient
 
 -- name: read
-SELECT c.number, c.id, e.name, c.kind, c.owner, c.fence, c.taken_at, c.deadline, c.ended_at, c.outcome
+SELECT c.number, c.id, e.name AS recipient, c.kind, c.owner, c.fence, c.taken_at, c.deadline, c.ended_at, c.outcome
 FROM claims c
 JOIN entities e ON e.number = c.recipient
 WHERE c.id = :id
@@ -35,14 +35,14 @@ WHERE c.id = :id
 -- What a claim on an inbox has to know first: the run that has the inbox, whether a drain took too long, and the last
 -- broadcast.
 SELECT
-    (SELECT owner FROM claims WHERE recipient = :recipient AND ended_at IS NULL AND kind = 'run' LIMIT 1),
+    (SELECT owner FROM claims WHERE recipient = :recipient AND ended_at IS NULL AND kind = 'run' LIMIT 1) AS run,
     EXISTS (
         SELECT 1
         FROM claims
         WHERE recipient = :recipient AND ended_at IS NULL
             AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
-    ),
-    (SELECT coalesce(max(number), 0) FROM broadcasts)
+    ) AS is_late,
+    (SELECT coalesce(max(number), 0) FROM broadcasts) AS last_broadcast
 
 -- name: lapse (sqlite)
 -- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
@@ -55,7 +55,7 @@ WHERE ended_at IS NULL AND number IN (
     ORDER BY number
     LIMIT :limit
 )
-RETURNING number, (SELECT name FROM entities WHERE entities.number = claims.recipient)
+RETURNING number, (SELECT name FROM entities WHERE entities.number = claims.recipient) AS recipient
 
 -- name: lapse (postgres)
 -- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
@@ -70,7 +70,7 @@ WITH late AS MATERIALIZED (
 )
 UPDATE claims SET ended_at = :now, outcome = 'lapsed'
 FROM late WHERE claims.number = late.number AND claims.ended_at IS NULL
-RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = claims.recipient)
+RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = claims.recipient) AS recipient
 
 -- name: reap (sqlite)
 DELETE FROM claims

@@ -1,31 +1,31 @@
 -- name: by_name
-SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
 WHERE n.name = :name
 
 -- name: by_names
-SELECT n.name, e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT n.name AS called, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
 WHERE n.name IN :names[]
 
 -- name: of_team
-SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM entities e
 LEFT JOIN entities o ON o.number = e.owner
 WHERE e.team = :team AND (CAST(:role AS TEXT) IS NULL OR e.role = CAST(:role AS TEXT))
 ORDER BY e.number
 
 -- name: count_team
-SELECT count(*)
+SELECT count(*) AS total
 FROM entities
 WHERE team = :team AND (CAST(:role AS TEXT) IS NULL OR role = CAST(:role AS TEXT)) AND retired_at IS NULL
 
 -- name: in_space
-SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM members m
 JOIN entities e ON e.number = m.entity
 LEFT JOIN entities o ON o.number = e.owner
@@ -34,14 +34,14 @@ ORDER BY e.number
 
 -- name: at_work
 -- Whose run it is, how long the chain is that led to it, and what it weighs.
-SELECT r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM runs r
 JOIN entities e ON e.number = r.agent
 LEFT JOIN entities o ON o.number = e.owner
 WHERE r.number = :run
 
 -- name: list
-SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name, e.created_at, e.retired_at
+SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM entities e
 LEFT JOIN entities o ON o.number = e.owner
 WHERE e.number > :after

@@ -14,7 +14,7 @@ WITH due AS MATERIALIZED (
 )
 UPDATE errands SET holder = :holder, deadline = :deadline, attempts = attempts + 1
 FROM due WHERE errands.number = due.number
-RETURNING id, kind, payload, attempts - 1, due_at
+RETURNING id, kind, payload, attempts - 1 AS attempts, due_at
 
 -- name: finish
 UPDATE errands SET
@@ -24,7 +24,7 @@ WHERE id = :id AND holder = :holder AND ended_at IS NULL
 
 -- name: next_due
 -- When something is to be done next: when it is due, or when whoever has it may have died.
-SELECT min(CASE WHEN deadline > due_at THEN deadline ELSE due_at END)
+SELECT min(CASE WHEN deadline > due_at THEN deadline ELSE due_at END) AS due_at
 FROM errands
 WHERE ended_at IS NULL AND kind IN :kinds[]
 

@@ -1,14 +1,18 @@
 -- name: here (sqlite)
 -- The last place of which everything up to it is there, the first that nobody can have yet, and whether more is held back.
-SELECT 0, value, 0, value + 1, FALSE FROM counters WHERE name = 'arrival'
+SELECT
+    0 AS last_transaction, value AS last_arrival, 0 AS end_transaction, value + 1 AS end_arrival, FALSE AS has_more
+FROM counters
+WHERE name = 'arrival'
 
 -- name: here (postgres)
 -- The last place of which everything up to it is there: that of an event, because the number of a transaction that stored
 -- nothing may be given again after a crash. Then the first that nobody can have yet, and whether more is held back: events
 -- that are visible, but not yet all that may come to lie before them.
 SELECT
-    coalesce(last.xid::text::bigint, 0), coalesce(last.arrival, 0), running.oldest::text::bigint, 0::bigint,
-    EXISTS (SELECT 1 FROM events e WHERE e.xid >= running.oldest)
+    coalesce(last.xid::text::bigint, 0) AS last_transaction, coalesce(last.arrival, 0) AS last_arrival,
+    running.oldest::text::bigint AS end_transaction, 0::bigint AS end_arrival,
+    EXISTS (SELECT 1 FROM events e WHERE e.xid >= running.oldest) AS has_more
 FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS oldest) AS running
 LEFT JOIN LATERAL (
     SELECT e.xid, e.arrival
@@ -48,11 +52,11 @@ WHERE arrival IN :arrivals[]
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)
 
 -- name: count
-SELECT count(*) FROM events
+SELECT count(*) AS total FROM events
 
 -- name: page
 SELECT
-    e.arrival, e.id, e.type, e.source, s.name, e.subject, e.content, e.data, e.priority, e.created_at,
+    e.arrival, e.id, e.type, e.source, s.name AS sender, e.subject, e.content, e.data, e.priority, e.created_at,
     e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, e.occurred_at
 FROM events e
 LEFT JOIN entities s ON s.number = e.sender
@@ -64,4 +68,4 @@ LIMIT :limit
 SELECT id, arrival FROM events WHERE id IN :ids[]
 
 -- name: last_until
-SELECT coalesce(max(arrival), 0) FROM events WHERE created_at <= :at
+SELECT coalesce(max(arrival), 0) AS arrival FROM events WHERE created_at <= :at

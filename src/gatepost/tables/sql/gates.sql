@@ -46,7 +46,7 @@ WHERE g.owner = :owner AND g.ended_at IS NULL
 ORDER BY g.number
 
 -- name: count_pending
-SELECT count(*) FROM (SELECT 1 FROM gates WHERE owner = :owner AND ended_at IS NULL LIMIT :limit) AS pending
+SELECT count(*) AS total FROM (SELECT 1 FROM gates WHERE owner = :owner AND ended_at IS NULL LIMIT :limit) AS pending
 
 -- name: uninstructed
 -- Pending gates whose owner itself can do something about them, and that have not said so yet.
@@ -82,12 +82,12 @@ LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: next_due
-SELECT min(deadline) FROM gates WHERE ended_at IS NULL AND deadline IS NOT NULL AND escalated_at IS NULL
+SELECT min(deadline) AS deadline FROM gates WHERE ended_at IS NULL AND deadline IS NOT NULL AND escalated_at IS NULL
 
 -- name: matched
 -- Of these gates those whose owner has got what they wait for since they were made, each with the first event that is
 -- it; also by a broadcast that the owner has still to take.
-SELECT g.number, g.id, e.id, e.hops
+SELECT g.number, g.id, e.id AS event, e.hops
 FROM gates g
 JOIN events e ON e.arrival = (
     SELECT min(came.arrival)
@@ -125,7 +125,7 @@ came AS MATERIALIZED (
     JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
     WHERE f.for_all
 )
-SELECT g.number, g.id, e.id, e.hops
+SELECT g.number, g.id, e.id AS event, e.hops
 FROM (
     SELECT w.number, min(came.arrival) AS arrival
     FROM came
@@ -160,7 +160,7 @@ came AS MATERIALIZED (
     JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
     WHERE f.for_all
 )
-SELECT g.number, g.id, e.id, e.hops
+SELECT g.number, g.id, e.id AS event, e.hops
 FROM (
     SELECT w.number, min(came.arrival) AS arrival
     FROM came
@@ -175,7 +175,7 @@ JOIN events e ON e.arrival = met.arrival
 ORDER BY g.number
 
 -- name: watching
-SELECT g.number, e.name, g.event_type
+SELECT g.number, e.name AS owner, g.event_type
 FROM gates g
 JOIN entities e ON e.number = g.owner
 WHERE g.ended_at IS NULL AND g.event_type IS NOT NULL
@@ -241,7 +241,7 @@ RETURNING gates.id
 UPDATE gates SET look_at = :now WHERE ended_at IS NULL AND look_at > :now
 
 -- name: next_look
-SELECT min(look_at) FROM gates WHERE ended_at IS NULL AND look_at IS NOT NULL
+SELECT min(look_at) AS look_at FROM gates WHERE ended_at IS NULL AND look_at IS NOT NULL
 
 -- name: looked
 UPDATE gates SET trouble = :trouble, look_at = :look_at WHERE number = :number

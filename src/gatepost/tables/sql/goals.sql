@@ -22,4 +22,4 @@ LIMIT :limit
 DELETE FROM goals WHERE id = :id AND entity = :entity
 
 -- name: count
-SELECT count(*) FROM goals WHERE entity = :entity
+SELECT count(*) AS total FROM goals WHERE entity = :entity

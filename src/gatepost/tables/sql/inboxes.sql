@@ -48,7 +48,7 @@ SELECT
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
                 )))
         )
-        AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.name = 'agent:' || e.name AND l.deadline > :now)
+        AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.name = 'agent:' || e.name AND l.deadline > :now) AS is_waking
 FROM step
 JOIN entities e ON e.number = step.recipient
 ORDER BY e.number
@@ -56,7 +56,7 @@ ORDER BY e.number
 -- name: has_items
 -- Whether an agent has anything to read: an item that is pending, one of a claim that lapsed, or a broadcast that it has
 -- not taken. Every priority is over -1; saying so makes SQLite go by the index of what is pending.
-SELECT 1
+SELECT TRUE AS has_items
 FROM names n
 JOIN entities e ON e.number = n.entity AND e.kind = 'agent' AND e.retired_at IS NULL
 JOIN inboxes x ON x.recipient = e.number

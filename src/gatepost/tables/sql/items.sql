@@ -19,7 +19,7 @@ ON CONFLICT DO NOTHING
 SELECT arrival, recipient FROM items WHERE arrival IN :arrivals[]
 
 -- name: keyed
-SELECT i.recipient, e.id
+SELECT i.recipient, e.id AS event
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 WHERE i.recipient IN :recipients[] AND i.dedup_key = :dedup_key
@@ -42,24 +42,24 @@ WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
 -- name: known (sqlite)
 -- Items of a recipient by their keys, or by the ids of their events. Both begin with what is asked for: the history of a
 -- recipient may be long.
-SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM json_each(:keys) k
 CROSS JOIN items i ON i.recipient = :recipient AND i.dedup_key = k.value AND i.dedup_key IS NOT NULL
 JOIN events e ON e.arrival = i.arrival
 UNION
-SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM json_each(:events) k
 CROSS JOIN events e ON e.id = k.value
 CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 
 -- name: known (postgres)
 -- Items of a recipient by their keys, or by the ids of their events.
-SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 WHERE i.recipient = :recipient AND i.dedup_key IN :keys[]
 UNION
-SELECT i.dedup_key, e.id, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM events e
 JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 WHERE e.id IN :events[]
@@ -94,7 +94,7 @@ LIMIT :limit
 -- name: waiting
 -- How many wait, counted up to a bound so that the cost does not grow with them. Every priority is over -1; saying so
 -- makes SQLite go by the index of what is pending, however much was delivered.
-SELECT count(*)
+SELECT count(*) AS total
 FROM (
     SELECT 1 AS waiting
     FROM items
@@ -133,7 +133,7 @@ WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
     JOIN events e ON e.arrival = i.arrival
     WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
 )
-SELECT recipient, max(hops)
+SELECT recipient, max(hops) AS hops
 FROM (
     SELECT recipient, hops FROM step WHERE hops IS NOT NULL
     UNION ALL
@@ -165,7 +165,7 @@ WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
     JOIN events e ON e.arrival = i.arrival
     WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
 )
-SELECT recipient, max(hops)
+SELECT recipient, max(hops) AS hops
 FROM (
     SELECT recipient, hops FROM step WHERE hops IS NOT NULL
     UNION ALL
@@ -229,11 +229,11 @@ LIMIT :limit
 -- name: since (sqlite)
 -- What came to an inbox after one place, up to another; a broadcast that was not taken yet is there as the item it will be.
 -- There is one writer, so the arrival says it all; transactions have no number.
-SELECT :after_transaction + :to_transaction, inbox.*
+SELECT :after_transaction + :to_transaction AS xid, inbox.*
 FROM inbox
 WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
 UNION ALL
-SELECT :after_transaction + :to_transaction, outbox.*
+SELECT :after_transaction + :to_transaction AS xid, outbox.*
 FROM outbox
 WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
     AND (expires_at IS NULL OR expires_at > :now)
@@ -262,7 +262,7 @@ WITH chosen AS MATERIALIZED (
     ORDER BY e.xid, e.arrival
     LIMIT :limit
 )
-SELECT chosen.xid::text::bigint, item.*
+SELECT chosen.xid::text::bigint AS xid, item.*
 FROM chosen
 CROSS JOIN LATERAL (
     SELECT * FROM inbox WHERE recipient = :recipient AND arrival = chosen.arrival
@@ -275,8 +275,8 @@ ORDER BY chosen.xid, chosen.arrival
 -- What all of them have in common is told once, with the first: it may be much, and they may be many.
 SELECT
     recipient, arrival, recipient_name, id, type, source, sender_name, sender_display, sender_kind, subject,
-    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END,
-    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END,
+    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END AS content,
+    CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END AS data,
     priority, dedup_key, created_at, expires_at, ref_type, ref_id, route_channel, route_session, hops, trust, wakes,
     state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at
 FROM inbox

@@ -6,20 +6,20 @@ RETURNING number
 
 -- name: by_hash
 -- A key that is in force: not revoked, and whoever it stands for is not retired.
-SELECT k.number, k.id, k.prefix, k.kind, e.name, k.trigger_id, k.name, k.created_at, k.revoked_at, k.hash
+SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at, k.hash
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.hash = :hash AND k.revoked_at IS NULL AND e.retired_at IS NULL
 
 -- name: called
-SELECT k.number, k.id, k.prefix, k.kind, e.name, k.trigger_id, k.name, k.created_at, k.revoked_at
+SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.id = :id_or_prefix OR k.prefix = :id_or_prefix
 ORDER BY k.number
 
 -- name: list
-SELECT k.number, k.id, k.prefix, k.kind, e.name, k.trigger_id, k.name, k.created_at, k.revoked_at
+SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.number > :after
@@ -30,7 +30,7 @@ LIMIT :limit
 UPDATE keys SET revoked_at = :now WHERE number = :number AND revoked_at IS NULL
 
 -- name: page
-SELECT k.number, k.id, k.prefix, k.hash, k.kind, e.name, k.trigger_id, k.name, k.created_at, k.revoked_at
+SELECT k.number, k.id, k.prefix, k.hash, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.number > :after

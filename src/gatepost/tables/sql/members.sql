@@ -1,5 +1,5 @@
 -- name: everybody
-SELECT e.name, m.joined_at, r.id
+SELECT e.name, m.joined_at, r.id AS last_read
 FROM members m
 JOIN entities e ON e.number = m.entity
 LEFT JOIN messages r ON r.space = m.space AND r.seq = m.read_seq
@@ -25,7 +25,7 @@ ORDER BY m.joined_at, e.number
 
 -- name: some (sqlite)
 -- Of each space the first live members, as JSON.
-SELECT s.value, (
+SELECT s.value AS space, (
     SELECT json_group_array(json_array(name, display, kind))
     FROM (
         SELECT e.name, e.display, e.kind
@@ -35,12 +35,12 @@ SELECT s.value, (
         ORDER BY m.entity
         LIMIT :limit
     )
-)
+) AS members
 FROM json_each(:spaces) s
 
 -- name: some (postgres)
 -- Of each space the first live members, as JSON.
-SELECT s.number, (
+SELECT s.number AS space, (
     SELECT json_agg(json_build_array(name, display, kind))::text
     FROM (
         SELECT e.name, e.display, e.kind
@@ -50,7 +50,7 @@ SELECT s.number, (
         ORDER BY m.entity
         LIMIT :limit
     ) AS first
-)
+) AS members
 FROM unnest(:spaces::bigint[]) AS s (number)
 
 -- name: read
@@ -68,7 +68,7 @@ UPDATE members SET read_seq = :seq
 WHERE space = :space AND entity = :entity AND read_seq >= :min_seq AND read_seq < :seq
 
 -- name: unread
-SELECT s.id, s.last_seq - m.read_seq
+SELECT s.id, s.last_seq - m.read_seq AS unread
 FROM members m
 JOIN spaces s ON s.number = m.space
 WHERE m.entity = :entity

@@ -17,4 +17,4 @@ LIMIT :limit
 DELETE FROM memories WHERE entity = :entity AND key = :key
 
 -- name: count
-SELECT count(*) FROM memories WHERE entity = :entity
+SELECT count(*) AS total FROM memories WHERE entity = :entity

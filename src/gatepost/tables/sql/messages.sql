@@ -4,7 +4,7 @@ VALUES (:space, :seq, :id, :sender, :content, :data, :created_at)
 
 -- name: after
 -- The first after one number and before another.
-SELECT m.id, m.seq, e.name, e.display, e.kind, m.content, m.data, m.created_at
+SELECT m.id, m.seq, e.name AS sender, e.display AS sender_display, e.kind AS sender_kind, m.content, m.data, m.created_at
 FROM messages m
 JOIN entities e ON e.number = m.sender
 WHERE m.space = :space AND m.seq > :after AND m.seq < :before
@@ -13,7 +13,7 @@ LIMIT :limit
 
 -- name: before
 -- The last before a number, backwards.
-SELECT m.id, m.seq, e.name, e.display, e.kind, m.content, m.data, m.created_at
+SELECT m.id, m.seq, e.name AS sender, e.display AS sender_display, e.kind AS sender_kind, m.content, m.data, m.created_at
 FROM messages m
 JOIN entities e ON e.number = m.sender
 WHERE m.space = :space AND m.seq < :before
@@ -30,7 +30,7 @@ ORDER BY m.seq DESC
 LIMIT :limit
 
 -- name: count
-SELECT count(*) FROM messages
+SELECT count(*) AS total FROM messages
 
 -- name: by_ids
 SELECT id, seq FROM messages WHERE id IN :ids[]

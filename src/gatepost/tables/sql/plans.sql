@@ -4,22 +4,22 @@ VALUES (:id, :owner, :name, :instruction, :cron, :zone, :catch_up, 'pending', :n
 RETURNING number
 
 -- name: count_pending
-SELECT count(*) FROM (SELECT 1 FROM plans WHERE owner = :owner AND status = 'pending' LIMIT :limit) AS pending
+SELECT count(*) AS total FROM (SELECT 1 FROM plans WHERE owner = :owner AND status = 'pending' LIMIT :limit) AS pending
 
 -- name: lock
 SELECT number FROM plans WHERE id = :id FOR UPDATE
 
 -- name: read
-SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id, p.hops
+SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
 WHERE p.id = :id
 
 -- name: list
-SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id, p.hops
+SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
@@ -40,8 +40,8 @@ DELETE FROM plans WHERE number = :number
 
 -- name: due
 -- What another ticker has in hand is skipped: it is advanced by the time that commits.
-SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id, p.hops
+SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
@@ -67,8 +67,8 @@ FROM unnest(
 WHERE plans.number = c.number
 
 -- name: recurring
-SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id, p.hops
+SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
@@ -81,8 +81,8 @@ UPDATE plans SET next_at = CAST(:next_at AS BIGINT)
 WHERE number = :number AND status = 'pending' AND next_at = :previous_at AND next_at > CAST(:next_at AS BIGINT)
 
 -- name: of_gate
-SELECT p.number, p.id, o.name, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id, p.hops
+SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 JOIN gates g ON g.number = p.gate
@@ -91,7 +91,7 @@ ORDER BY p.number
 FOR UPDATE OF p
 
 -- name: next_due
-SELECT min(next_at) FROM plans WHERE status = 'pending'
+SELECT min(next_at) AS next_at FROM plans WHERE status = 'pending'
 
 -- name: reap (sqlite)
 DELETE FROM plans

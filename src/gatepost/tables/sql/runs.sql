@@ -15,7 +15,7 @@ SELECT id FROM runs WHERE agent = :agent AND status = 'running'
 
 -- name: read
 SELECT
-    r.number, r.id, e.name, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
+    r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
     r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind, r.summary, r.error,
     r.limit_reached, r.started_at, r.ended_at
 FROM runs r
@@ -25,7 +25,7 @@ WHERE r.id = :id
 -- name: list
 -- The newest first; `before` is the number of the last one seen.
 SELECT
-    r.number, r.id, e.name, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
+    r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
     r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind, r.summary, r.error,
     r.limit_reached, r.started_at, r.ended_at
 FROM runs r
@@ -89,8 +89,8 @@ LIMIT 1
 -- name: spending
 -- What the runs of an agent after a run have used: tokens, and cycles in which the model replied.
 SELECT
-    CAST(coalesce(sum(prompt_tokens + completion_tokens), 0) AS bigint),
-    CAST(coalesce(sum(CASE WHEN steps > 0 THEN 1 ELSE 0 END), 0) AS bigint)
+    CAST(coalesce(sum(prompt_tokens + completion_tokens), 0) AS bigint) AS tokens,
+    CAST(coalesce(sum(CASE WHEN steps > 0 THEN 1 ELSE 0 END), 0) AS bigint) AS cycles
 FROM runs
 WHERE agent = :agent AND number > :after
 

@@ -6,7 +6,7 @@ ON CONFLICT (id) DO UPDATE
 SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen_at = excluded.seen_at
 
 -- name: read
-SELECT s.id, e.name, s.host, s.state, s.started_at, s.seen_at
+SELECT s.id, e.name AS agent, s.host, s.state, s.started_at, s.seen_at
 FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE s.id = :id
@@ -15,7 +15,7 @@ WHERE s.id = :id
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
 
 -- name: held
-SELECT 1
+SELECT TRUE AS has_gates
 FROM names n
 JOIN gates g ON g.owner = n.entity
 WHERE n.name = :agent AND g.ended_at IS NULL
@@ -23,7 +23,7 @@ LIMIT 1
 
 -- name: worked
 -- Ids begin with the time, so those since then are a range of the index.
-SELECT 1
+SELECT TRUE AS has_worked
 FROM events e
 JOIN names n ON n.entity = e.sender
 WHERE e.id >= :since AND n.name = :agent

@@ -4,7 +4,7 @@ VALUES (:id, :name, :provider, :scheme, :secret, :target, :prompt, :owner, :acti
 ON CONFLICT (name) DO NOTHING
 
 -- name: read
-SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name, t.active, t.created_at
+SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name AS owner, t.active, t.created_at
 FROM triggers t
 LEFT JOIN entities o ON o.number = t.owner
 WHERE t.name = :name
@@ -13,7 +13,7 @@ WHERE t.name = :name
 SELECT secret FROM triggers WHERE number = :number
 
 -- name: list
-SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name, t.active, t.created_at
+SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name AS owner, t.active, t.created_at
 FROM triggers t
 LEFT JOIN entities o ON o.number = t.owner
 WHERE t.number > :after AND (CAST(:owner AS TEXT) IS NULL OR o.name = CAST(:owner AS TEXT))

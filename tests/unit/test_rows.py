@@ -1,0 +1,457 @@
+"""Every statement runs on both databases and gives the same rows, whose columns have names; booleans are booleans."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from gatepost import tables
+from gatepost.adapters.stores.postgres import PostgresConnection, PostgresStore
+from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
+from gatepost.core.entity import EntityKind
+from gatepost.ports import Row
+from gatepost.tables.rows import Mapper, RowMaker, is_boolean, make_row_type
+from gatepost.tables.statements import PARAMETER, statement
+from gatepost.testing import FakeClock
+from tests.servers import Postgres
+from tests.unit.test_statements import NAMES, USES, numbered
+
+BOOL, BOOLS, INTS = 16, {16, 1000}, {20, 21, 23}
+INT_LISTS, TEXT_LIST = {1005, 1007, 1016}, 1009
+
+#: one row in every table; ids are "x", names "ann", numbers 1
+ROWS: dict[str, dict[str, Any]] = {
+    "entities": {"number": 1, "name": "ann", "kind": "agent", "display": "Ann", "team": "x", "created_at": 1},
+    "names": {"name": "ann", "entity": 1, "is_alias": False},
+    "inboxes": {"recipient": 1, "fence": 0, "cursor": 0},
+    "events": {
+        "arrival": 1,
+        "id": "x",
+        "type": "note",
+        "source": "x",
+        "sender": 1,
+        "content": "x",
+        "data": "{}",
+        "priority": 2,
+        "created_at": 1,
+        "hops": 1,
+        "trust": "local",
+    },
+    "claims": {"number": 1, "id": "x", "recipient": 1, "kind": "drain", "owner": "x", "fence": 1, "taken_at": 1},
+    "items": {
+        "recipient": 1,
+        "arrival": 1,
+        "priority": 2,
+        "sender_is_person": True,
+        "source": "x",
+        "wakes": True,
+        "state": "pending",
+        "attempts": 0,
+        "size": 1,
+    },
+    "broadcasts": {
+        "number": 1,
+        "arrival": 1,
+        "dedup_key": "x",
+        "priority": 2,
+        "sender_is_person": False,
+        "source": "x",
+        "wakes": True,
+        "size": 1,
+    },
+    "tallies": {"recipient": 1, "accepted": 1, "delivered": 0, "expired": 0, "discarded": 0},
+    "sessions": {"id": "x", "entity": 1, "host": "x", "state": "idle", "hops": 0, "started_at": 1, "seen_at": 1},
+    "leases": {"name": "x", "holder": "x", "fence": 1, "deadline": 1},
+    "errands": {"number": 1, "id": "x", "kind": "x", "payload": "{}", "due_at": 1, "attempts": 0},
+    "spaces": {"number": 1, "id": "x", "name": "x", "last_seq": 1, "created_at": 1},
+    "members": {"space": 1, "entity": 1, "joined_at": 1, "read_seq": 1},
+    "messages": {"space": 1, "seq": 1, "id": "x", "sender": 1, "content": "x", "created_at": 1},
+    "keys": {"number": 1, "id": "x", "prefix": "x", "hash": "x", "kind": "agent", "name": "x", "created_at": 1},
+    "triggers": {
+        "number": 1,
+        "id": "x",
+        "name": "x",
+        "provider": "webhook",
+        "secret": "x",
+        "target": "x",
+        "owner": 1,
+        "active": True,
+        "created_at": 1,
+    },
+    "replies": {"scope": "x", "key": "x", "digest": "x", "body": "x", "created_at": 1},
+    "agents": {
+        "entity": 1,
+        "config": "{}",
+        "version": 1,
+        "cycles": 0,
+        "tokens": 0,
+        "failures": 0,
+        "updated_at": 1,
+    },
+    "minds": {"number": 1, "agent": 1, "run": 1, "summaries": "[]", "dropped": 0, "created_at": 1},
+    "runs": {
+        "number": 1,
+        "id": "x",
+        "agent": 1,
+        "status": "running",
+        "cycle": 1,
+        "cause": "x",
+        "claim": "x",
+        "claim_fence": 1,
+        "events": 1,
+        "steps": 1,
+        "effects": 0,
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "hops": 1,
+        "version": 1,
+        "model": "x",
+        "mind": 1,
+        "tokens": 1,
+        "summary": "x",
+        "started_at": 0,
+    },
+    "steps": {"run": 1, "number": 2, "kind": "reply", "body": "{}", "created_at": 1},
+    "calls": {
+        "id": "x",
+        "run": 1,
+        "tool": "x",
+        "arguments": "{}",
+        "status": "pending",
+        "created_at": 1,
+        "expires_at": 1,
+    },
+    "memories": {"entity": 1, "key": "x", "value": "x", "updated_at": 0},
+    "goals": {
+        "number": 1,
+        "id": "x",
+        "entity": 1,
+        "description": "x",
+        "status": "active",
+        "priority": 1,
+        "created_at": 1,
+        "updated_at": 1,
+    },
+    "gates": {
+        "number": 1,
+        "id": "x",
+        "name": "x",
+        "kind": "event",
+        "owner": 1,
+        "made_by": 1,
+        "awaits": "x",
+        "event_type": "note",
+        "since": 0,
+        "instruction": "x",
+        "deadline": 1,
+        "at_deadline": "open",
+        "fail": "open",
+        "look_at": 1,
+        "created_at": 1,
+        "hops": 1,
+        "hops_at": 2,
+    },
+    "waiters": {"gate": 1, "entity": 1},
+    "resolutions": {"gate": 1, "ending": "resolved", "reason": "x", "ended_by": 1, "ended_at": 1},
+    "decisions": {
+        "number": 1,
+        "id": "x",
+        "gate": 1,
+        "asker": 1,
+        "question": "x",
+        "options": "[]",
+        "free_text": True,
+        "urgency": 2,
+        "context_hash": "x",
+        "session": "x",
+        "iteration": 1,
+        "created_at": 1,
+    },
+    "asked": {"decision": 1, "entity": 1},
+    "answers": {
+        "decision": 1,
+        "iteration": 1,
+        "outcome": "answered",
+        "option": "x",
+        "answered_by": 1,
+        "answered_at": 1,
+    },
+    "plans": {
+        "number": 1,
+        "id": "x",
+        "owner": 1,
+        "name": "x",
+        "instruction": "x",
+        "catch_up": "once",
+        "cron": "x",
+        "status": "pending",
+        "next_at": 1,
+        "fired": 0,
+        "created_at": 1,
+        "gate": 1,
+    },
+}
+
+#: what changes the rows first, where a statement has nothing to do otherwise
+BEFORE: dict[str, list[str]] = {
+    "broadcasts/insert": ["DELETE FROM broadcasts"],
+    "broadcasts/reap": ["UPDATE broadcasts SET expires_at = 1"],
+    "claims/lapse": ["UPDATE claims SET deadline = 1"],
+    "decisions/insert": ["DELETE FROM answers", "DELETE FROM asked", "DELETE FROM decisions"],
+    "gates/uninstructed": ["UPDATE gates SET kind = 'command'"],
+    "inboxes/insert": ["DELETE FROM inboxes"],
+    "items/keyed": ["UPDATE items SET dedup_key = 'x'"],
+    "items/reap": ["UPDATE items SET state = 'delivered', ended_at = 1"],
+    "names/aliases": ["UPDATE names SET is_alias = true"],
+    "plans/of_gate": ["UPDATE plans SET next_at = NULL"],
+    "plans/recurring": ["UPDATE plans SET next_at = 9"],
+    "runs/insert": ["UPDATE runs SET status = 'completed'"],
+    "runs/last_limits": ["UPDATE runs SET status = 'completed', limit_reached = 'steps'"],
+    "runs/of_retired": ["UPDATE entities SET retired_at = 1"],
+    "runs/weights": ["UPDATE runs SET status = 'completed'"],
+    "steps/of_mind": ["UPDATE runs SET status = 'completed'"],
+}
+#: parameters that are not 1, "x" or true: by their names, and for one statement
+TEXTS = {"name": "ann", "names": "ann", "agent": "ann", "sender": "ann", "type": "note", "state": "pending"}
+NUMBERS = {"after": 0, "after_arrival": 0, "since": 0, "before": 2, "cursor": 0, "limit": 10, "priority": 0, "last": 2}
+PLAN = {"catch_up": "once", "status": "pending"}
+NEW = {"id": "new"}
+SAMPLES: dict[str, dict[str, Any]] = {
+    "answers/insert": {"outcome": "answered", "iteration": 2},
+    "calls/end": {"status": "resolved"},
+    "calls/insert": NEW,
+    "claims/end": {"outcome": "acked"},
+    "claims/insert": NEW | {"kind": "run"},
+    "claims/restore": NEW | {"kind": "run"},
+    "entities/insert": {"name": "bob", "kind": "agent"},
+    "entities/list": {"kind": "agent"},
+    "entities/of_team": {"role": None},
+    "errands/insert": NEW,
+    "events/insert": NEW | {"arrival": 2},
+    "gates/insert": NEW | {"kind": "human", "at_deadline": "open", "fail": "open"},
+    "gates/list": {"kind": "event"},
+    "gates/reached": {"transaction": 0, "arrival": 0},
+    "goals/change": {"status": "active"},
+    "goals/insert": NEW | {"status": "active"},
+    "goals/list": {"status": "active"},
+    "items/between": {"arrival": 0, "recipient": 0},
+    "items/heads": {"seen_sources": ["y"]},
+    "items/list": {"until": 2, "ref_type": None, "after_recipient": None},
+    "items/move": {"to_state": "expired"},
+    "items/restore": {"state": "pending"},
+    "items/since": {"after_transaction": 0, "to_transaction": 2**40},
+    "keys/insert": NEW | {"hash": "new", "kind": "agent"},
+    "keys/restore": NEW | {"hash": "new", "kind": "agent"},
+    "leases/read": {"name": "x"},
+    "messages/insert": NEW | {"seq": 2},
+    "plans/advance": PLAN,
+    "plans/change": PLAN,
+    "plans/insert": NEW | PLAN,
+    "plans/list": PLAN,
+    "plans/restore": NEW | PLAN,
+    "resolutions/insert": {"ending": "resolved"},
+    "runs/end": {"status": "completed"},
+    "runs/insert": NEW,
+    "runs/last_before": {"since": 1},
+    "runs/list": {"status": "running"},
+    "sessions/begin": {"state": "idle"},
+    "sessions/note": {"state": "idle"},
+    "spaces/by_name": {"name": "x"},
+    "spaces/insert": NEW,
+    "steps/insert": {"kind": "reply", "number": 3},
+    "triggers/insert": NEW | {"name": "new"},
+    "triggers/list": {"owner": "ann"},
+    "triggers/read": {"name": "x"},
+}
+#: statements whose rows differ: numbers that only one database gives, JSON with other spaces
+DIFFERENT = {"arrivals/take", "events/here", "items/since", "members/some"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What PostgreSQL says of a statement: its parameters and its columns, each with the number of its type."""
+
+    parameters: dict[str, int]
+    columns: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Databases:
+    """Both databases, with the same rows in them."""
+
+    lite: SqliteConnection
+    post: PostgresConnection
+    shapes: dict[str, Shape]
+
+    def run(self, name: str) -> tuple[list[Row], list[Row]]:
+        """Run a statement on both, and undo what it did."""
+        shape = self.shapes[name]
+        sample = {parameter: value(parameter, kind) for parameter, kind in shape.parameters.items()}
+        for parameter, given in SAMPLES.get(name, {}).items():
+            if parameter in sample:
+                sample[parameter] = (
+                    [given] if isinstance(sample[parameter], list) and not isinstance(given, list) else given
+                )
+        found: list[list[Row]] = []
+        for connection in (self.lite, self.post):
+            connection.begin()
+            try:
+                for text in BEFORE.get(name, ()):
+                    connection._execute(text)
+                if shape.columns:
+                    found.append(connection.all(name, sample))
+                    continue
+                run = connection.many if name in MANY else connection.run
+                assert run(name, sample) >= 0
+                found.append([])
+            finally:
+                connection.abandon()
+        return found[0], found[1]
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Databases]:
+    file = tmp_path_factory.mktemp("rows") / "gatepost.db"
+    with postgres.database() as url:
+        for store in (SqliteStore(file, clock=FakeClock()), PostgresStore(url, clock=FakeClock())):
+            with closing(store):
+                store.migrate()
+        with closing(sqlite3.connect(file)) as lite, psycopg.connect(url, autocommit=True) as post:
+            for table, row in ROWS.items():
+                head = f"INSERT INTO {table} ({', '.join(row)}) VALUES"
+                lite.execute(f"{head} ({', '.join('?' * len(row))})", [*row.values()])
+                post.execute(f"{head} ({', '.join(['%s'] * len(row))})".encode(), [*row.values()])
+            for connection in (lite, post):
+                connection.execute("UPDATE counters SET value = 1")
+            for table in (
+                table for table, row in ROWS.items() if "number" in row and table not in ("broadcasts", "steps")
+            ):
+                post.execute("SELECT setval(pg_get_serial_sequence(%s, 'number'), 1)", (table,))
+            lite.commit()
+            shapes = {name: describe(post, name) for name in NAMES}
+        with (
+            closing(SqliteStore(file, clock=FakeClock()).connect(writes=True)) as ours,
+            closing(PostgresStore(url, clock=FakeClock()).connect(writes=True)) as theirs,
+        ):
+            yield Databases(ours, theirs, shapes)
+
+
+def describe(connection: psycopg.Connection[Any], name: str) -> Shape:
+    text = statement("postgres", name)
+    names = list(dict.fromkeys(PARAMETER.findall(text)))
+    connection.pgconn.prepare(name.encode(), numbered(text).encode())
+    said = connection.pgconn.describe_prepared(name.encode())
+    columns = [(said.fname(place) or b"").decode() for place in range(said.nfields)]
+    assert len(set(columns)) == len(columns), f"{name} has two columns of one name: {columns}"
+    return Shape(
+        {parameter: said.param_type(place) for place, parameter in enumerate(names)},
+        {column: said.ftype(place) for place, column in enumerate(columns)},
+    )
+
+
+def value(parameter: str, kind: int) -> Any:
+    """A value that such a parameter may have."""
+    if kind in INT_LISTS:
+        return [NUMBERS.get(parameter, 1)]
+    if kind == TEXT_LIST:
+        return [TEXTS.get(parameter, "x")]
+    if kind in BOOLS:
+        return True if kind == BOOL else [True]
+    return NUMBERS.get(parameter, 1) if kind in INTS else TEXTS.get(parameter, "x")
+
+
+MANY = {use.name for use in USES if "many" in use.method}
+#: the fields that are read by `Mapper`
+FIELDS = {
+    field
+    for module in iter_modules(tables.__path__)
+    for value in vars(import_module(f"gatepost.tables.{module.name}")).values()
+    for mapper in (value, getattr(value, "__self__", None))
+    if isinstance(mapper, Mapper)
+    for field in mapper.fields
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_databases_give_the_same_rows(databases: Databases, name: str) -> None:
+    columns = databases.shapes[name].columns
+    lite, post = databases.run(name)
+
+    if columns:
+        assert lite, "the statement gave no row: choose other parameters, or change the rows first"
+        assert {row.columns for row in (*lite, *post)} == {tuple(columns)}
+    for row in lite:
+        booleans = {column for column in columns if isinstance(getattr(row, column), bool)}
+        assert booleans == {column for column, kind in columns.items() if kind == BOOL}
+    if name not in DIFFERENT and not statement("sqlite", name).startswith("INSERT"):
+        assert [*map(tuple, lite)] == [*map(tuple, post)]
+
+
+def test_columns_that_are_true_or_false_are_known_by_their_names(databases: Databases) -> None:
+    kinds = {(column, kind == BOOL) for shape in databases.shapes.values() for column, kind in shape.columns.items()}
+    assert {column for column, is_bool in kinds if is_bool != is_boolean(column)} == set()
+
+
+def test_every_column_is_read_somewhere(databases: Databases) -> None:
+    """A column is the field of a noun, or is asked of a row by its name, or only says that there is a row."""
+    code = " ".join(path.read_text() for path in Path(tables.__path__[0]).glob("*.py"))
+    known = FIELDS | set(re.findall(r"\b(?:row|first)\.([a-z_]+)", code))
+    columns = {column for name in NAMES if not is_question(name) for column in databases.shapes[name].columns}
+    assert columns - known == set()
+
+
+def is_question(name: str) -> bool:
+    return statement("sqlite", name).startswith("SELECT TRUE AS ")
+
+
+class TestRowMaker:
+    class Told:
+        description = (("name", None), ("is_alias", None))
+
+    def test_a_row_is_read_by_name_and_unpacked(self) -> None:
+        [row] = RowMaker(convert_booleans=True).make_all(self.Told(), [("ann", 1)])
+        assert (row.name, row.is_alias) == ("ann", True)
+        name, is_alias = row
+        assert (name, is_alias) == ("ann", True)
+
+    def test_what_is_unknown_stays_so(self) -> None:
+        [row] = RowMaker(convert_booleans=True).make_all(self.Told(), [("ann", None)])
+        assert row.is_alias is None
+
+    def test_columns_are_asked_for_once(self) -> None:
+        maker = RowMaker()
+        [first] = maker.make_all(self.Told(), [("ann", True)])
+        [second] = maker.make_all(cast(Any, object()), [("bob", False)])
+        assert type(first) is type(second)
+
+    @pytest.mark.parametrize("columns", [("name", "name"), ("count(*)",), ("?column?",)])
+    def test_columns_without_a_name_of_their_own_are_refused(self, columns: tuple[str, ...]) -> None:
+        with pytest.raises(ValueError, match="names of their own"):
+            make_row_type(columns)
+
+
+class TestMapper:
+    @dataclass(frozen=True)
+    class Noun:
+        name: str
+        kind: EntityKind
+        former: EntityKind | None = None
+        aliases: tuple[str, ...] = ()
+
+    def test_a_noun_is_made_by_names_in_whatever_order(self) -> None:
+        row = make_row_type(("number", "kind", "former", "name"))((1, "agent", None, "ann"))
+        noun = Mapper(self.Noun, apart="aliases").read(row, aliases=("a",))
+        assert noun == self.Noun("ann", EntityKind.AGENT, None, ("a",))
+
+    def test_a_row_needs_all_fields_but_those_apart(self) -> None:
+        row = make_row_type(("name", "kind"))(("ann", "agent"))
+        with pytest.raises(ValueError, match="former"):
+            Mapper(self.Noun, apart="aliases").read(row)
