@@ -32,7 +32,7 @@ DatabaseFactory = Callable[[], AbstractContextManager[str]]
 def main(effort: Effort = FULL) -> Iterator[Row]:
     yield from _compare("SQLite FULL", _create_file, effort)
     with Postgres(fsync="on" if effort.fsync else "off") as server:
-        yield from _compare("PostgreSQL", server.database, effort)
+        yield from _compare("PostgreSQL", server.create_database, effort)
 
 
 def _compare(database: str, create_database: DatabaseFactory, effort: Effort) -> Iterator[Row]:

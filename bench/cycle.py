@@ -49,7 +49,11 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             "SQLite FULL", f"sqlite:///{folder}/ours.db", f"sqlite:///{folder}/floor.db", effort, at_most(2.0)
         )
         yield _measure_history("SQLite FULL", f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db", effort)
-    with Postgres(fsync="on" if effort.fsync else "off") as server, server.database() as url, server.database() as raw:
+    with (
+        Postgres(fsync="on" if effort.fsync else "off") as server,
+        server.create_database() as url,
+        server.create_database() as raw,
+    ):
         yield _measure_overhead("PostgreSQL", url, raw, effort)
 
 

@@ -41,8 +41,8 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             yield _compare("SQLite FULL", url, raw_url, raw, effort)
     with (
         Postgres(fsync="on" if effort.fsync else "off") as server,
-        server.database() as url,
-        server.database() as raw_url,
+        server.create_database() as url,
+        server.create_database() as raw_url,
         closing(RawPostgres(raw_url)) as raw_postgres,
     ):
         yield _compare("PostgreSQL", url, raw_url, raw_postgres, effort)

@@ -32,8 +32,8 @@ Columns = dict[str, list[Any]]
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with (
         Postgres(fsync="on" if effort.fsync else "off") as server,
-        server.database() as url,
-        server.database() as raw_url,
+        server.create_database() as url,
+        server.create_database() as raw_url,
         closing(_fixtures.create_agents(open_store(url))) as store,
         closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
         closing(RawPostgres(raw_url)) as raw,

@@ -26,7 +26,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.ports import Transaction
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
-from tests.servers import until
+from tests.servers import wait_until
 
 _BATCH: Final = 1_000
 _ROUNDS: Final = 5
@@ -75,7 +75,7 @@ async def _print_memory(url: str) -> None:
             app.open_cycle_deps(store, bus.send) as deps,
             run_worker(deps, bus, WorkerOptions(janitor_interval=0.05)) as worker,
         ):
-            await asyncio.to_thread(until, lambda: worker.duties[-1].rounds >= _ROUNDS, "some rounds are done")
+            await asyncio.to_thread(wait_until, lambda: worker.duties[-1].rounds >= _ROUNDS, "some rounds are done")
             print(psutil.Process().memory_info().rss / 1e6)
 
 

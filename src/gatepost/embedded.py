@@ -26,7 +26,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from gatepost import app
-from gatepost.actions import agents, directory, inbox, push, spaces
+from gatepost.actions import agents, directory, inbox, spaces
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import agent_config
 from gatepost.core.agent import CODE, DEMO, AgentConfig, ModelChoice
@@ -169,7 +170,7 @@ class Gatepost:
         """Tell somebody something; the fields are those of `Push`."""
         trust = get_trust(fields.get("type", EventType.EVENT), fields.get("sender"))
         push_request = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
-        return await self._store.run(push.push_event, push_request)
+        return await self._store.run(push_actions.push_event, push_request)
 
     async def inbox(self, name: str) -> list[Item]:
         """What is in somebody's inbox, in order of arrival."""

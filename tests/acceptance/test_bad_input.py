@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from gatepost.core.entity import EntityKind
-from tests.acceptance.office import PROGRAM, Office
+from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 
-TOO_MUCH = b"x" * (256 * 1024 + 1)
+OVERSIZED_CONTENT = b"x" * (256 * 1024 + 1)
 
 
-def stored(office: Office) -> int:
-    with sqlite3.connect(office.database) as db:
+def count_events(cli: CommandLine) -> int:
+    with sqlite3.connect(cli.database) as db:
         [count] = db.execute("SELECT count(*) FROM events").fetchone()
     db.close()
     return int(count)
 
 
-PUSHES = [
+BAD_PUSHES = [
     (["--to", "analst", "x"], "nobody is called 'analst'", "did you mean 'analyst'?"),
     (["--to", "nobody-like-that", "x"], "nobody is called 'nobody-like-that'", "`gatepost agent list` shows"),
     (["--to", "two words", "x"], "'two words' is not an address", "use a name"),
@@ -76,63 +76,66 @@ PUSHES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "message", "hint"), PUSHES)
-def test_a_push(office: Office, words: list[str], message: str, hint: str) -> None:
-    ended = office("inbox", "push", *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.error
-    assert hint in ended.err
-    assert stored(office) == 0
+@pytest.mark.parametrize(("words", "message", "hint"), BAD_PUSHES)
+def test_a_push(cli: CommandLine, words: list[str], message: str, hint: str) -> None:
+    result = cli("inbox", "push", *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.error
+    assert hint in result.err
+    assert count_events(cli) == 0
 
 
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        (TOO_MUCH + b"\n\n", "stdin has over 262144 bytes, which is the limit"),
-        (TOO_MUCH, "the content is 262145 bytes, over the limit of 262144"),
+        (OVERSIZED_CONTENT + b"\n\n", "stdin has over 262144 bytes, which is the limit"),
+        (OVERSIZED_CONTENT, "the content is 262145 bytes, over the limit of 262144"),
         (b"abc\xff\xfe", "stdin is not valid UTF-8 at byte 4"),
         (b"\xed\xa0\x80", "stdin is not valid UTF-8 at byte 1"),
         (b"a\x00b", "the content has a NUL character in it"),
     ],
 )
-def test_stdin(office: Office, stdin: bytes, message: str) -> None:
-    ended = office("inbox", "push", "--to", "analyst", "-", stdin=stdin)
-    assert (ended.code, ended.error) == (2, message)
-    assert stored(office) == 0
+def test_stdin(cli: CommandLine, stdin: bytes, message: str) -> None:
+    result = cli("inbox", "push", "--to", "analyst", "-", stdin=stdin)
+    assert (result.code, result.error) == (2, message)
+    assert count_events(cli) == 0
 
 
-def test_stdin_without_end_is_not_read_to_its_end(office: Office) -> None:
-    with Path("/dev/zero").open("rb") as endless:
-        ended = subprocess.run(
-            [*PROGRAM, "inbox", "push", "--to", "analyst", "-"],
-            stdin=endless,
+def test_stdin_without_end_is_not_read_to_its_end(cli: CommandLine) -> None:
+    with Path("/dev/zero").open("rb") as stream:
+        result = subprocess.run(
+            [*GATEPOST_COMMAND, "inbox", "push", "--to", "analyst", "-"],
+            stdin=stream,
             capture_output=True,
-            env=os.environ | office.environ,
+            env=os.environ | cli.environ,
             timeout=60,
             check=False,
         )
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(b"error: stdin has over 262144 bytes")
+    assert result.returncode == 2
+    assert result.stderr.startswith(b"error: stdin has over 262144 bytes")
 
 
-def test_data_that_is_too_large(office: Office, tmp_path: Path) -> None:
+def test_data_that_is_too_large(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "large.json").write_text('"' + "x" * (1024 * 1024) + '"')
-    ended = office("inbox", "push", "--to", "analyst", "--data", f"@{tmp_path}/large.json")
-    assert (ended.code, ended.error) == (2, "the data is 1048578 bytes as JSON, over the limit of 1048576")
+    result = cli("inbox", "push", "--to", "analyst", "--data", f"@{tmp_path}/large.json")
+    assert (result.code, result.error) == (2, "the data is 1048578 bytes as JSON, over the limit of 1048576")
     (tmp_path / "larger.json").write_text('"' + "x" * (1024 * 1024 + 10) + '"')
-    ended = office("inbox", "push", "--to", "analyst", "--data", f"@{tmp_path}/larger.json")
-    assert "has over 1048576 bytes, which is the limit" in ended.error
-    missing = office("inbox", "push", "--to", "analyst", "--data", "@missing.json")
-    assert (missing.code, missing.error) == (3, "'missing.json' cannot be read: No such file or directory")
-    assert stored(office) == 0
+    result = cli("inbox", "push", "--to", "analyst", "--data", f"@{tmp_path}/larger.json")
+    assert "has over 1048576 bytes, which is the limit" in result.error
+    missing_result = cli("inbox", "push", "--to", "analyst", "--data", "@missing.json")
+    assert (missing_result.code, missing_result.error) == (
+        3,
+        "'missing.json' cannot be read: No such file or directory",
+    )
+    assert count_events(cli) == 0
 
 
-def test_a_limit_can_be_set(office: Office) -> None:
-    ended = office("inbox", "push", "--to", "analyst", "12345", GATEPOST_LIMITS__CONTENT="4")
-    assert (ended.code, ended.error) == (2, "the content is 5 bytes, over the limit of 4")
+def test_a_limit_can_be_set(cli: CommandLine) -> None:
+    result = cli("inbox", "push", "--to", "analyst", "12345", GATEPOST_LIMITS__CONTENT="4")
+    assert (result.code, result.error) == (2, "the content is 5 bytes, over the limit of 4")
 
 
-OTHERS = [
+OTHER_BAD_COMMANDS = [
     (["inbox", "show", "evt_1"], 2, "'evt_1' is not the id of an event"),
     (["inbox", "show", "run_" + "0" * 32], 2, f"'run_{'0' * 32}' is the id of a run, not of an event"),
     (["inbox", "show", "evt_" + "0" * 32], 1, f"there is no event 'evt_{'0' * 32}'"),
@@ -166,7 +169,7 @@ OTHERS = [
 
 
 #: what is to be said instead of an empty word
-EMPTY = {
+EMPTY_WORDS = {
     "which": [
         ["agent", "add", "x", "--model", ""],
         ["agent", "set", "analyst", "--model", " "],
@@ -181,86 +184,88 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize(("asked", "words"), [(asked, words) for asked, each in EMPTY.items() for words in each])
-def test_an_empty_word(office: Office, asked: str, words: list[str]) -> None:
-    ended = office(*words)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.error.endswith(" is empty")
-    assert ended.err.endswith(f"hint: leave it out, or say {asked}\n")
-    assert stored(office) == 0
+@pytest.mark.parametrize(
+    ("hint_word", "words"), [(hint_word, words) for hint_word, commands in EMPTY_WORDS.items() for words in commands]
+)
+def test_an_empty_word(cli: CommandLine, hint_word: str, words: list[str]) -> None:
+    result = cli(*words)
+    assert (result.code, result.out) == (2, "")
+    assert result.error.endswith(" is empty")
+    assert result.err.endswith(f"hint: leave it out, or say {hint_word}\n")
+    assert count_events(cli) == 0
 
 
-@pytest.mark.parametrize(("words", "code", "message"), OTHERS)
-def test_other_commands(office: Office, words: list[str], code: int, message: str) -> None:
-    ended = office(*words)
-    assert (ended.code, ended.out) == (code, "")
-    assert ended.error.startswith(message)
-    assert [each["name"] for each in office.done("agent", "list", "--json").json] == ["analyst", "quinn"]
+@pytest.mark.parametrize(("words", "code", "message"), OTHER_BAD_COMMANDS)
+def test_other_commands(cli: CommandLine, words: list[str], code: int, message: str) -> None:
+    result = cli(*words)
+    assert (result.code, result.out) == (code, "")
+    assert result.error.startswith(message)
+    assert [row["name"] for row in cli.run_ok("agent", "list", "--json").json] == ["analyst", "quinn"]
 
 
-def as_anybody() -> None:
+def drop_root_rights() -> None:
     """Root may write what is read-only: take that right away from the program that is started next."""
     if os.getuid() == 0:
-        for right in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
-            ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP
+        for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+            ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 class TestTheStore:
-    def test_is_not_a_database(self, gatepost: Office) -> None:
-        (gatepost.here / "notes.txt").write_text("dear diary\n" * 100)
-        ended = gatepost("agent", "list", GATEPOST_STORE="sqlite:///notes.txt")
-        assert (ended.code, ended.error) == (3, f"the store '{gatepost.here}/notes.txt' is not a database")
-        assert (gatepost.here / "notes.txt").read_text() == "dear diary\n" * 100
+    def test_is_not_a_database(self, empty_cli: CommandLine) -> None:
+        (empty_cli.cwd / "notes.txt").write_text("dear diary\n" * 100)
+        result = empty_cli("agent", "list", GATEPOST_STORE="sqlite:///notes.txt")
+        assert (result.code, result.error) == (3, f"the store '{empty_cli.cwd}/notes.txt' is not a database")
+        assert (empty_cli.cwd / "notes.txt").read_text() == "dear diary\n" * 100
 
-    def test_belongs_to_another_program(self, gatepost: Office) -> None:
-        foreign = gatepost.here / "foreign.db"
-        with sqlite3.connect(foreign) as db:
+    def test_belongs_to_another_program(self, empty_cli: CommandLine) -> None:
+        foreign_file = empty_cli.cwd / "foreign.db"
+        with sqlite3.connect(foreign_file) as db:
             db.execute("CREATE TABLE diary (entry TEXT)")
         db.close()
-        before = foreign.read_bytes()
-        ended = gatepost("agent", "list", GATEPOST_STORE="sqlite:///foreign.db")
-        assert (ended.code, ended.error) == (3, f"'{foreign}' is a database of another program")
-        assert foreign.read_bytes() == before
+        before = foreign_file.read_bytes()
+        result = empty_cli("agent", "list", GATEPOST_STORE="sqlite:///foreign.db")
+        assert (result.code, result.error) == (3, f"'{foreign_file}' is a database of another program")
+        assert foreign_file.read_bytes() == before
 
-    def test_is_damaged(self, office: Office) -> None:
-        pages = office.database.read_bytes()
-        office.database.write_bytes(pages[:4096] + b"\xde\xad" * 2048 + pages[8192:])
-        ended = office("inbox", "push", "--to", "analyst", "x")
-        assert (ended.code, ended.error) == (3, f"the store '{office.database}' is damaged")
-        sick = office("doctor")
-        assert sick.code == 1
-        assert "wrong" in sick.out
-        assert "Traceback" not in sick.err
+    def test_is_damaged(self, cli: CommandLine) -> None:
+        pages = cli.database.read_bytes()
+        cli.database.write_bytes(pages[:4096] + b"\xde\xad" * 2048 + pages[8192:])
+        result = cli("inbox", "push", "--to", "analyst", "x")
+        assert (result.code, result.error) == (3, f"the store '{cli.database}' is damaged")
+        doctor_result = cli("doctor")
+        assert doctor_result.code == 1
+        assert "wrong" in doctor_result.out
+        assert "Traceback" not in doctor_result.err
 
-    def test_is_cut_off(self, office: Office) -> None:
-        office.database.write_bytes(office.database.read_bytes()[:5000])
-        ended = office("inbox", "push", "--to", "analyst", "x")
-        assert ended.code == 3
-        assert str(office.database) in ended.error
+    def test_is_cut_off(self, cli: CommandLine) -> None:
+        cli.database.write_bytes(cli.database.read_bytes()[:5000])
+        result = cli("inbox", "push", "--to", "analyst", "x")
+        assert result.code == 3
+        assert str(cli.database) in result.error
 
-    def test_has_a_newer_schema(self, office: Office) -> None:
-        with sqlite3.connect(office.database) as db:
+    def test_has_a_newer_schema(self, cli: CommandLine) -> None:
+        with sqlite3.connect(cli.database) as db:
             db.execute("UPDATE schema_version SET version = 999, oldest = 999")
         db.close()
-        ended = office("inbox", "list", "--to", "analyst")
-        assert ended.code == 3
-        assert "the store has schema 999" in ended.error
-        assert "upgrade gatepost" in ended.err
+        result = cli("inbox", "list", "--to", "analyst")
+        assert result.code == 3
+        assert "the store has schema 999" in result.error
+        assert "upgrade gatepost" in result.err
 
-    def test_is_in_a_folder_that_is_not_there(self, gatepost: Office) -> None:
-        ended = gatepost("agent", "list", GATEPOST_STORE="sqlite:///nowhere/gatepost.db")
-        assert (ended.code, ended.error) == (3, f"the store '{gatepost.here}/nowhere/gatepost.db' cannot be opened")
+    def test_is_in_a_folder_that_is_not_there(self, empty_cli: CommandLine) -> None:
+        result = empty_cli("agent", "list", GATEPOST_STORE="sqlite:///nowhere/gatepost.db")
+        assert (result.code, result.error) == (3, f"the store '{empty_cli.cwd}/nowhere/gatepost.db' cannot be opened")
 
-    def test_is_a_folder(self, gatepost: Office) -> None:
-        ended = gatepost("agent", "list", GATEPOST_STORE=f"sqlite:///{gatepost.here}")
-        assert (ended.code, ended.error) == (3, f"the store '{gatepost.here}' cannot be opened")
+    def test_is_a_folder(self, empty_cli: CommandLine) -> None:
+        result = empty_cli("agent", "list", GATEPOST_STORE=f"sqlite:///{empty_cli.cwd}")
+        assert (result.code, result.error) == (3, f"the store '{empty_cli.cwd}' cannot be opened")
 
     @pytest.mark.parametrize("url", ["sqlite://gatepost.db", "sqlite:///", "mysql://a:xyzzy@b/c", "gatepost.db"])
-    def test_is_not_a_url_of_one(self, gatepost: Office, url: str) -> None:
-        ended = gatepost("agent", "list", GATEPOST_STORE=url)
-        assert ended.code == 2
-        assert ended.error
-        assert "xyzzy" not in ended.err
+    def test_is_not_a_url_of_one(self, empty_cli: CommandLine, url: str) -> None:
+        result = empty_cli("agent", "list", GATEPOST_STORE=url)
+        assert result.code == 2
+        assert result.error
+        assert "xyzzy" not in result.err
 
     @pytest.mark.parametrize(
         ("url", "code"),
@@ -274,22 +279,22 @@ class TestTheStore:
             ("postgresql://127.0.0.1:1/gatepost?user=ana&password=xyzzy", 3),
         ],
     )
-    def test_password_is_never_shown(self, gatepost: Office, url: str, code: int) -> None:
+    def test_password_is_never_shown(self, empty_cli: CommandLine, url: str, code: int) -> None:
         for words in (["agent", "list"], ["config", "show"], ["config", "show", "--json"], ["doctor"], ["init"]):
-            ended = gatepost(*words, GATEPOST_STORE=url, GATEPOST_DEBUG="1")
-            assert ended.code in (code, 0, 1), ended
-            assert "zzy" not in ended.out + ended.err
-        assert gatepost("agent", "list", GATEPOST_STORE=url).code == code
+            result = empty_cli(*words, GATEPOST_STORE=url, GATEPOST_DEBUG="1")
+            assert result.code in (code, 0, 1), result
+            assert "zzy" not in result.out + result.err
+        assert empty_cli("agent", "list", GATEPOST_STORE=url).code == code
 
 
 class TestTheWorkingDirectory:
     """It was removed while a shell was in it."""
 
     @pytest.fixture(autouse=True)
-    def gone(self, office: Office) -> None:
-        (office.here / "gone").mkdir()
-        os.chdir(office.here / "gone")
-        (office.here / "gone").rmdir()
+    def remove_cwd(self, cli: CommandLine) -> None:
+        (cli.cwd / "gone").mkdir()
+        os.chdir(cli.cwd / "gone")
+        (cli.cwd / "gone").rmdir()
 
     @pytest.mark.parametrize(
         "words",
@@ -301,71 +306,71 @@ class TestTheWorkingDirectory:
             ["agent", "list"],
         ],
     )
-    def test_is_needed_and_gone(self, office: Office, words: list[str]) -> None:
-        ended = office(*words, GATEPOST_HOME="")
-        assert (ended.code, ended.out) == (3, "")
-        assert ended.error.startswith("the working directory is gone")
-        assert "hint: go to a folder that is there" in ended.err
+    def test_is_needed_and_gone(self, cli: CommandLine, words: list[str]) -> None:
+        result = cli(*words, GATEPOST_HOME="")
+        assert (result.code, result.out) == (3, "")
+        assert result.error.startswith("the working directory is gone")
+        assert "hint: go to a folder that is there" in result.err
 
     @pytest.mark.parametrize("words", [["gate", "status"], ["gate", "check"], ["hooks", "status"]])
-    def test_is_needed_though_the_home_is_known(self, office: Office, words: list[str]) -> None:
+    def test_is_needed_though_the_home_is_known(self, cli: CommandLine, words: list[str]) -> None:
         session = ["--session", "s-1"] if words[0] == "gate" else []
-        ended = office(*words, *session)
-        assert (ended.code, ended.error) == (3, "the working directory is gone")
-        assert ended.err.endswith("hint: go to a folder that is there\n")
+        result = cli(*words, *session)
+        assert (result.code, result.error) == (3, "the working directory is gone")
+        assert result.err.endswith("hint: go to a folder that is there\n")
 
-    def test_is_not_needed_to_make_a_home_that_is_named(self, office: Office, tmp_path: Path) -> None:
-        office.done("init", GATEPOST_HOME=str(tmp_path / "named"))
+    def test_is_not_needed_to_make_a_home_that_is_named(self, cli: CommandLine, tmp_path: Path) -> None:
+        cli.run_ok("init", GATEPOST_HOME=str(tmp_path / "named"))
         assert (tmp_path / "named" / "gatepost.db").exists()
 
 
 class TestTheHome:
-    def test_is_a_file(self, gatepost: Office) -> None:
-        gatepost.home.touch()
-        ended = gatepost("agent", "list")
-        assert (ended.code, ended.error) == (3, f"the folder '{gatepost.home}' cannot be made: File exists")
-        assert gatepost("init").code == 3
-        assert gatepost("doctor").code == 1
+    def test_is_a_file(self, empty_cli: CommandLine) -> None:
+        empty_cli.home.touch()
+        result = empty_cli("agent", "list")
+        assert (result.code, result.error) == (3, f"the folder '{empty_cli.home}' cannot be made: File exists")
+        assert empty_cli("init").code == 3
+        assert empty_cli("doctor").code == 1
 
-    def test_is_below_a_file(self, gatepost: Office) -> None:
-        gatepost.home.touch()
-        ended = gatepost("agent", "list", GATEPOST_HOME=f"{gatepost.home}/deep")
-        assert (ended.code, ended.error) == (3, f"the folder '{gatepost.home}/deep' cannot be made: Not a directory")
+    def test_is_below_a_file(self, empty_cli: CommandLine) -> None:
+        empty_cli.home.touch()
+        result = empty_cli("agent", "list", GATEPOST_HOME=f"{empty_cli.home}/deep")
+        assert (result.code, result.error) == (3, f"the folder '{empty_cli.home}/deep' cannot be made: Not a directory")
 
     @pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root may write what is read-only")
     @pytest.mark.parametrize("words", [["agent", "add", "x"], ["init"], ["inbox", "drain", "--to", "analyst"]])
-    def test_is_read_only(self, office: Office, words: list[str]) -> None:
-        office.database.chmod(0o444)
-        office.home.chmod(0o555)
-        before = office.database.read_bytes()
-        ended = subprocess.run(
-            [*PROGRAM, *words],
+    def test_is_read_only(self, cli: CommandLine, words: list[str]) -> None:
+        cli.database.chmod(0o444)
+        cli.home.chmod(0o555)
+        before = cli.database.read_bytes()
+        result = subprocess.run(
+            [*GATEPOST_COMMAND, *words],
             capture_output=True,
-            env=os.environ | office.environ,
-            cwd=office.here,
+            env=os.environ | cli.environ,
+            cwd=cli.cwd,
             timeout=60,
-            preexec_fn=as_anybody,
+            preexec_fn=drop_root_rights,
             check=False,
         )
-        office.home.chmod(0o755)
-        assert ended.returncode == 3, ended
-        first, *rest = ended.stderr.decode().splitlines()
+        cli.home.chmod(0o755)
+        assert result.returncode == 3, result
+        first, *rest = result.stderr.decode().splitlines()
         assert first.startswith("error: ")
         assert len(rest) <= 1
-        assert office.database.read_bytes() == before
+        assert cli.database.read_bytes() == before
 
 
-def test_an_unexpected_error_is_one_sentence_too(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
+def test_an_unexpected_error_is_one_sentence_too(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_error(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh, postgresql://ana:xyzzy@db")
 
-    monkeypatch.setattr("gatepost.actions.push.push_event", broken)
-    ended = office("inbox", "push", "--to", "analyst", "x")
-    assert ended.code == 1
-    assert ended.error == "something went wrong inside: ZeroDivisionError: oh, postgresql://ana:***@db"
-    told = office("inbox", "push", "--to", "analyst", "x", GATEPOST_DEBUG="1")
-    assert "Traceback" in told.err
-    assert "xyzzy" not in told.err
+    monkeypatch.setattr("gatepost.actions.push.push_event", raise_error)
+    result = cli("inbox", "push", "--to", "analyst", "x")
+    assert result.code == 1
+    assert result.error == "something went wrong inside: ZeroDivisionError: oh, postgresql://ana:***@db"
+    debug_result = cli("inbox", "push", "--to", "analyst", "x", GATEPOST_DEBUG="1")
+    assert "Traceback" in debug_result.err
+    assert "xyzzy" not in debug_result.err
 
 
 def test_kinds_have_words() -> None:

@@ -11,37 +11,37 @@ from pathlib import Path
 import pytest
 
 from gatepost.hooks.session import Session
-from tests.acceptance.office import PROGRAM as MODULE
-from tests.acceptance.office import Office
+from tests.acceptance.command_line import GATEPOST_COMMAND as MODULE
+from tests.acceptance.command_line import CommandLine
 
-PROGRAM = str(Path(sys.executable).parent / "gatepost")
+GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
 
 
 @pytest.fixture
-def project(office: Office, tmp_path: Path) -> Path:
+def project(cli: CommandLine, tmp_path: Path) -> Path:
     """A project with a home in it that nothing names, in which a gate is registered."""
     project = tmp_path / "my project"
     project.mkdir()
-    office.home.rename(project / ".gatepost")
-    office.home = project / ".gatepost"
-    office.done("gate", "register", "tested", "--hint", "run the tests", GATEPOST_HOME=str(office.home))
-    del office.environ["GATEPOST_HOME"]
-    office.environ["HOME"] = str(tmp_path)
+    cli.home.rename(project / ".gatepost")
+    cli.home = project / ".gatepost"
+    cli.run_ok("gate", "register", "tested", "--hint", "run the tests", GATEPOST_HOME=str(cli.home))
+    del cli.environ["GATEPOST_HOME"]
+    cli.environ["HOME"] = str(tmp_path)
     return project
 
 
-def stop(office: Office, cwd: Path, session: str = "s-1", host: str = "claude", **environ: str) -> str:
+def try_to_stop(cli: CommandLine, cwd: Path, session: str = "s-1", host: str = "claude", **environ: str) -> str:
     """Have an agent try to stop in a folder; return why it may not, or nothing."""
     event = "AfterAgent" if host == "gemini" else "stop" if host == "cursor" else "Stop"
-    ended = subprocess.run(
+    result = subprocess.run(
         [*MODULE, "hook", event, "--host", host],
         input=json.dumps({"session_id": session, "cwd": str(cwd)}).encode(),
         capture_output=True,
-        env=os.environ | office.environ | {"GATEPOST_AGENT": "analyst"} | environ,
+        env=os.environ | cli.environ | {"GATEPOST_AGENT": "analyst"} | environ,
         cwd=cwd,
         check=True,
     )
-    document = json.loads(ended.stdout or "{}")
+    document = json.loads(result.stdout or "{}")
     return str(document.get("reason") or document.get("followup_message") or "")
 
 
@@ -50,20 +50,20 @@ def stop(office: Office, cwd: Path, session: str = "s-1", host: str = "claude", 
     [("claude", "CLAUDE_PROJECT_DIR"), ("gemini", "GEMINI_PROJECT_DIR"), ("cursor", "CURSOR_PROJECT_DIR")],
 )
 def test_the_home_is_found_from_an_added_folder(
-    office: Office, project: Path, tmp_path: Path, host: str, variable: str
+    cli: CommandLine, project: Path, tmp_path: Path, host: str, variable: str
 ) -> None:
-    added = tmp_path / "added"
-    added.mkdir()
-    assert "tested: it is not marked" in stop(office, added, host=host, **{variable: str(project)})
-    assert stop(office, added, host=host) == "", "where the host names no project, nobody can know"
-    assert "tested: it is not marked" in stop(office, project, host=host, **{variable: str(added)})
+    added_folder = tmp_path / "added"
+    added_folder.mkdir()
+    assert "tested: it is not marked" in try_to_stop(cli, added_folder, host=host, **{variable: str(project)})
+    assert try_to_stop(cli, added_folder, host=host) == "", "where the host names no project, nobody can know"
+    assert "tested: it is not marked" in try_to_stop(cli, project, host=host, **{variable: str(added_folder)})
 
 
 def get_command(reason: str) -> str:
     """Return the command in a reason."""
-    found = re.search(r"[Rr]un: (.*)$", reason)
-    assert found is not None, reason
-    return found[1]
+    match = re.search(r"[Rr]un: (.*)$", reason)
+    assert match is not None, reason
+    return match[1]
 
 
 def run_bare(command: str, cwd: Path) -> None:
@@ -73,28 +73,28 @@ def run_bare(command: str, cwd: Path) -> None:
 
 
 @pytest.mark.parametrize("session", ["s-1", "it's; a $session"])
-@pytest.mark.parametrize("place", ["project", "added"])
+@pytest.mark.parametrize("folder_kind", ["project", "added"])
 def test_the_command_in_the_reason_opens_the_gate(
-    office: Office, project: Path, tmp_path: Path, session: str, place: str
+    cli: CommandLine, project: Path, tmp_path: Path, session: str, folder_kind: str
 ) -> None:
-    cwd = project if place == "project" else tmp_path / "added"
+    cwd = project if folder_kind == "project" else tmp_path / "added"
     cwd.mkdir(exist_ok=True)
-    reason = stop(office, cwd, session, CLAUDE_PROJECT_DIR=str(project))
-    command = f"{shlex.quote(PROGRAM)} gate mark tested --session {shlex.quote(session)}"
-    if place == "added":
-        command = f"GATEPOST_HOME={shlex.quote(str(office.home))} {command}"
+    reason = try_to_stop(cli, cwd, session, CLAUDE_PROJECT_DIR=str(project))
+    command = f"{shlex.quote(GATEPOST_PATH)} gate mark tested --session {shlex.quote(session)}"
+    if folder_kind == "added":
+        command = f"GATEPOST_HOME={shlex.quote(str(cli.home))} {command}"
     assert reason == f"tested: it is not marked (run the tests). When it is done, run: {command}"
     run_bare(get_command(reason), cwd)
-    assert Session(office.home, session).is_marked("tested")
-    assert stop(office, cwd, session, CLAUDE_PROJECT_DIR=str(project)) == ""
+    assert Session(cli.home, session).is_marked("tested")
+    assert try_to_stop(cli, cwd, session, CLAUDE_PROJECT_DIR=str(project)) == ""
 
 
-def test_a_decision_is_asked_for_by_the_command_in_the_reason(office: Office, project: Path) -> None:
-    office.done("gate", "unregister", "tested", GATEPOST_HOME=str(office.home))
-    (office.home / "gatepost.toml").write_text("[stop_decision]\nenabled = true\n")
-    reason = stop(office, project, "a session")
+def test_a_decision_is_asked_for_by_the_command_in_the_reason(cli: CommandLine, project: Path) -> None:
+    cli.run_ok("gate", "unregister", "tested", GATEPOST_HOME=str(cli.home))
+    (cli.home / "gatepost.toml").write_text("[stop_decision]\nenabled = true\n")
+    reason = try_to_stop(cli, project, "a session")
     command = get_command(reason)
-    assert command.startswith(f"{shlex.quote(PROGRAM)} decision ask ")
+    assert command.startswith(f"{shlex.quote(GATEPOST_PATH)} decision ask ")
     assert command.endswith(" --as analyst --session 'a session'")
     run_bare(command, project)
 
@@ -108,31 +108,31 @@ def test_a_decision_is_asked_for_by_the_command_in_the_reason(office: Office, pr
         ({"CLAUDE_CODE_SESSION_ID": "c-1", "CODEX_THREAD_ID": "t-1"}, "c-1"),
     ],
 )
-def test_the_session_of_a_command_is_known(office: Office, environ: dict[str, str], expected: str) -> None:
-    office.done("gate", "register", "tested")
-    office.environ |= environ
-    office.done("gate", "mark", "tested")
-    assert Session(office.home, expected).is_marked("tested")
+def test_the_session_of_a_command_is_known(cli: CommandLine, environ: dict[str, str], expected: str) -> None:
+    cli.run_ok("gate", "register", "tested")
+    cli.environ |= environ
+    cli.run_ok("gate", "mark", "tested")
+    assert Session(cli.home, expected).is_marked("tested")
 
 
-def begin(office: Office, session: str, host: str, agent: str) -> None:
-    told = json.dumps({"session_id": session, "source": "startup"}).encode()
-    assert office("hook", "SessionStart", "--host", host, stdin=told, GATEPOST_AGENT=agent).code == 0
+def start_session(cli: CommandLine, session: str, host: str, agent: str) -> None:
+    payload = json.dumps({"session_id": session, "source": "startup"}).encode()
+    assert cli("hook", "SessionStart", "--host", host, stdin=payload, GATEPOST_AGENT=agent).code == 0
 
 
-def test_a_session_that_has_hooks_comes_before_one_that_has_none(office: Office) -> None:
+def test_a_session_that_has_hooks_comes_before_one_that_has_none(cli: CommandLine) -> None:
     """A helper of Codex has a thread of its own, and its hooks are those of the session."""
-    begin(office, "s-1", "codex", "quinn")
-    office.environ |= {"CODEX_THREAD_ID": "t-9", "CODEX_SESSION_ID": "s-1"}
-    decision = office.done("decision", "ask", "Why?", "--text", "--json").json
+    start_session(cli, "s-1", "codex", "quinn")
+    cli.environ |= {"CODEX_THREAD_ID": "t-9", "CODEX_SESSION_ID": "s-1"}
+    decision = cli.run_ok("decision", "ask", "Why?", "--text", "--json").json
     assert (decision["session"], decision["asker"]) == ("s-1", "quinn")
 
 
 @pytest.mark.parametrize(("outer", "inner"), [("claude", "codex"), ("codex", "claude")])
-def test_of_two_sessions_the_one_that_began_last_counts(office: Office, outer: str, inner: str) -> None:
-    begin(office, "outer", outer, "analyst")
-    begin(office, "inner", inner, "quinn")
+def test_of_two_sessions_the_one_that_began_last_counts(cli: CommandLine, outer: str, inner: str) -> None:
+    start_session(cli, "outer", outer, "analyst")
+    start_session(cli, "inner", inner, "quinn")
     ids = {outer: "outer", inner: "inner"}
-    office.environ |= {"CLAUDE_CODE_SESSION_ID": ids["claude"], "CODEX_THREAD_ID": ids["codex"]}
-    decision = office.done("decision", "ask", "Why?", "--text", "--json").json
+    cli.environ |= {"CLAUDE_CODE_SESSION_ID": ids["claude"], "CODEX_THREAD_ID": ids["codex"]}
+    decision = cli.run_ok("decision", "ask", "Why?", "--text", "--json").json
     assert decision["session"] == "inner"

@@ -9,101 +9,103 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.office import ALONE, Office
-from tests.couriers import Carrying
-from tests.servers import until
-from tests.uplinks import running
+from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine
+from tests.courier_fixtures import CourierProcess
+from tests.gateway_process import run_gateway_process
+from tests.servers import wait_until
 
 EITHER_WAY = True
 
 
-def told(office: Office, event: str, **fields: Any) -> bytes:
+def build_payload(cli: CommandLine, event: str, **fields: Any) -> bytes:
     """What a host tells its hooks."""
-    return json.dumps({"session_id": "s1", "hook_event_name": event, "cwd": str(office.here)} | fields).encode()
+    return json.dumps({"session_id": "s1", "hook_event_name": event, "cwd": str(cli.cwd)} | fields).encode()
 
 
-def note(office: Office, event: str, **fields: Any) -> None:
+def run_hook_quietly(cli: CommandLine, event: str, **fields: Any) -> None:
     """A hook that is there to be noted: it is run in this process, and what it says is lost."""
-    assert office("hook", event, stdin=told(office, event, **fields), GATEPOST_AGENT="analyst").code == 0
+    assert cli("hook", event, stdin=build_payload(cli, event, **fields), GATEPOST_AGENT="analyst").code == 0
 
 
-def hook(office: Office, event: str, **fields: Any) -> str:
+def run_hook(cli: CommandLine, event: str, **fields: Any) -> str:
     """A hook in a process of its own; what the model is told."""
-    ended = office.process("hook", event, stdin=told(office, event, **fields), GATEPOST_AGENT="analyst")
-    assert ended.code == 0, ended
-    document: dict[str, Any] = json.loads(ended.out or "{}")
+    result = cli.run_process("hook", event, stdin=build_payload(cli, event, **fields), GATEPOST_AGENT="analyst")
+    assert result.code == 0, result
+    document: dict[str, Any] = json.loads(result.out or "{}")
     return str(document.get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
-def idle(office: Office) -> None:
+def start_idle_session(cli: CommandLine) -> None:
     """A guest that has begun, worked and stopped."""
-    note(office, "SessionStart", source="startup")
-    note(office, "UserPromptSubmit", prompt="hello")
-    note(office, "Stop", stop_hook_active=False)
+    run_hook_quietly(cli, "SessionStart", source="startup")
+    run_hook_quietly(cli, "UserPromptSubmit", prompt="hello")
+    run_hook_quietly(cli, "Stop", stop_hook_active=False)
 
 
-def states(office: Office) -> list[str]:
-    return [item["state"] for item in office.done("inbox", "list", "--to", "analyst", "--all", "--json").json]
+def list_states(cli: CommandLine) -> list[str]:
+    return [item["state"] for item in cli.run_ok("inbox", "list", "--to", "analyst", "--all", "--json").json]
 
 
-def test_an_idle_guest_is_nudged_and_its_next_hook_shows_it_once(office: Office, tmp_path: Path) -> None:
-    nudged = tmp_path / "nudged"
-    idle(office)
-    with Carrying("--as", "analyst", "--nudge", f'printf %s "$1" > {nudged}', **office.environ) as carrying:
-        carrying.until("up")
-        office.push("--to", "analyst", "main is red")
-        carrying.until("nudged", "session=s1")
-        assert nudged.read_text() == 'Inbox: 1 event waits: [Event: cli] "main is red"'
-        assert states(office) == ["pending"]
-        assert hook(office, "UserPromptSubmit", prompt="?").count("main is red") == 1
-        assert states(office) == ["claimed"]
-        hook(office, "Stop")
-        assert states(office) == ["delivered"]
-        assert carrying.stop() == 0
-    assert "main is red" not in hook(office, "SessionStart", source="resume")
+def test_an_idle_guest_is_nudged_and_its_next_hook_shows_it_once(cli: CommandLine, tmp_path: Path) -> None:
+    nudge_file = tmp_path / "nudged"
+    start_idle_session(cli)
+    with CourierProcess("--as", "analyst", "--nudge", f'printf %s "$1" > {nudge_file}', **cli.environ) as courier:
+        courier.wait_for_line("up")
+        cli.push("--to", "analyst", "main is red")
+        courier.wait_for_line("nudged", "session=s1")
+        assert nudge_file.read_text() == 'Inbox: 1 event waits: [Event: cli] "main is red"'
+        assert list_states(cli) == ["pending"]
+        assert run_hook(cli, "UserPromptSubmit", prompt="?").count("main is red") == 1
+        assert list_states(cli) == ["claimed"]
+        run_hook(cli, "Stop")
+        assert list_states(cli) == ["delivered"]
+        assert courier.stop() == 0
+    assert "main is red" not in run_hook(cli, "SessionStart", source="resume")
 
 
-def test_a_guest_that_waits_to_be_woken_is(office: Office) -> None:
-    idle(office)
-    waiting = Carrying("--rewake", "--session", "s1", **office.environ)
-    with waiting, Carrying("--as", "analyst", "--nudge", "rewake", **office.environ) as carrying:
-        carrying.until("up")
-        office.push("--to", "analyst", "main is red")
-        carrying.until("nudged")
-        assert waiting.until("Inbox") == 'Inbox: 1 event waits: [Event: cli] "main is red"\n'
-        assert waiting.process.wait(20) == 2
-        assert carrying.stop(signal.SIGINT) == 0
+def test_a_guest_that_waits_to_be_woken_is(cli: CommandLine) -> None:
+    start_idle_session(cli)
+    rewake = CourierProcess("--rewake", "--session", "s1", **cli.environ)
+    with rewake, CourierProcess("--as", "analyst", "--nudge", "rewake", **cli.environ) as courier:
+        courier.wait_for_line("up")
+        cli.push("--to", "analyst", "main is red")
+        courier.wait_for_line("nudged")
+        assert rewake.wait_for_line("Inbox") == 'Inbox: 1 event waits: [Event: cli] "main is red"\n'
+        assert rewake.process.wait(20) == 2
+        assert courier.stop(signal.SIGINT) == 0
 
 
-@ALONE
+@WITHOUT_GATEWAY
 @pytest.mark.parametrize("kind", ["nats", "redis"])
 def test_what_a_gateway_accepts_comes_by_its_transport(
-    office: Office, kind: str, request: pytest.FixtureRequest
+    cli: CommandLine, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    office.environ["GATEPOST_TRANSPORT"] = request.getfixturevalue(kind).url
-    idle(office)
-    with running(office.home, **office.environ), Carrying("--as", "analyst", **office.environ) as carrying:
-        carrying.until("up", f"source={kind}")
-        sent = [office.push("--to", "analyst", "main is red"), office.push("--broadcast", "to all")]
-        spool = office.home / "spool" / "s1.jsonl"
-        until(lambda: spool.exists() and all(event in spool.read_text() for event in sent), "both are in the spool")
-        shown = hook(office, "UserPromptSubmit", prompt="?")
-        assert (shown.count("main is red"), shown.count("to all")) == (1, 1)
-        assert states(office) == ["claimed", "claimed"]
-        note(office, "Stop")  # a model has answered
-        assert states(office) == ["delivered", "delivered"]
-        assert carrying.stop() == 0
+    cli.environ["GATEPOST_TRANSPORT"] = request.getfixturevalue(kind).url
+    start_idle_session(cli)
+    with run_gateway_process(cli.home, **cli.environ), CourierProcess("--as", "analyst", **cli.environ) as courier:
+        courier.wait_for_line("up", f"source={kind}")
+        event_ids = [cli.push("--to", "analyst", "main is red"), cli.push("--broadcast", "to all")]
+        spool = cli.home / "spool" / "s1.jsonl"
+        wait_until(
+            lambda: spool.exists() and all(event in spool.read_text() for event in event_ids), "both are in the spool"
+        )
+        context = run_hook(cli, "UserPromptSubmit", prompt="?")
+        assert (context.count("main is red"), context.count("to all")) == (1, 1)
+        assert list_states(cli) == ["claimed", "claimed"]
+        run_hook_quietly(cli, "Stop")  # a model has answered
+        assert list_states(cli) == ["delivered", "delivered"]
+        assert courier.stop() == 0
 
 
-@ALONE
-def test_a_guest_that_is_gone_keeps_nobody_waiting(office: Office) -> None:
-    idle(office)
-    note(office, "SessionEnd", reason="other")
-    ended = office("courier", "--rewake", stdin=told(office, "Stop"))
-    assert (ended.code, ended.out, ended.err) == (0, "", "")
+@WITHOUT_GATEWAY
+def test_a_guest_that_is_gone_keeps_nobody_waiting(cli: CommandLine) -> None:
+    start_idle_session(cli)
+    run_hook_quietly(cli, "SessionEnd", reason="other")
+    result = cli("courier", "--rewake", stdin=build_payload(cli, "Stop"))
+    assert (result.code, result.out, result.err) == (0, "", "")
 
 
-@ALONE
+@WITHOUT_GATEWAY
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
@@ -116,43 +118,43 @@ def test_a_guest_that_is_gone_keeps_nobody_waiting(office: Office) -> None:
         (["--rewake"], 1, "no session is named on stdin"),
     ],
 )
-def test_wrong_use_is_one_sentence(office: Office, words: list[str], code: int, error: str) -> None:
-    note(office, "SessionStart", source="startup")
-    ended = office("courier", *words)
-    assert (ended.code, ended.error) == (code, error)
+def test_wrong_use_is_one_sentence(cli: CommandLine, words: list[str], code: int, error: str) -> None:
+    run_hook_quietly(cli, "SessionStart", source="startup")
+    result = cli("courier", *words)
+    assert (result.code, result.error) == (code, error)
 
 
-def wait_as_hook(office: Office, **environ: str) -> Carrying:
-    return Carrying("--rewake", "--session", "s1", **office.environ, **environ)
+def start_rewake(cli: CommandLine, **environ: str) -> CourierProcess:
+    return CourierProcess("--rewake", "--session", "s1", **cli.environ, **environ)
 
 
-@ALONE
-def test_where_nobody_attends_it_does_not_wait(office: Office) -> None:
+@WITHOUT_GATEWAY
+def test_where_nobody_attends_it_does_not_wait(cli: CommandLine) -> None:
     """`claude -p` ends only when its hooks have."""
-    idle(office)
-    with wait_as_hook(office, CLAUDE_CODE_SESSION_ATTENDED="0") as waiting:
-        assert waiting.process.wait(60) == 0
+    start_idle_session(cli)
+    with start_rewake(cli, CLAUDE_CODE_SESSION_ATTENDED="0") as rewake:
+        assert rewake.process.wait(60) == 0
 
 
-@ALONE
-def test_a_host_that_is_killed_is_not_outlived(office: Office) -> None:
+@WITHOUT_GATEWAY
+def test_a_host_that_is_killed_is_not_outlived(cli: CommandLine) -> None:
     """A shell stands between the host and its hook, and lives on."""
-    idle(office)
+    start_idle_session(cli)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as host:
         environ = {"CLAUDE_PID": str(host.pid), "CLAUDE_CODE_SESSION_ATTENDED": "1"}
-        with wait_as_hook(office, **environ) as waiting:
-            lock = office.home / "sessions" / "s1" / "rewake.lock"
-            until(lock.exists, "it waits")
-            assert waiting.process.poll() is None
+        with start_rewake(cli, **environ) as rewake:
+            lock = cli.home / "sessions" / "s1" / "rewake.lock"
+            wait_until(lock.exists, "it waits")
+            assert rewake.process.poll() is None
             host.kill()
-            assert waiting.process.wait(60) == 0
+            assert rewake.process.wait(60) == 0
 
 
-@ALONE
+@WITHOUT_GATEWAY
 @pytest.mark.parametrize("pid", ["", "no number", "0", "-1", "99999999999999999999"])
-def test_a_host_that_cannot_be_watched_is_not(office: Office, pid: str) -> None:
-    idle(office)
-    with wait_as_hook(office, CLAUDE_PID=pid) as waiting:
-        until((office.home / "sessions" / "s1" / "rewake.lock").exists, "it waits")
-        note(office, "SessionEnd", reason="other")
-        assert waiting.process.wait(60) == 0
+def test_a_host_that_cannot_be_watched_is_not(cli: CommandLine, pid: str) -> None:
+    start_idle_session(cli)
+    with start_rewake(cli, CLAUDE_PID=pid) as rewake:
+        wait_until((cli.home / "sessions" / "s1" / "rewake.lock").exists, "it waits")
+        run_hook_quietly(cli, "SessionEnd", reason="other")
+        assert rewake.process.wait(60) == 0

@@ -13,37 +13,37 @@ from gatepost.testing import Kit
 
 
 @pytest.fixture(autouse=True)
-def furnished(kit: Kit) -> None:
+def populate_store(kit: Kit) -> None:
     kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
     for content in ("one", "two"):
         kit.store.call(push.push_event, Push(to="ana", source="test", content=content))
     kit.signal_sink.signals.clear()
 
 
-def items(kit: Kit) -> list[Item]:
+def list_items(kit: Kit) -> list[Item]:
     return kit.store.query(inbox.page, "ana")
 
 
-def states(kit: Kit) -> list[ItemState]:
-    return [item.state for item in items(kit)]
+def list_states(kit: Kit) -> list[ItemState]:
+    return [item.state for item in list_items(kit)]
 
 
-def refuse(_: Batch) -> None:
+def raise_broken_pipe(_: Batch) -> None:
     raise BrokenPipeError
 
 
 def test_written_while_claimed_and_delivered_after(kit: Kit) -> None:
-    seen: list[ItemState] = []
-    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: seen.extend(states(kit)))
-    assert seen == [ItemState.CLAIMED, ItemState.CLAIMED]
+    states_during_write: list[ItemState] = []
+    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: states_during_write.extend(list_states(kit)))
+    assert states_during_write == [ItemState.CLAIMED, ItemState.CLAIMED]
     assert [item.event.content for item in batch.items] == ["one", "two"]
-    assert states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
-    assert {item.receipt.owner for item in items(kit) if item.receipt} == {"s-1"}
+    assert list_states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
+    assert {item.receipt.owner for item in list_items(kit) if item.receipt} == {"s-1"}
 
 
 def test_nothing_is_written_when_nothing_waits(kit: Kit) -> None:
     drain(kit.store, "ana", owner="s-1", write=lambda _: None)
-    assert drain(kit.store, "ana", owner="s-2", write=refuse).claim is None
+    assert drain(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
 
 
 @pytest.mark.parametrize(
@@ -55,63 +55,63 @@ def test_a_write_that_fails_gives_everything_back_at_once(kit: Kit, error: type[
 
     with pytest.raises(error if isinstance(error, type) else type(error)):
         drain(kit.store, "ana", owner="s-1", write=write)
-    assert states(kit) == [ItemState.PENDING, ItemState.PENDING]
-    assert [item.attempts for item in items(kit)] == [0, 0]
-    assert [(ring.recipient, ring.cause) for ring in kit.signal_sink.signals] == [("ana", "release")]
+    assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]
+    assert [item.attempts for item in list_items(kit)] == [0, 0]
+    assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "release")]
     assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
 
 
 def test_a_release_that_fails_too_leaves_the_claim_to_lapse(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unavailable(*_: object, **__: object) -> int:
+    def raise_unavailable(*_: object, **__: object) -> int:
         raise Unavailable("the store is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(inbox, "release", unavailable)
+        patch.setattr(inbox, "release", raise_unavailable)
         with pytest.raises(BrokenPipeError):
-            drain(kit.store, "ana", owner="s-1", write=refuse)
-    assert states(kit) == [ItemState.CLAIMED, ItemState.CLAIMED]
-    assert drain(kit.store, "ana", owner="s-2", write=refuse).claim is None
+            drain(kit.store, "ana", owner="s-1", write=raise_broken_pipe)
+    assert list_states(kit) == [ItemState.CLAIMED, ItemState.CLAIMED]
+    assert drain(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
     kit.clock.advance("1 minute")
     assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
 
 
 def test_a_write_that_takes_too_long_loses_to_the_next_reader(kit: Kit) -> None:
-    got: list[Batch] = []
+    batches: list[Batch] = []
 
-    def slow(_: Batch) -> None:
+    def write_slowly(_: Batch) -> None:
         kit.clock.advance("2 minutes")
-        got.append(drain(kit.store, "ana", owner="s-2", write=lambda _: None))
+        batches.append(drain(kit.store, "ana", owner="s-2", write=lambda _: None))
 
     with pytest.raises(Conflict, match="lapsed"):
-        drain(kit.store, "ana", owner="s-1", write=slow)
-    assert len(got[0].items) == 2
-    assert {item.receipt.owner for item in items(kit) if item.receipt} == {"s-2"}
+        drain(kit.store, "ana", owner="s-1", write=write_slowly)
+    assert len(batches[0].items) == 2
+    assert {item.receipt.owner for item in list_items(kit) if item.receipt} == {"s-2"}
 
 
 def test_a_late_ack_counts_while_nobody_else_has_them(kit: Kit) -> None:
-    def slow(_: Batch) -> None:
+    def write_slowly(_: Batch) -> None:
         kit.clock.advance("2 minutes")
 
-    drain(kit.store, "ana", owner="s-1", write=slow)
-    assert states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
+    drain(kit.store, "ana", owner="s-1", write=write_slowly)
+    assert list_states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
 
 
 def test_cap_budget_and_hold(kit: Kit) -> None:
-    one = drain(kit.store, "ana", owner="s-1", write=lambda _: None, limit=1, hold=5)
-    assert (len(one.items), one.deferred_count) == (1, 1)
-    assert one.claim is not None
-    assert one.claim.deadline == one.claim.taken_at + 5
+    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: None, limit=1, hold=5)
+    assert (len(batch.items), batch.deferred_count) == (1, 1)
+    assert batch.claim is not None
+    assert batch.claim.deadline == batch.claim.taken_at + 5
 
 
 def test_a_sweep_keeps_house_and_never_fails(kit: Kit) -> None:
     kit.store.call(inbox.claim, "ana", owner="s-1")
     kit.clock.advance("2 minutes")
     sweep(kit.store)
-    assert states(kit) == [ItemState.PENDING, ItemState.PENDING]
+    assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]
     drain(kit.store, "ana", owner="s-1", write=lambda _: None)
     kit.clock.advance("2 days")
     sweep(kit.store)
-    assert items(kit) == []
-    gone = kit.open()
-    gone.close()
-    sweep(gone)
+    assert list_items(kit) == []
+    closed_store = kit.open()
+    closed_store.close()
+    sweep(closed_store)

@@ -6,48 +6,57 @@ import threading
 import pytest
 
 from gatepost.core.gate import GateKind
-from tests.acceptance.office import Ended, Office
+from tests.acceptance.command_line import CommandLine, CommandResult
 
 EITHER_WAY = True
 
-SIGNED = ("--owner", "analyst", "--awaits", "husam")
+SIGN_OFF_ARGS = ("--owner", "analyst", "--awaits", "husam")
 
 
-def add(office: Office, *words: str) -> str:
-    return office.done("gate", "add", "Sign-off", *words).out.strip()
+def add_gate(cli: CommandLine, *words: str) -> str:
+    return cli.run_ok("gate", "add", "Sign-off", *words).out.strip()
 
 
-def test_add_list_show_resolve(office: Office) -> None:
-    made = office.done("gate", "add", "Sign-off", *SIGNED, "--within", "2h", "--instruction", "Wait for Husam")
-    gate = made.out.strip()
+def test_add_list_show_resolve(cli: CommandLine) -> None:
+    add_result = cli.run_ok(
+        "gate", "add", "Sign-off", *SIGN_OFF_ARGS, "--within", "2h", "--instruction", "Wait for Husam"
+    )
+    gate = add_result.out.strip()
     assert re.fullmatch(r"gate_[0-9a-f]{32}", gate)
-    assert made.err == "analyst may not stop until it has ended\n"
-    heading, row = office.done("gate", "list", "--durable").out.splitlines()
+    assert add_result.err == "analyst may not stop until it has ended\n"
+    heading, row = cli.run_ok("gate", "list", "--durable").out.splitlines()
     assert heading.split() == ["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"]
     assert re.sub(r"\d{4}-\S+Z", "TIME", row).split() == [gate, "human", "analyst", "pending", "TIME", "Sign-off"]
-    [listed] = office.done("gate", "list", "--durable", "--owner", "analyst", "--kind", "human", "--json").json
-    assert (listed["holds"], listed["madeBy"], listed["instruction"]) == (True, "admin", "Wait for Husam")
-    assert office.done("gate", "show", gate, "--json").json == listed
+    [row_document] = cli.run_ok("gate", "list", "--durable", "--owner", "analyst", "--kind", "human", "--json").json
+    assert (row_document["holds"], row_document["madeBy"], row_document["instruction"]) == (
+        True,
+        "admin",
+        "Wait for Husam",
+    )
+    assert cli.run_ok("gate", "show", gate, "--json").json == row_document
 
-    assert office.done("gate", "waiter", gate, "bead-42").err == "quinn is told when it ends\n"
-    assert len(office.done("gate", "list", "--durable", "--waiter", "quinn", "--json").json) == 1
-    ended = office.done("gate", "resolve", gate, "--reason", "it is\nsigned", "--as", "husam")
-    assert (ended.out, ended.err) == (f"{gate}\n", 'resolved by husam: "it is\\nsigned"\n')
-    shown = office.done("gate", "show", gate).out
-    assert "state        resolved\n" in shown
-    assert "waiters      quinn\n" in shown
+    assert cli.run_ok("gate", "waiter", gate, "bead-42").err == "quinn is told when it ends\n"
+    assert len(cli.run_ok("gate", "list", "--durable", "--waiter", "quinn", "--json").json) == 1
+    resolve_result = cli.run_ok("gate", "resolve", gate, "--reason", "it is\nsigned", "--as", "husam")
+    assert (resolve_result.out, resolve_result.err) == (f"{gate}\n", 'resolved by husam: "it is\\nsigned"\n')
+    text = cli.run_ok("gate", "show", gate).out
+    assert "state        resolved\n" in text
+    assert "waiters      quinn\n" in text
     for name in ("analyst", "quinn"):
-        [item] = office.done("inbox", "list", "--to", name, "--json").json
+        [item] = cli.run_ok("inbox", "list", "--to", name, "--json").json
         assert (item["type"], item["dedupKey"]) == ("gate", f"gate:{gate}")
-    late = office("gate", "resolve", gate)
-    assert (late.code, late.error) == (1, f"the gate {gate!r} was resolved already by 'husam': 'it is\\nsigned'")
-    assert office.done("gate", "list", "--durable").err == "there is no pending gate\n"
-    assert len(office.done("gate", "list", "--durable", "--all", "--json").json) == 1
+    late_result = cli("gate", "resolve", gate)
+    assert (late_result.code, late_result.error) == (
+        1,
+        f"the gate {gate!r} was resolved already by 'husam': 'it is\\nsigned'",
+    )
+    assert cli.run_ok("gate", "list", "--durable").err == "there is no pending gate\n"
+    assert len(cli.run_ok("gate", "list", "--durable", "--all", "--json").json) == 1
 
 
-def test_those_of_sessions_are_listed_beside(office: Office) -> None:
-    gate = add(office, *SIGNED)
-    rows = [line.split() for line in office.done("gate", "list").out.splitlines()[1:]]
+def test_those_of_sessions_are_listed_beside(cli: CommandLine) -> None:
+    gate = add_gate(cli, *SIGN_OFF_ARGS)
+    rows = [line.split() for line in cli.run_ok("gate", "list").out.splitlines()[1:]]
     assert [row[:2] for row in rows] == [
         [gate, "human"],
         ["decision", "session"],
@@ -55,67 +64,69 @@ def test_those_of_sessions_are_listed_beside(office: Office) -> None:
         ["work-update", "session"],
     ]
     assert [row[2] for row in rows[1:]] == ["off", "soft", "soft"]
-    listed = office.done("gate", "list", "--kind", "session", "--json", GATEPOST_STOP_DECISION__ENABLED="true").json
-    assert [(each["name"], each["mode"], each["active"]) for each in listed] == [
+    session_gates = cli.run_ok(
+        "gate", "list", "--kind", "session", "--json", GATEPOST_STOP_DECISION__ENABLED="true"
+    ).json
+    assert [(gate_row["name"], gate_row["mode"], gate_row["active"]) for gate_row in session_gates] == [
         ("decision", "strict", True),
         ("commit-push", "soft", True),
         ("work-update", "soft", True),
     ]
 
 
-def test_withdraw_and_who_may(office: Office) -> None:
-    gate = add(office, *SIGNED, "--as", "analyst")
-    refused = office("gate", "resolve", gate, "--as", "analyst")
-    assert (refused.code, refused.error) == (1, f"'analyst' cannot resolve the gate {gate!r}")
-    assert "there is no gate" in office("gate", "withdraw", gate, "--as", "quinn").error
-    assert office.done("gate", "withdraw", gate, GATEPOST_AGENT="analyst").err == "withdrawn by analyst\n"
+def test_withdraw_and_who_may(cli: CommandLine) -> None:
+    gate = add_gate(cli, *SIGN_OFF_ARGS, "--as", "analyst")
+    refusal = cli("gate", "resolve", gate, "--as", "analyst")
+    assert (refusal.code, refusal.error) == (1, f"'analyst' cannot resolve the gate {gate!r}")
+    assert "there is no gate" in cli("gate", "withdraw", gate, "--as", "quinn").error
+    assert cli.run_ok("gate", "withdraw", gate, GATEPOST_AGENT="analyst").err == "withdrawn by analyst\n"
 
 
-def test_of_the_current_agent(office: Office) -> None:
-    made = office.done("gate", "add", "Mine", "--json", GATEPOST_AGENT="quinn").json
-    assert (made["owner"], made["madeBy"], made["awaits"]) == ("quinn", "quinn", "admin")
+def test_of_the_current_agent(cli: CommandLine) -> None:
+    gate = cli.run_ok("gate", "add", "Mine", "--json", GATEPOST_AGENT="quinn").json
+    assert (gate["owner"], gate["madeBy"], gate["awaits"]) == ("quinn", "quinn", "admin")
 
 
 @pytest.mark.parametrize("kind", [GateKind.HUMAN, GateKind.TIMER, GateKind.EVENT, GateKind.MAIL])
-def test_every_kind(office: Office, kind: GateKind) -> None:
+def test_every_kind(cli: CommandLine, kind: GateKind) -> None:
     awaits = {"event": "service:jira", "mail": "quinn"}.get(kind)
     words = ["--awaits", awaits] if awaits else []
-    made = office.done(
+    gate = cli.run_ok(
         *("gate", "add", "It", "--kind", kind, "--owner", "analyst", "--until", "2100-01-01T00:00:00+01:00", *words),
         *("--at-deadline", "escalate", "--fail", "closed", "--json"),
     ).json
-    assert (made["kind"], made["deadline"]) == (kind.value, "2099-12-31T23:00:00Z")
-    assert (made["atDeadline"], made["fail"]) == ("escalate", "closed")
+    assert (gate["kind"], gate["deadline"]) == (kind.value, "2099-12-31T23:00:00Z")
+    assert (gate["atDeadline"], gate["fail"]) == ("escalate", "closed")
 
 
-@pytest.mark.parametrize("office", ["alone"], indirect=True)
-def test_ci_of_a_repository_that_is_listed(office: Office) -> None:
+@pytest.mark.parametrize("cli", ["alone"], indirect=True)
+def test_ci_of_a_repository_that_is_listed(cli: CommandLine) -> None:
     build = ("gate", "add", "The build", "--owner", "analyst", "--kind", "ci", "--awaits", "run:4711@acme/shop")
-    refused = office(*build)
-    assert refused.code == 1
-    assert refused.error == "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
-    assert 'add "acme/shop" to gates.ci in gatepost.toml' in refused.err
-    made = office.done(*build, "--json", GATEPOST_GATES__CI="acme/site, acme/shop").json
-    assert (made["kind"], made["awaits"]) == ("ci", "run:4711@acme/shop")
+    refusal = cli(*build)
+    assert refusal.code == 1
+    assert refusal.error == "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
+    assert 'add "acme/shop" to gates.ci in gatepost.toml' in refusal.err
+    gate = cli.run_ok(*build, "--json", GATEPOST_GATES__CI="acme/site, acme/shop").json
+    assert (gate["kind"], gate["awaits"]) == ("ci", "run:4711@acme/shop")
 
 
-def test_wait_for_what_has_ended(office: Office) -> None:
-    resolved, withdrawn, pending = (add(office, *SIGNED) for _ in range(3))
-    office.done("gate", "resolve", resolved, "--reason", "signed")
-    office.done("gate", "withdraw", withdrawn)
-    assert office.done("gate", "wait", resolved).err == 'resolved by admin: "signed"\n'
-    assert office("gate", "wait", withdrawn) == Ended(1, f"{withdrawn}\n", "withdrawn by admin\n")
-    assert office("gate", "wait", pending, "--for", "1ms") == Ended(1, f"{pending}\n", "pending\n")
-    ended = office("gate", "wait", withdrawn, "--json")
-    assert (ended.code, ended.json["status"]) == (1, "withdrawn")
+def test_wait_for_what_has_ended(cli: CommandLine) -> None:
+    resolved_gate, withdrawn_gate, pending_gate = (add_gate(cli, *SIGN_OFF_ARGS) for _ in range(3))
+    cli.run_ok("gate", "resolve", resolved_gate, "--reason", "signed")
+    cli.run_ok("gate", "withdraw", withdrawn_gate)
+    assert cli.run_ok("gate", "wait", resolved_gate).err == 'resolved by admin: "signed"\n'
+    assert cli("gate", "wait", withdrawn_gate) == CommandResult(1, f"{withdrawn_gate}\n", "withdrawn by admin\n")
+    assert cli("gate", "wait", pending_gate, "--for", "1ms") == CommandResult(1, f"{pending_gate}\n", "pending\n")
+    result = cli("gate", "wait", withdrawn_gate, "--json")
+    assert (result.code, result.json["status"]) == (1, "withdrawn")
 
 
-def test_wait_for_what_ends_meanwhile(office: Office) -> None:
+def test_wait_for_what_ends_meanwhile(cli: CommandLine) -> None:
     """A process waits while the gate is resolved here."""
-    gate = add(office, *SIGNED)
-    waited: list[Ended] = []
-    waiting = threading.Thread(target=lambda: waited.append(office.process("gate", "wait", gate)))
-    waiting.start()
-    office.done("gate", "resolve", gate, "--as", "husam")
-    waiting.join(60)
-    assert waited == [Ended(0, f"{gate}\n", "resolved by husam\n")]
+    gate = add_gate(cli, *SIGN_OFF_ARGS)
+    results: list[CommandResult] = []
+    thread = threading.Thread(target=lambda: results.append(cli.run_process("gate", "wait", gate)))
+    thread.start()
+    cli.run_ok("gate", "resolve", gate, "--as", "husam")
+    thread.join(60)
+    assert results == [CommandResult(0, f"{gate}\n", "resolved by husam\n")]

@@ -15,15 +15,15 @@ from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.frame import TransportMessage
 from gatepost.core.signals import Signal
 from gatepost.runtime import admin_key, gateway_file
-from tests.acceptance.conftest import attended
-from tests.acceptance.office import PROGRAM, Ended, Office
-from tests.acceptance.test_bad_input import OTHERS, PUSHES
-from tests.gateways import Served, served
-from tests.servers import until
-from tests.uplinks import Running, running
+from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine, CommandResult
+from tests.acceptance.conftest import start_local_gateway
+from tests.acceptance.test_bad_input import BAD_PUSHES, OTHER_BAD_COMMANDS
+from tests.gateway_process import GatewayProcess, run_gateway_process
+from tests.gateways import GatewayThread, serve_gateway
+from tests.servers import wait_until
 
 #: what is wrong with commands that the tests of bad input do not know
-WRONG = [
+BAD_COMMANDS = [
     ["space", "create", " "],
     ["space", "create", "Q4", "--member", "nobody"],
     ["space", "create", "Q4", "--id", "Q 4"],
@@ -150,41 +150,45 @@ WRONG = [
     ["trigger", "enable", "hook"],
     ["trigger", "delete", "hook"],
 ]
-WORDS = [["inbox", "push", *words] for words, _, _ in PUSHES] + [words for words, _, _ in OTHERS] + WRONG
+ALL_BAD_COMMANDS = (
+    [["inbox", "push", *words] for words, _, _ in BAD_PUSHES]
+    + [words for words, _, _ in OTHER_BAD_COMMANDS]
+    + BAD_COMMANDS
+)
 
 
-def answered(gateway: Served) -> set[str]:
+def list_answered_routes(gateway: GatewayThread) -> set[str]:
     """What a gateway has answered that is gone by now: method and route."""
-    [metric] = gateway.gateway.office.meters.requests.collect()
+    [metric] = gateway.gateway.app_state.meters.requests.collect()
     return {f"{sample.labels['method']} {sample.labels['route']}" for sample in metric.samples}
 
 
 @pytest.fixture
-def alone(
-    tmp_path: Path, office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Office:
+def offline_cli(
+    tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
     """The same home once more, where no gateway runs."""
     home = tmp_path / "alone"
     home.mkdir(mode=0o700)
-    (home / "gatepost.db").write_bytes(office.database.read_bytes())
-    return Office(home, office.here, monkeypatch, capsys, office.environ | {"GATEPOST_HOME": str(home)})
+    (home / "gatepost.db").write_bytes(cli.database.read_bytes())
+    return CommandLine(home, cli.cwd, monkeypatch, capsys, cli.environ | {"GATEPOST_HOME": str(home)})
 
 
-def test_bad_words_are_answered_alike(office: Office, alone: Office) -> None:
-    wrong: list[tuple[list[str], Ended, Ended]] = []
-    with attended(office) as gateway:
-        for words in WORDS:
-            through, direct = office(*words), alone(*words)
-            assert direct.code in (1, 2, 3), words
-            assert direct.error, words
-            if through != direct:
-                wrong.append((words, through, direct))
-    assert not wrong
-    assert len(answered(gateway)) > 20
+def test_bad_words_are_answered_alike(cli: CommandLine, offline_cli: CommandLine) -> None:
+    differences: list[tuple[list[str], CommandResult, CommandResult]] = []
+    with start_local_gateway(cli) as gateway:
+        for words in ALL_BAD_COMMANDS:
+            gateway_result, store_result = cli(*words), offline_cli(*words)
+            assert store_result.code in (1, 2, 3), words
+            assert store_result.error, words
+            if gateway_result != store_result:
+                differences.append((words, gateway_result, store_result))
+    assert not differences
+    assert len(list_answered_routes(gateway)) > 20
 
 
-def test_commands_go_through_it(office: Office) -> None:
-    with attended(office) as gateway:
+def test_commands_go_through_it(cli: CommandLine) -> None:
+    with start_local_gateway(cli) as gateway:
         for words in (
             ["inbox", "push", "--to", "analyst", "hello"],
             ["inbox", "list", "--to", "analyst"],
@@ -197,8 +201,8 @@ def test_commands_go_through_it(office: Office) -> None:
             ["key", "list"],
             ["trigger", "list"],
         ):
-            office.done(*words)
-    assert answered(gateway) >= {
+            cli.run_ok(*words)
+    assert list_answered_routes(gateway) >= {
         "POST /api/inbox",
         "GET /api/inbox/{name}",
         "POST /api/inbox/{name}/claim",
@@ -213,192 +217,195 @@ def test_commands_go_through_it(office: Office) -> None:
     }
 
 
-def test_some_always_work_here(office: Office) -> None:
-    with attended(office) as gateway:
+def test_some_always_work_here(cli: CommandLine) -> None:
+    with start_local_gateway(cli) as gateway:
         for words in (["init"], ["doctor"], ["config", "show"], ["export", "out.jsonl"], ["import", "out.jsonl"]):
-            office.done(*words)
-    assert answered(gateway) == set()
+            cli.run_ok(*words)
+    assert list_answered_routes(gateway) == set()
 
 
-def test_what_is_done_here_is_heard_there(office: Office) -> None:
+def test_what_is_done_here_is_heard_there(cli: CommandLine) -> None:
     """A gateway that does not say where it is hears the doorbell all the same."""
-    transport = SocketTransport(office.home / "rings")
-    with served(f"sqlite:///{office.database}", transport=transport) as gateway:
-        heard: SimpleQueue[TransportMessage] = SimpleQueue()
-        with gateway.gateway.office.exchange.subscribe(heard.put):
-            office.push("--to", "analyst", "hello")
-            office.done("agent", "wake", "analyst")
-            rings = [heard.get(timeout=60), heard.get(timeout=60)]
-    assert answered(gateway) == set()
-    assert [(ring.recipient, ring.cause) for ring in rings if isinstance(ring, Signal)] == [
+    transport = SocketTransport(cli.home / "rings")
+    with serve_gateway(f"sqlite:///{cli.database}", transport=transport) as gateway:
+        signals: SimpleQueue[TransportMessage] = SimpleQueue()
+        with gateway.gateway.app_state.exchange.subscribe(signals.put):
+            cli.push("--to", "analyst", "hello")
+            cli.run_ok("agent", "wake", "analyst")
+            received_signals = [signals.get(timeout=60), signals.get(timeout=60)]
+    assert list_answered_routes(gateway) == set()
+    assert [(signal.recipient, signal.cause) for signal in received_signals if isinstance(signal, Signal)] == [
         ("analyst", "event"),
         ("analyst", "wake"),
     ]
 
 
 class TestTheNotice:
-    def test_of_somebody_who_does_not_answer_is_not_believed(self, office: Office) -> None:
-        self.write(office)
-        assert "analyst" in office.done("agent", "list").out
-        (office.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
-        assert "analyst" in office.done("agent", "list").out
+    def test_of_somebody_who_does_not_answer_is_not_believed(self, cli: CommandLine) -> None:
+        self.write_gateway_file(cli)
+        assert "analyst" in cli.run_ok("agent", "list").out
+        (cli.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+        assert "analyst" in cli.run_ok("agent", "list").out
 
-    def test_of_a_gateway_on_another_store_is_not_believed(self, office: Office) -> None:
-        with attended(office) as gateway:
-            assert office.done("agent", "list", GATEPOST_STORE="sqlite:///other.db").err.endswith("there is nobody\n")
-        assert answered(gateway) == set()
+    def test_of_a_gateway_on_another_store_is_not_believed(self, cli: CommandLine) -> None:
+        with start_local_gateway(cli) as gateway:
+            assert cli.run_ok("agent", "list", GATEPOST_STORE="sqlite:///other.db").err.endswith("there is nobody\n")
+        assert list_answered_routes(gateway) == set()
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"url": 1}', "\udcff", '{"url":"x","pid":"y","store":"z"}'])
-    def test_that_cannot_be_read_is_none(self, office: Office, text: str) -> None:
-        (office.home / gateway_file.FILE_NAME).write_text(text, errors="surrogateescape")
-        assert "analyst" in office.done("agent", "list").out
+    def test_that_cannot_be_read_is_none(self, cli: CommandLine, text: str) -> None:
+        (cli.home / gateway_file.FILE_NAME).write_text(text, errors="surrogateescape")
+        assert "analyst" in cli.run_ok("agent", "list").out
 
-    def write(self, office: Office) -> None:
-        url, store = "http://127.0.0.1:9", f"sqlite:///{office.database}"
-        (office.home / gateway_file.FILE_NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
+    def write_gateway_file(self, cli: CommandLine) -> None:
+        url, store = "http://127.0.0.1:9", f"sqlite:///{cli.database}"
+        (cli.home / gateway_file.FILE_NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
 
 
 class TestTheKey:
-    def test_that_is_not_there(self, office: Office) -> None:
-        with attended(office):
-            (office.home / admin_key.ADMIN_KEY).unlink()
-            ended = office("agent", "list")
-        assert (ended.code, ended.out) == (3, "")
-        assert ended.error.startswith("the administrator's key cannot be read: ")
-        assert "start the gateway again: `gatepost up` makes one" in ended.err
+    def test_that_is_not_there(self, cli: CommandLine) -> None:
+        with start_local_gateway(cli):
+            (cli.home / admin_key.ADMIN_KEY).unlink()
+            result = cli("agent", "list")
+        assert (result.code, result.out) == (3, "")
+        assert result.error.startswith("the administrator's key cannot be read: ")
+        assert "start the gateway again: `gatepost up` makes one" in result.err
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"\xff\xfe", b"sk_a\nb", "sk_\u00e9".encode()])
-    def test_that_is_no_key_is_named_with_its_file(self, office: Office, content: bytes) -> None:
-        file = office.home / admin_key.ADMIN_KEY
-        with attended(office):
+    def test_that_is_no_key_is_named_with_its_file(self, cli: CommandLine, content: bytes) -> None:
+        file = cli.home / admin_key.ADMIN_KEY
+        with start_local_gateway(cli):
             file.write_bytes(content)
-            for ended in (office("agent", "list"), office("init")):
-                assert (ended.code, ended.out) == (3, "")
-                assert ended.error == f"the administrator's key cannot be read: '{file}': that is not a key"
-                assert admin_key.RENEW_HINT in ended.err
+            for result in (cli("agent", "list"), cli("init")):
+                assert (result.code, result.out) == (3, "")
+                assert result.error == f"the administrator's key cannot be read: '{file}': that is not a key"
+                assert admin_key.RENEW_HINT in result.err
 
-    def test_that_is_not_known(self, office: Office) -> None:
-        with attended(office) as gateway:
-            (office.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43)
-            ended = office("agent", "list")
-        assert (ended.code, ended.out) == (1, "")
-        assert ended.error == f"the gateway at {gateway.base} does not know the key in '{office.home}/admin.key'"
-        assert "`gatepost up` makes this one good" in ended.err
+    def test_that_is_not_known(self, cli: CommandLine) -> None:
+        with start_local_gateway(cli) as gateway:
+            (cli.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43)
+            result = cli("agent", "list")
+        assert (result.code, result.out) == (1, "")
+        assert result.error == f"the gateway at {gateway.base_url} does not know the key in '{cli.home}/admin.key'"
+        assert "`gatepost up` makes this one good" in result.err
 
-    def test_that_was_revoked_is_said_to_be(self, office: Office) -> None:
-        office.done("init")
-        key = (office.home / admin_key.ADMIN_KEY).read_text().strip()
-        office.done("key", "revoke", key)
-        ended = office("init")
-        assert (ended.code, ended.error) == (1, f"the key in '{office.home}/admin.key' was revoked")
-        assert admin_key.RENEW_HINT in ended.err
-        (office.home / admin_key.ADMIN_KEY).unlink()
-        assert [step["made"] for step in office.done("init", "--json").json] == [False, False, False, True]
+    def test_that_was_revoked_is_said_to_be(self, cli: CommandLine) -> None:
+        cli.run_ok("init")
+        key = (cli.home / admin_key.ADMIN_KEY).read_text().strip()
+        cli.run_ok("key", "revoke", key)
+        result = cli("init")
+        assert (result.code, result.error) == (1, f"the key in '{cli.home}/admin.key' was revoked")
+        assert admin_key.RENEW_HINT in result.err
+        (cli.home / admin_key.ADMIN_KEY).unlink()
+        assert [step["made"] for step in cli.run_ok("init", "--json").json] == [False, False, False, True]
 
-    def test_that_was_revoked_while_the_gateway_runs(self, office: Office) -> None:
+    def test_that_was_revoked_while_the_gateway_runs(self, cli: CommandLine) -> None:
         """The hint gets one in again."""
-        file = office.home / admin_key.ADMIN_KEY
-        with running(office.home):
-            office.done("key", "revoke", file.read_text().strip())
-            ended = office("key", "list")
-        assert ended.code == 1
-        assert f"hint: if the key was revoked, {admin_key.RENEW_HINT}" in ended.err
+        file = cli.home / admin_key.ADMIN_KEY
+        with run_gateway_process(cli.home):
+            cli.run_ok("key", "revoke", file.read_text().strip())
+            result = cli("key", "list")
+        assert result.code == 1
+        assert f"hint: if the key was revoked, {admin_key.RENEW_HINT}" in result.err
         file.unlink()
-        with running(office.home):
-            assert [key["revokedAt"] is None for key in office.done("key", "list", "--json").json] == [False, True]
+        with run_gateway_process(cli.home):
+            assert [key["revokedAt"] is None for key in cli.run_ok("key", "list", "--json").json] == [False, True]
 
-    def test_of_another_store_is_made_good(self, office: Office) -> None:
-        office.done("init")
-        office.done("init", GATEPOST_STORE="sqlite:///other.db")
-        assert office.done("key", "list", "--json", GATEPOST_STORE="sqlite:///other.db").json[0]["name"] == "admin.key"
-
-
-def test_up_with_a_transport_that_its_store_does_not_have(gatepost: Office) -> None:
-    ended = gatepost.process("up", "--port", "0", GATEPOST_TRANSPORT="postgres:")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.error.endswith("goes through a store on PostgreSQL, and this one is on SQLite")
-    assert not gatepost.home.exists()
+    def test_of_another_store_is_made_good(self, cli: CommandLine) -> None:
+        cli.run_ok("init")
+        cli.run_ok("init", GATEPOST_STORE="sqlite:///other.db")
+        assert cli.run_ok("key", "list", "--json", GATEPOST_STORE="sqlite:///other.db").json[0]["name"] == "admin.key"
 
 
-def test_up_and_down(office: Office) -> None:
+def test_up_with_a_transport_that_its_store_does_not_have(empty_cli: CommandLine) -> None:
+    result = empty_cli.run_process("up", "--port", "0", GATEPOST_TRANSPORT="postgres:")
+    assert (result.code, result.out) == (2, "")
+    assert result.error.endswith("goes through a store on PostgreSQL, and this one is on SQLite")
+    assert not empty_cli.home.exists()
+
+
+def test_up_and_down(cli: CommandLine) -> None:
     """The gateway as a process: commands find it while it runs, and do without it when it is gone."""
-    office.here.joinpath("gatepost.toml").touch()
-    with running(office.home) as gateway:
-        found = gateway_file.read_gateway_file(office.home)
-        assert found is not None
-        assert (found.url, found.pid) == (gateway.url, gateway.process.pid)
-        assert (office.home / gateway_file.FILE_NAME).stat().st_mode & 0o777 == 0o600
-        event = office.push("--to", "analyst", "hello")
-        assert office.done("inbox", "show", event, "--json").json["dedupKey"].startswith("client:")
+    cli.cwd.joinpath("gatepost.toml").touch()
+    with run_gateway_process(cli.home) as gateway:
+        gateway_info = gateway_file.read_gateway_file(cli.home)
+        assert gateway_info is not None
+        assert (gateway_info.url, gateway_info.pid) == (gateway.url, gateway.process.pid)
+        assert (cli.home / gateway_file.FILE_NAME).stat().st_mode & 0o777 == 0o600
+        event = cli.push("--to", "analyst", "hello")
+        assert cli.run_ok("inbox", "show", event, "--json").json["dedupKey"].startswith("client:")
 
         gateway.kill()
-        assert (office.home / gateway_file.FILE_NAME).exists()
-        event = office.push("--to", "analyst", "hello")
-        assert office.done("inbox", "show", event, "--json").json["dedupKey"] is None
-        assert not (office.home / gateway_file.FILE_NAME).exists()
+        assert (cli.home / gateway_file.FILE_NAME).exists()
+        event = cli.push("--to", "analyst", "hello")
+        assert cli.run_ok("inbox", "show", event, "--json").json["dedupKey"] is None
+        assert not (cli.home / gateway_file.FILE_NAME).exists()
 
         gateway.start()
-        office.push("--to", "analyst", "hello")
+        cli.push("--to", "analyst", "hello")
         gateway.stop()
         assert gateway.process.returncode == 0
-        assert not (office.home / gateway_file.FILE_NAME).exists()
-    assert len(office.done("inbox", "drain", "--to", "analyst", "--json").json) == 3
+        assert not (cli.home / gateway_file.FILE_NAME).exists()
+    assert len(cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json) == 3
 
 
-@pytest.mark.parametrize("leave", [Running.stop, Running.kill])
-def test_two_in_one_home(office: Office, leave: Callable[[Running], None]) -> None:
+@pytest.mark.parametrize("leave", [GatewayProcess.stop, GatewayProcess.kill])
+def test_two_in_one_home(cli: CommandLine, leave: Callable[[GatewayProcess], None]) -> None:
     """Commands and hooks find the first while it is there, whoever else comes and goes, and then the other one."""
-    often = {"GATEPOST_JANITOR__INTERVAL": "1s"}
-    with running(office.home, **often) as first:
-        posted = gateway_file.read_gateway_file(office.home)
-        with running(office.home, **often) as passing:
-            assert gateway_file.read_gateway_file(office.home) == posted
-            leave(passing)
-        assert gateway_file.read_gateway_file(office.home) == posted
-        with running(office.home, **often) as second:
+    environ = {"GATEPOST_JANITOR__INTERVAL": "1s"}
+    with run_gateway_process(cli.home, **environ) as first:
+        first_info = gateway_file.read_gateway_file(cli.home)
+        with run_gateway_process(cli.home, **environ) as third:
+            assert gateway_file.read_gateway_file(cli.home) == first_info
+            leave(third)
+        assert gateway_file.read_gateway_file(cli.home) == first_info
+        with run_gateway_process(cli.home, **environ) as second:
             leave(first)
-            until(lambda: gateway_file.find_gateway(office.home) is not None, "the second has put up its notice")
-            found = gateway_file.read_gateway_file(office.home)
-            assert found is not None
-            assert (found.url, found.pid) == (second.url, second.process.pid)
-            assert found.socket is not None
+            wait_until(lambda: gateway_file.find_gateway(cli.home) is not None, "the second has put up its notice")
+            second_info = gateway_file.read_gateway_file(cli.home)
+            assert second_info is not None
+            assert (second_info.url, second_info.pid) == (second.url, second.process.pid)
+            assert second_info.socket is not None
             with socket.socket(socket.AF_UNIX) as line:
-                line.connect(found.socket)
+                line.connect(second_info.socket)
 
 
 @pytest.mark.parametrize("road", ["alone", "through a gateway"])
 class TestWatching:
-    def test_an_inbox(self, office: Office, road: str) -> None:
+    def test_an_inbox(self, cli: CommandLine, access_mode: str) -> None:
         words = ("inbox", "watch", "--to", "analyst")
-        assert self.watched(office, road, *words) == ['[Event: cli] "one"\n', '[Event: cli] "two\\u2028"\n']
-        assert len(office.done("inbox", "list", "--to", "analyst", "--json").json) == 2
+        assert self.watch_with_access(cli, access_mode, *words) == [
+            '[Event: cli] "one"\n',
+            '[Event: cli] "two\\u2028"\n',
+        ]
+        assert len(cli.run_ok("inbox", "list", "--to", "analyst", "--json").json) == 2
 
-    def test_an_inbox_as_json(self, office: Office, road: str) -> None:
-        told = self.watched(office, road, "inbox", "watch", "--to", "analyst", "--json")
-        assert [json.loads(line)["content"] for line in told] == ["one", "two\u2028"]
+    def test_an_inbox_as_json(self, cli: CommandLine, access_mode: str) -> None:
+        output_lines = self.watch_with_access(cli, access_mode, "inbox", "watch", "--to", "analyst", "--json")
+        assert [json.loads(line)["content"] for line in output_lines] == ["one", "two\u2028"]
 
-    def test_a_space(self, office: Office, road: str) -> None:
-        office.done("space", "create", "Q4", "--member", "husam", "--member", "analyst")
-        told = self.watched(office, road, "space", "watch", "q4", "--as", "husam")
-        assert [line.split("  ", 2)[::2] for line in told] == [
+    def test_a_space(self, cli: CommandLine, access_mode: str) -> None:
+        cli.run_ok("space", "create", "Q4", "--member", "husam", "--member", "analyst")
+        output_lines = self.watch_with_access(cli, access_mode, "space", "watch", "q4", "--as", "husam")
+        assert [line.split("  ", 2)[::2] for line in output_lines] == [
             ["1", 'Analyst (agent): "one"\n'],
             ["2", 'Analyst (agent): "two\\u2028"\n'],
         ]
-        [_, member] = office.done("space", "show", "q4", "--json").json["members"]
+        [_, member] = cli.run_ok("space", "show", "q4", "--json").json["members"]
         assert (member["name"], member["readSeq"] in (1, 2)) == ("husam", True)  # the last may not have been noted yet
 
-    def watched(self, office: Office, road: str, *words: str) -> list[str]:
+    def watch_with_access(self, cli: CommandLine, access_mode: str, *words: str) -> list[str]:
         """What is printed while two things happen, one line each, and then Ctrl-C."""
-        if road == "alone":
-            return self._watched(office, *words)
-        with attended(office):
-            return self._watched(office, *words)
+        if access_mode == "alone":
+            return self._watch(cli, *words)
+        with start_local_gateway(cli):
+            return self._watch(cli, *words)
 
-    def _watched(self, office: Office, *words: str) -> list[str]:
+    def _watch(self, cli: CommandLine, *words: str) -> list[str]:
         process = subprocess.Popen(
-            [*PROGRAM, *words],
-            env=os.environ | office.environ,
-            cwd=office.here,
+            [*GATEPOST_COMMAND, *words],
+            env=os.environ | cli.environ,
+            cwd=cli.cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -407,17 +414,17 @@ class TestWatching:
             assert process.stdout is not None
             assert process.stderr is not None
             assert process.stderr.readline().startswith("watching ")
-            told = []
+            output_lines = []
             for text in ("one", "two\u2028"):
                 if words[0] == "space":
-                    office.done("space", "post", "q4", "--as", "analyst", text)
+                    cli.run_ok("space", "post", "q4", "--as", "analyst", text)
                 else:
-                    office.push("--to", "analyst", text)
-                told.append(process.stdout.readline())
+                    cli.push("--to", "analyst", text)
+                output_lines.append(process.stdout.readline())
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
             process.communicate()
         assert (process.returncode, out, err) == (130, "", "")
-        return told
+        return output_lines

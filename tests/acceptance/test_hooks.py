@@ -18,14 +18,14 @@ import pytest
 from gatepost.hooks import gates, host_settings
 from gatepost.hooks.gates import SessionGate
 from gatepost.hooks.wire import HOSTS
-from tests.acceptance.office import Office
+from tests.acceptance.command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = str(Path(sys.executable).parent / "gatepost")
-BACKUP = re.compile(r"what it was before is in (\S+\.gatepost-[0-9a-f]{16}\.bak)\n")
+GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
+BACKUP_MESSAGE = re.compile(r"what it was before is in (\S+\.gatepost-[0-9a-f]{16}\.bak)\n")
 
 #: what people have, by host and file name
-FOUND = {
+SETTINGS_FILES = {
     ("gemini", "commented.json"): """{
   // mine, do not touch
   "model": "opus",
@@ -76,11 +76,11 @@ command = "docs"''',
 }
 
 
-def saved(file: Path) -> list[str]:
-    return [each.name for each in file.parent.iterdir() if each != file]
+def list_backups(file: Path) -> list[str]:
+    return [path.name for path in file.parent.iterdir() if path != file]
 
 
-def hooked(file: Path) -> dict[str, list[str]]:
+def list_hook_commands(file: Path) -> dict[str, list[str]]:
     """The commands of each event, as any reader of the file has them."""
     if file.suffix == ".toml":
         document = tomllib.loads(file.read_text())
@@ -88,113 +88,116 @@ def hooked(file: Path) -> dict[str, list[str]]:
         text = re.sub(r"/\*.*?\*/|// [^\n\r]*", "", file.read_text(encoding="utf-8-sig"))
         document = json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
     return {
-        event: [each["command"] for group in groups for each in group.get("hooks", [group])]
+        event: [entry["command"] for group in groups for entry in group.get("hooks", [group])]
         for event, groups in document["hooks"].items()
     }
 
 
-@pytest.mark.parametrize(("host", "name"), FOUND)
-def test_in_and_out_again(gatepost: Office, host: str, name: str) -> None:
-    file = gatepost.here / name
-    file.write_bytes(FOUND[host, name].encode())
+@pytest.mark.parametrize(("host", "name"), SETTINGS_FILES)
+def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
+    file = empty_cli.cwd / name
+    file.write_bytes(SETTINGS_FILES[host, name].encode())
     file.chmod(0o640)
     words = ("--host", host, "--file", name)
-    ours = {event: f"{shlex.quote(PROGRAM)} hook {event}" for event in host_settings.build_entries(host, PROGRAM)}
-    said = "" if host == "claude" else f" --host {host}"
+    commands = {
+        event: f"{shlex.quote(GATEPOST_PATH)} hook {event}"
+        for event in host_settings.build_entries(host, GATEPOST_PATH)
+    }
+    host_option = "" if host == "claude" else f" --host {host}"
 
-    put_in = gatepost.done("hooks", "install", *words)
-    assert put_in.out == f"{file}\n"
-    kept = BACKUP.search(put_in.err)
-    assert kept is not None, put_in.err
-    assert saved(file) == [kept[1]]
+    install_result = empty_cli.run_ok("hooks", "install", *words)
+    assert install_result.out == f"{file}\n"
+    backup = BACKUP_MESSAGE.search(install_result.err)
+    assert backup is not None, install_result.err
+    assert list_backups(file) == [backup[1]]
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
-    for event, command in ours.items():
-        assert hooked(file)[event].count(command + said) == 1
-        assert hooked(file)[event][-1] == command + said
+    for event, command in commands.items():
+        assert list_hook_commands(file)[event].count(command + host_option) == 1
+        assert list_hook_commands(file)[event][-1] == command + host_option
     assert "/old/gatepost" not in file.read_text()
-    once = file.read_bytes()
-    assert gatepost.done("hooks", "install", *words).err.startswith("our entries are there already\n")
-    assert file.read_bytes() == once
-    [state] = gatepost.done("hooks", "status", *words, "--json").json
-    assert (state["state"], sorted(state["events"]), state["why"]) == ("installed", sorted(ours), None)
+    installed_bytes = file.read_bytes()
+    assert empty_cli.run_ok("hooks", "install", *words).err.startswith("our entries are there already\n")
+    assert file.read_bytes() == installed_bytes
+    [state] = empty_cli.run_ok("hooks", "status", *words, "--json").json
+    assert (state["state"], sorted(state["events"]), state["why"]) == ("installed", sorted(commands), None)
 
-    out_again = gatepost.done("hooks", "uninstall", *words)
-    assert saved(file) == []
+    uninstall_result = empty_cli.run_ok("hooks", "uninstall", *words)
+    assert list_backups(file) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     if name != "older.json":  # there were some of ours before, and those are gone too
-        assert out_again.err == "it is again what it was before\n"
-        assert file.read_bytes() == FOUND[host, name].encode()
+        assert uninstall_result.err == "it is again what it was before\n"
+        assert file.read_bytes() == SETTINGS_FILES[host, name].encode()
     assert "gatepost" not in file.read_text()
-    assert gatepost.done("hooks", "uninstall", *words).err == "there is nothing of ours in it\n"
-    assert gatepost("hooks", "status", *words).code == 1
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "there is nothing of ours in it\n"
+    assert empty_cli("hooks", "status", *words).code == 1
 
 
-def test_it_is_written_in_the_manner_of_the_file(gatepost: Office) -> None:
-    file = gatepost.here / "settings.json"
-    file.write_bytes(FOUND["claude", "tabs.json"].encode())
-    gatepost.done("hooks", "install", "--file", "settings.json")
+def test_it_is_written_in_the_manner_of_the_file(empty_cli: CommandLine) -> None:
+    file = empty_cli.cwd / "settings.json"
+    file.write_bytes(SETTINGS_FILES["claude", "tabs.json"].encode())
+    empty_cli.run_ok("hooks", "install", "--file", "settings.json")
     lines = file.read_bytes().split(b"\n")
     assert all(line.endswith(b"\r") for line in lines[:-1])
     assert not any(line.startswith(b" ") for line in lines)
     assert b'\t\t\t\t"hooks": [\r' in lines
     file.write_text('{"model":"opus","hooks":{"Stop":[1]}}')
-    gatepost.done("hooks", "install", "--file", "settings.json")
+    empty_cli.run_ok("hooks", "install", "--file", "settings.json")
     assert len(file.read_text().splitlines()) == 1, "what was on one line stays on one line"
 
 
-@pytest.mark.parametrize(("host", "name"), FOUND)
-def test_out_of_a_file_that_somebody_changed(gatepost: Office, host: str, name: str) -> None:
-    file = gatepost.here / name
-    file.write_bytes(FOUND[host, name].encode())
+@pytest.mark.parametrize(("host", "name"), SETTINGS_FILES)
+def test_out_of_a_file_that_somebody_changed(empty_cli: CommandLine, host: str, name: str) -> None:
+    file = empty_cli.cwd / name
+    file.write_bytes(SETTINGS_FILES[host, name].encode())
     words = ("--host", host, "--file", name)
-    gatepost.done("hooks", "install", *words)
+    empty_cli.run_ok("hooks", "install", *words)
     file.write_bytes(
         file.read_bytes() + b"\n# mine\n" if file.suffix == ".toml" else file.read_bytes() + b"\n// mine\n"
     )
-    assert gatepost.done("hooks", "uninstall", *words).err == "our entries are taken out\n"
-    left = file.read_text()
-    assert "gatepost" not in left
-    assert "// mine" in left or "# mine" in left
-    for kept in ("do not touch", "trailing comma", "guard.sh", "afplay", "lint.sh", "notify.sh", "# the servers"):
-        assert (kept in FOUND[host, name]) == (kept in left)
-    assert saved(file) == []
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "our entries are taken out\n"
+    remaining_text = file.read_text()
+    assert "gatepost" not in remaining_text
+    assert "// mine" in remaining_text or "# mine" in remaining_text
+    for marker in ("do not touch", "trailing comma", "guard.sh", "afplay", "lint.sh", "notify.sh", "# the servers"):
+        assert (marker in SETTINGS_FILES[host, name]) == (marker in remaining_text)
+    assert list_backups(file) == []
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_where_there_was_no_file_there_is_none_again(gatepost: Office, tmp_path: Path, host: str) -> None:
-    gatepost.environ |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": "", "CODEX_HOME": ""}
-    made = gatepost.done("hooks", "install", "--host", host)
-    file = Path(made.out.strip())
+def test_where_there_was_no_file_there_is_none_again(empty_cli: CommandLine, tmp_path: Path, host: str) -> None:
+    empty_cli.environ |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": "", "CODEX_HOME": ""}
+    install_result = empty_cli.run_ok("hooks", "install", "--host", host)
+    file = Path(install_result.out.strip())
     assert file.is_relative_to(tmp_path / f".{host}")
-    assert made.err.splitlines()[0] == "made a new file"
-    assert len(hooked(file)) == len(host_settings.build_entries(host, PROGRAM))
+    assert install_result.err.splitlines()[0] == "made a new file"
+    assert len(list_hook_commands(file)) == len(host_settings.build_entries(host, GATEPOST_PATH))
     assert ("version" in json.loads(file.read_text())) == (host == "cursor")
-    [user, *_] = gatepost.done("hooks", "status", "--host", host, "--json").json
+    [user, *_] = empty_cli.run_ok("hooks", "status", "--host", host, "--json").json
     assert (user["scope"], user["state"], user["file"]) == ("user", "installed", str(file))
-    gone = gatepost.done("hooks", "uninstall", "--host", host)
-    assert gone.err == "it had nothing but our entries in it, and is gone\n"
+    uninstall_result = empty_cli.run_ok("hooks", "uninstall", "--host", host)
+    assert uninstall_result.err == "it had nothing but our entries in it, and is gone\n"
     assert list(file.parent.iterdir()) == []
 
 
-def test_what_was_there_last_counts(gatepost: Office) -> None:
+def test_what_was_there_last_counts(empty_cli: CommandLine) -> None:
     """A file that was there, then was not, then was: uninstalling gives back what the last install found."""
-    file = gatepost.here / "a.json"
+    file = empty_cli.cwd / "a.json"
     file.write_text("{}\n")
-    for there in (True, False, True):
-        if there:
+    for is_present in (True, False, True):
+        if is_present:
             file.write_text("{}\n")
         else:
             file.unlink()
-        gatepost.done("hooks", "install", "--file", "a.json")
-        assert len(saved(file)) == 1
+        empty_cli.run_ok("hooks", "install", "--file", "a.json")
+        assert len(list_backups(file)) == 1
     file.unlink()
-    gatepost.done("hooks", "install", "--file", "a.json")
-    gatepost.done("hooks", "uninstall", "--file", "a.json")
-    assert list(gatepost.here.iterdir()) == []
+    empty_cli.run_ok("hooks", "install", "--file", "a.json")
+    empty_cli.run_ok("hooks", "uninstall", "--file", "a.json")
+    assert list(empty_cli.cwd.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("before", "left"),
+    ("before", "expected"),
     [
         ('{"hooks": {"Stop": [], "PreToolUse": []}}', {"Stop": [], "PreToolUse": []}),
         ('{"hooks": {}}', {}),
@@ -203,104 +206,109 @@ def test_what_was_there_last_counts(gatepost: Office) -> None:
     ],
 )
 def test_what_was_empty_before_is_so_again_and_what_was_not_there_is_gone(
-    gatepost: Office, before: str | None, left: dict[str, Any] | None
+    empty_cli: CommandLine, before: str | None, expected: dict[str, Any] | None
 ) -> None:
-    file = gatepost.here / "a.json"
+    file = empty_cli.cwd / "a.json"
     if before is not None:
         file.write_text(before)
     for _ in range(2):  # also after it was put in again
-        gatepost.done("hooks", "install", "--file", "a.json")
+        empty_cli.run_ok("hooks", "install", "--file", "a.json")
         file.write_text(json.dumps(json.loads(file.read_text()) | {"theirs": 1}).replace("hook Stop", "hook  Stop"))
-    gatepost.done("hooks", "uninstall", "--file", "a.json")
-    assert json.loads(file.read_text()).get("hooks") == left
-    assert saved(file) == []
+    empty_cli.run_ok("hooks", "uninstall", "--file", "a.json")
+    assert json.loads(file.read_text()).get("hooks") == expected
+    assert list_backups(file) == []
 
 
-def test_what_may_have_been_empty_before_is_left(gatepost: Office) -> None:
-    file = gatepost.here / "a.json"
+def test_what_may_have_been_empty_before_is_left(empty_cli: CommandLine) -> None:
+    file = empty_cli.cwd / "a.json"
     file.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gatepost hook Stop"}]}]}}')
-    gatepost.done("hooks", "uninstall", "--file", "a.json")
+    empty_cli.run_ok("hooks", "uninstall", "--file", "a.json")
     assert json.loads(file.read_text()) == {"hooks": {"Stop": []}}
 
 
-def test_scopes_and_the_folders_that_variables_name(gatepost: Office, tmp_path: Path) -> None:
+def test_scopes_and_the_folders_that_variables_name(empty_cli: CommandLine, tmp_path: Path) -> None:
     def file(*words: str, **environ: str) -> str:
-        gatepost.environ |= environ
-        return gatepost.done("hooks", "install", *words).out.strip()
+        empty_cli.environ |= environ
+        return empty_cli.run_ok("hooks", "install", *words).out.strip()
 
-    own = str(tmp_path / "own")
-    gatepost.environ["HOME"] = str(tmp_path)
-    assert file(CLAUDE_CONFIG_DIR=own) == f"{own}/settings.json"
-    assert file("--scope", "project") == f"{gatepost.here}/.claude/settings.json"
-    assert file("--scope", "local") == f"{gatepost.here}/.claude/settings.local.json"
-    assert file("--host", "codex", CODEX_HOME=own) == f"{own}/hooks.json"
-    assert file("--host", "gemini", "--scope", "project") == f"{gatepost.here}/.gemini/settings.json"
-    states = gatepost.done("hooks", "status", "--json").json
-    there = {(each["host"], each["scope"]) for each in states if each["state"] == "installed"}
-    assert there == {
-        *(("claude", each) for each in ("user", "project", "local")),
+    own_folder = str(tmp_path / "own")
+    empty_cli.environ["HOME"] = str(tmp_path)
+    assert file(CLAUDE_CONFIG_DIR=own_folder) == f"{own_folder}/settings.json"
+    assert file("--scope", "project") == f"{empty_cli.cwd}/.claude/settings.json"
+    assert file("--scope", "local") == f"{empty_cli.cwd}/.claude/settings.local.json"
+    assert file("--host", "codex", CODEX_HOME=own_folder) == f"{own_folder}/hooks.json"
+    assert file("--host", "gemini", "--scope", "project") == f"{empty_cli.cwd}/.gemini/settings.json"
+    states = empty_cli.run_ok("hooks", "status", "--json").json
+    installed = {(row["host"], row["scope"]) for row in states if row["state"] == "installed"}
+    assert installed == {
+        *(("claude", row) for row in ("user", "project", "local")),
         ("codex", "user"),
         ("gemini", "project"),
     }
-    assert {each["state"] for each in states} == {"installed", "missing"}
+    assert {row["state"] for row in states} == {"installed", "missing"}
 
 
-def test_at_home_a_file_is_listed_once(gatepost: Office) -> None:
-    gatepost.environ["HOME"] = str(gatepost.here)
-    gatepost.done("hooks", "install", "--host", "gemini")
-    [state] = gatepost.done("hooks", "status", "--host", "gemini", "--json").json
+def test_at_home_a_file_is_listed_once(empty_cli: CommandLine) -> None:
+    empty_cli.environ["HOME"] = str(empty_cli.cwd)
+    empty_cli.run_ok("hooks", "install", "--host", "gemini")
+    [state] = empty_cli.run_ok("hooks", "status", "--host", "gemini", "--json").json
     assert (state["scope"], state["state"]) == ("user", "installed")
 
 
-def test_where_gates_were_registered_hooks_are_installed_too(gatepost: Office) -> None:
-    gatepost.home.mkdir(mode=0o700)
-    gates.register(gatepost.home, SessionGate(name="careful", hook="PreToolUse"))
-    extra = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "cursor": "preToolUse"}
-    for host, event in extra.items():
-        file = gatepost.here / f"{host}.json"
-        gatepost.done("hooks", "install", "--host", host, "--file", str(file))
-        assert hooked(file).keys() == host_settings.build_entries(host, PROGRAM).keys() | {event}
-        gatepost.done("hooks", "status", "--host", host, "--file", str(file))
-    gates.unregister(gatepost.home, "careful")
-    assert gatepost("hooks", "status", "--host", "claude", "--file", "claude.json").code == 1
-    gatepost.done("hooks", "install", "--file", "claude.json")
-    assert hooked(gatepost.here / "claude.json").keys() == host_settings.build_entries("claude", PROGRAM).keys()
+def test_where_gates_were_registered_hooks_are_installed_too(empty_cli: CommandLine) -> None:
+    empty_cli.home.mkdir(mode=0o700)
+    gates.register(empty_cli.home, SessionGate(name="careful", hook="PreToolUse"))
+    extra_events = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "cursor": "preToolUse"}
+    for host, event in extra_events.items():
+        file = empty_cli.cwd / f"{host}.json"
+        empty_cli.run_ok("hooks", "install", "--host", host, "--file", str(file))
+        assert list_hook_commands(file).keys() == host_settings.build_entries(host, GATEPOST_PATH).keys() | {event}
+        empty_cli.run_ok("hooks", "status", "--host", host, "--file", str(file))
+    gates.unregister(empty_cli.home, "careful")
+    assert empty_cli("hooks", "status", "--host", "claude", "--file", "claude.json").code == 1
+    empty_cli.run_ok("hooks", "install", "--file", "claude.json")
+    assert (
+        list_hook_commands(empty_cli.cwd / "claude.json").keys()
+        == host_settings.build_entries("claude", GATEPOST_PATH).keys()
+    )
 
 
-def test_codex_has_hooks_in_one_of_two_files(gatepost: Office) -> None:
-    folder = gatepost.here / ".codex"
+def test_codex_has_hooks_in_one_of_two_files(empty_cli: CommandLine) -> None:
+    folder = empty_cli.cwd / ".codex"
     folder.mkdir()
     words = ("--host", "codex", "--scope", "project")
     (folder / "config.toml").write_text('model = "gpt"\n\n[hooks.state]\n"a:b" = { enabled = true }\n')
-    assert gatepost.done("hooks", "install", *words).out == f"{folder}/hooks.json\n", "there are no hooks in the other"
-    gatepost.done("hooks", "uninstall", *words)
+    assert empty_cli.run_ok("hooks", "install", *words).out == f"{folder}/hooks.json\n", (
+        "there are no hooks in the other"
+    )
+    empty_cli.run_ok("hooks", "uninstall", *words)
     (folder / "config.toml").write_text('[[hooks.Stop]]\nhooks = [{ type = "command", command = "true" }]\n')
-    assert gatepost.done("hooks", "install", *words).out == f"{folder}/config.toml\n"
+    assert empty_cli.run_ok("hooks", "install", *words).out == f"{folder}/config.toml\n"
     (folder / "hooks.json").write_text("{}")
-    assert gatepost.done("hooks", "install", *words).out == f"{folder}/config.toml\n", "they are there already"
+    assert empty_cli.run_ok("hooks", "install", *words).out == f"{folder}/config.toml\n", "they are there already"
 
 
-def test_at_the_end_of_a_link(gatepost: Office, tmp_path: Path) -> None:
+def test_at_the_end_of_a_link(empty_cli: CommandLine, tmp_path: Path) -> None:
     """Whoever keeps their settings elsewhere still has a link, and a file there."""
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "claude.json").write_text('{"model": "opus"}')
-    link = gatepost.here / "settings.json"
+    link = empty_cli.cwd / "settings.json"
     link.symlink_to(dotfiles / "claude.json")
-    gatepost.done("hooks", "install", "--file", "settings.json")
+    empty_cli.run_ok("hooks", "install", "--file", "settings.json")
     assert link.is_symlink()
-    assert PROGRAM in (dotfiles / "claude.json").read_text()
-    gatepost.done("hooks", "uninstall", "--file", "settings.json")
+    assert GATEPOST_PATH in (dotfiles / "claude.json").read_text()
+    empty_cli.run_ok("hooks", "uninstall", "--file", "settings.json")
     assert link.is_symlink()
     assert (dotfiles / "claude.json").read_text() == '{"model": "opus"}'
     (dotfiles / "claude.json").unlink()
-    gatepost.done("hooks", "install", "--file", "settings.json")
+    empty_cli.run_ok("hooks", "install", "--file", "settings.json")
     assert link.is_symlink()
-    assert hooked(dotfiles / "claude.json")
+    assert list_hook_commands(dotfiles / "claude.json")
 
 
 @pytest.mark.parametrize(
-    ("host", "name", "raw", "said"),
+    ("host", "name", "raw", "message"),
     [
         ("claude", "a.json", b'{\n  "hooks": {,}\n}', "(line 2, column 13)"),
         ("claude", "a.json", b'{"a": "\xff"}', "it is not UTF-8 (line 1, column 8)"),
@@ -311,39 +319,41 @@ def test_at_the_end_of_a_link(gatepost: Office, tmp_path: Path) -> None:
         ("codex", "a.toml", b"[hooks]\nStop = []\n", "its hooks are written in line"),
     ],
 )
-def test_what_cannot_be_read_is_left_alone(gatepost: Office, host: str, name: str, raw: bytes, said: str) -> None:
-    file = gatepost.here / name
+def test_what_cannot_be_read_is_left_alone(
+    empty_cli: CommandLine, host: str, name: str, raw: bytes, message: str
+) -> None:
+    file = empty_cli.cwd / name
     file.write_bytes(raw)
-    refused = gatepost("hooks", "install", "--host", host, "--file", name)
-    assert refused.code == 2
-    assert refused.error.startswith(f"'{file}' is left as it is: ")
-    assert said in refused.error
+    refusal = empty_cli("hooks", "install", "--host", host, "--file", name)
+    assert refusal.code == 2
+    assert refusal.error.startswith(f"'{file}' is left as it is: ")
+    assert message in refusal.error
     assert file.read_bytes() == raw
-    assert saved(file) == []
-    if "written" not in said and "not an" not in said:
-        [state] = gatepost("hooks", "status", "--host", host, "--file", name, "--json").json
-        assert (state["state"], said in state["why"]) == ("unreadable", True)
+    assert list_backups(file) == []
+    if "written" not in message and "not an" not in message:
+        [state] = empty_cli("hooks", "status", "--host", host, "--file", name, "--json").json
+        assert (state["state"], message in state["why"]) == ("unreadable", True)
 
 
-def test_an_entry_in_line_with_others_is_not_torn_out(gatepost: Office) -> None:
-    file = gatepost.here / "config.toml"
+def test_an_entry_in_line_with_others_is_not_torn_out(empty_cli: CommandLine) -> None:
+    file = empty_cli.cwd / "config.toml"
     raw = '[hooks]\nStop = [{ hooks = [{ command = "true" }, { command = "gatepost hook Stop" }] }]\n'
     file.write_text(raw)
-    refused = gatepost("hooks", "uninstall", "--host", "codex", "--file", "config.toml")
-    assert (refused.code, file.read_text()) == (2, raw)
-    assert "written in line with others" in refused.error
+    refusal = empty_cli("hooks", "uninstall", "--host", "codex", "--file", "config.toml")
+    assert (refusal.code, file.read_text()) == (2, raw)
+    assert "written in line with others" in refusal.error
 
 
-def test_what_is_not_as_it_should_be_is_said(gatepost: Office) -> None:
-    file = gatepost.here / "settings.json"
+def test_what_is_not_as_it_should_be_is_said(empty_cli: CommandLine) -> None:
+    file = empty_cli.cwd / "settings.json"
     entry = {"type": "command", "command": "/gone/gatepost hook Stop", "timeout": 600}
     file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}))
-    status = gatepost("hooks", "status", "--host", "claude", "--file", "settings.json")
+    status = empty_cli("hooks", "status", "--host", "claude", "--file", "settings.json")
     assert (status.code, status.err) == (1, f"{file}: there is no program '/gone/gatepost'\n")
-    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [entry | {"command": f"{PROGRAM} hook Stop"}]}]}}))
+    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [entry | {"command": f"{GATEPOST_PATH} hook Stop"}]}]}}))
     assert (
         "not as `hooks install` would write"
-        in gatepost("hooks", "status", "--host", "claude", "--file", "settings.json").err
+        in empty_cli("hooks", "status", "--host", "claude", "--file", "settings.json").err
     )
 
 
@@ -360,33 +370,33 @@ def test_what_is_not_as_it_should_be_is_said(gatepost: Office) -> None:
         (("install", "--file", "x.toml"), "'x.toml' is TOML, and claude reads JSON", "give --host codex"),
     ],
 )
-def test_wrong_words(gatepost: Office, words: tuple[str, ...], error: str, hint: str) -> None:
-    ended = gatepost("hooks", *words)
-    assert (ended.code, ended.error) == (2, error)
-    assert f"hint: {hint}" in ended.err
-    assert list(gatepost.here.iterdir()) == []
+def test_wrong_words(empty_cli: CommandLine, words: tuple[str, ...], error: str, hint: str) -> None:
+    result = empty_cli("hooks", *words)
+    assert (result.code, result.error) == (2, error)
+    assert f"hint: {hint}" in result.err
+    assert list(empty_cli.cwd.iterdir()) == []
 
 
-def test_what_cannot_be_written_is_said_and_left_alone(gatepost: Office) -> None:
-    (gatepost.here / "settings.json").mkdir()
-    ended = gatepost("hooks", "install", "--file", "settings.json")
-    assert (ended.code, ended.error) == (3, f"'{gatepost.here}/settings.json': Is a directory")
-    (gatepost.here / "file").touch()
-    ended = gatepost("hooks", "install", "--file", "file/settings.json")
-    assert (ended.code, ended.error) == (3, f"'{gatepost.here}/file/settings.json': Not a directory")
+def test_what_cannot_be_written_is_said_and_left_alone(empty_cli: CommandLine) -> None:
+    (empty_cli.cwd / "settings.json").mkdir()
+    result = empty_cli("hooks", "install", "--file", "settings.json")
+    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/settings.json': Is a directory")
+    (empty_cli.cwd / "file").touch()
+    result = empty_cli("hooks", "install", "--file", "file/settings.json")
+    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/file/settings.json': Not a directory")
 
 
-def test_the_disk_is_full_half_way(gatepost: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = gatepost.here / "settings.json"
+def test_the_disk_is_full_half_way(empty_cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = empty_cli.cwd / "settings.json"
     file.write_text("{}")
 
-    def full(_: int) -> None:
+    def raise_disk_full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
-    ended = gatepost("hooks", "install", "--file", "settings.json")
-    assert (ended.code, "No space left" in ended.error) == (3, True)
-    assert (file.read_text(), saved(file)) == ("{}", [])
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
+    result = empty_cli("hooks", "install", "--file", "settings.json")
+    assert (result.code, "No space left" in result.error) == (3, True)
+    assert (file.read_text(), list_backups(file)) == ("{}", [])
 
 
 def test_the_plugin_says_what_would_be_installed() -> None:
@@ -400,9 +410,9 @@ def test_the_plugin_says_what_would_be_installed() -> None:
     assert {name: manifest[name] for name in ("name", "version", "description", "license")} == {
         name: project["project"][name] for name in ("name", "version", "description", "license")
     }
-    [listed] = json.loads((ROOT / "plugins" / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
-    assert (ROOT / "plugins" / listed["source"]).samefile(plugin)
-    assert listed["description"] == manifest["description"]
+    [marketplace_entry] = json.loads((ROOT / "plugins" / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    assert (ROOT / "plugins" / marketplace_entry["source"]).samefile(plugin)
+    assert marketplace_entry["description"] == manifest["description"]
 
 
 def test_the_plugin_is_shipped(tmp_path: Path) -> None:
@@ -410,9 +420,9 @@ def test_the_plugin_is_shipped(tmp_path: Path) -> None:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
     [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
-        shipped, sources = archive.namelist(), source.getnames()
-    files = [each for each in (ROOT / "plugins").rglob("*") if each.is_file()]
+        wheel_names, sdist_names = archive.namelist(), source.getnames()
+    files = [path for path in (ROOT / "plugins").rglob("*") if path.is_file()]
     assert len(files) == 4
-    for file in map(str, (each.relative_to(ROOT) for each in files)):
-        assert any(each.endswith(f".data/data/share/gatepost/{file}") for each in shipped)
-        assert any(each.endswith(f"/{file}") for each in sources)
+    for file in map(str, (path.relative_to(ROOT) for path in files)):
+        assert any(path.endswith(f".data/data/share/gatepost/{file}") for path in wheel_names)
+        assert any(path.endswith(f"/{file}") for path in sdist_names)

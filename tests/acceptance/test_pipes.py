@@ -8,65 +8,65 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.office import ALONE, PROGRAM, Office
+from tests.acceptance.command_line import GATEPOST_COMMAND, WITHOUT_GATEWAY, CommandLine
 
 EITHER_WAY = True
 
 
-def start(office: Office, *words: str, **streams: object) -> "subprocess.Popen[bytes]":
+def start_command(cli: CommandLine, *words: str, **streams: object) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [*PROGRAM, *words], env=os.environ | office.environ, cwd=office.here, stderr=subprocess.PIPE, **streams
+        [*GATEPOST_COMMAND, *words], env=os.environ | cli.environ, cwd=cli.cwd, stderr=subprocess.PIPE, **streams
     )
 
 
-def ended(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
+def wait_for_exit(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
     _, err = process.communicate(timeout=60)
     return process.returncode, err.decode()
 
 
-def waiting(office: Office) -> list[str]:
-    return [item["content"] for item in office.done("inbox", "list", "--to", "analyst", "--json").json]
+def list_pending(cli: CommandLine) -> list[str]:
+    return [item["content"] for item in cli.run_ok("inbox", "list", "--to", "analyst", "--json").json]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_drain_into_a_broken_pipe_delivers_nothing(office: Office, form: str) -> None:
-    office.push("--to", "analyst", "precious")
-    reading, writing = os.pipe()
-    os.close(reading)
-    process = start(office, "inbox", "drain", "--to", "analyst", "--format", form, stdout=writing)
-    os.close(writing)
-    assert ended(process) == (141, "")
-    assert waiting(office) == ["precious"]
-    assert "precious" in office.done("inbox", "drain", "--to", "analyst").out
+def test_a_drain_into_a_broken_pipe_delivers_nothing(cli: CommandLine, form: str) -> None:
+    cli.push("--to", "analyst", "precious")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = start_command(cli, "inbox", "drain", "--to", "analyst", "--format", form, stdout=write_end)
+    os.close(write_end)
+    assert wait_for_exit(process) == (141, "")
+    assert list_pending(cli) == ["precious"]
+    assert "precious" in cli.run_ok("inbox", "drain", "--to", "analyst").out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_drain_onto_a_full_disk_delivers_nothing(office: Office) -> None:
-    office.push("--to", "analyst", "precious")
-    with Path("/dev/full").open("wb") as full:
-        code, err = ended(start(office, "inbox", "drain", "--to", "analyst", stdout=full))
+def test_a_drain_onto_a_full_disk_delivers_nothing(cli: CommandLine) -> None:
+    cli.push("--to", "analyst", "precious")
+    with Path("/dev/full").open("wb") as full_device:
+        code, err = wait_for_exit(start_command(cli, "inbox", "drain", "--to", "analyst", stdout=full_device))
     assert (code, err) == (3, "error: cannot read or write: No space left on device\n")
-    assert waiting(office) == ["precious"]
+    assert list_pending(cli) == ["precious"]
 
 
-def test_a_drain_without_stdout_delivers_nothing(office: Office) -> None:
-    office.push("--to", "analyst", "precious")
-    code, err = ended(start(office, "inbox", "drain", "--to", "analyst", preexec_fn=lambda: os.close(1)))
+def test_a_drain_without_stdout_delivers_nothing(cli: CommandLine) -> None:
+    cli.push("--to", "analyst", "precious")
+    code, err = wait_for_exit(start_command(cli, "inbox", "drain", "--to", "analyst", preexec_fn=lambda: os.close(1)))
     assert (code, err) == (141, "")
-    assert waiting(office) == ["precious"]
+    assert list_pending(cli) == ["precious"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     ("stdout", "reason"), [(">/dev/full", "cannot be written to: No space left on device"), (">&-", "is closed")]
 )
-def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(office: Office, stdout: str, reason: str) -> None:
-    office.push("--to", "analyst", "precious")
+def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(cli: CommandLine, stdout: str, reason: str) -> None:
+    cli.push("--to", "analyst", "precious")
     process = subprocess.run(
-        ["/bin/sh", "-c", f'exec "$@" {stdout}', "sh", *PROGRAM, "hook", "SessionStart"],
+        ["/bin/sh", "-c", f'exec "$@" {stdout}', "sh", *GATEPOST_COMMAND, "hook", "SessionStart"],
         input=b'{"session_id": "s-1", "source": "startup"}',
-        env=os.environ | office.environ | {"GATEPOST_AGENT": "analyst"},
-        cwd=office.here,
+        env=os.environ | cli.environ | {"GATEPOST_AGENT": "analyst"},
+        cwd=cli.cwd,
         stderr=subprocess.PIPE,
         check=False,
     )
@@ -74,55 +74,55 @@ def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(office: Office, s
         0,
         f"gatepost: the host is told nothing: stdout {reason}\n",
     )
-    assert waiting(office) == ["precious"]
+    assert list_pending(cli) == ["precious"]
 
 
-def test_a_reader_that_leaves_in_the_middle_gets_it_again(office: Office) -> None:
+def test_a_reader_that_leaves_in_the_middle_gets_it_again(cli: CommandLine) -> None:
     """The batch is larger than a pipe holds, so the drain is still writing when the reader leaves."""
-    office.push("--to", "analyst", "x" * 200_000)
-    process = start(office, "inbox", "drain", "--to", "analyst", "--json", stdout=subprocess.PIPE)
+    cli.push("--to", "analyst", "x" * 200_000)
+    process = start_command(cli, "inbox", "drain", "--to", "analyst", "--json", stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.read(1_000)
     process.stdout.close()
     assert process.wait(60) == 141
     assert process.stderr is not None
     process.stderr.close()
-    assert len(waiting(office)) == 1
+    assert len(list_pending(cli)) == 1
 
 
-@ALONE
-def test_a_killed_drain_is_given_out_again_after_its_hold(office: Office) -> None:
-    office.push("--to", "analyst", "x" * 200_000)
-    office.environ["GATEPOST_INBOX__HOLD"] = "1ms"
-    process = start(office, "inbox", "drain", "--to", "analyst", "--json", stdout=subprocess.PIPE)
+@WITHOUT_GATEWAY
+def test_a_killed_drain_is_given_out_again_after_its_hold(cli: CommandLine) -> None:
+    cli.push("--to", "analyst", "x" * 200_000)
+    cli.environ["GATEPOST_INBOX__HOLD"] = "1ms"
+    process = start_command(cli, "inbox", "drain", "--to", "analyst", "--json", stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.read(1_000)  # it has claimed, and is writing
     process.kill()
     process.communicate(timeout=60)
-    assert waiting(office) == []
-    assert len(office.done("inbox", "drain", "--to", "analyst", "--json").json) == 1
+    assert list_pending(cli) == []
+    assert len(cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json) == 1
 
 
 @pytest.mark.parametrize("words", [["inbox", "--help"], ["config", "show"], ["export"]])
-def test_other_commands_end_quietly_in_a_broken_pipe(office: Office, words: list[str]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    process = start(office, *words, stdout=writing)
-    os.close(writing)
-    assert ended(process) == (141, "")
+def test_other_commands_end_quietly_in_a_broken_pipe(cli: CommandLine, words: list[str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = start_command(cli, *words, stdout=write_end)
+    os.close(write_end)
+    assert wait_for_exit(process) == (141, "")
 
 
-def test_an_interrupt_is_quiet_and_stores_nothing(office: Office) -> None:
-    process = start(office, "inbox", "push", "--to", "analyst", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def test_an_interrupt_is_quiet_and_stores_nothing(cli: CommandLine) -> None:
+    process = start_command(cli, "inbox", "push", "--to", "analyst", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"x" * 200_000)  # more than a pipe holds: when it is through, the command is reading
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    assert ended(process) == (130, "")
-    assert waiting(office) == []
+    assert wait_for_exit(process) == (130, "")
+    assert list_pending(cli) == []
 
 
-INTERRUPTED = """
+INTERRUPT_SCRIPT = """
 from gatepost.cli import main
 
 async def step():
@@ -137,38 +137,38 @@ main.main()
 """
 
 
-def test_an_interrupt_before_a_step_has_begun_is_quiet(office: Office) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
-        env=os.environ | office.environ,
+def test_an_interrupt_before_a_step_has_begun_is_quiet(cli: CommandLine) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_SCRIPT],
+        env=os.environ | cli.environ,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
-def test_without_stdin(office: Office) -> None:
-    process = start(office, "inbox", "push", "--to", "analyst", "-", preexec_fn=lambda: os.close(0))
-    assert ended(process) == (3, "error: there is no stdin to read\n")
+def test_without_stdin(cli: CommandLine) -> None:
+    process = start_command(cli, "inbox", "push", "--to", "analyst", "-", preexec_fn=lambda: os.close(0))
+    assert wait_for_exit(process) == (3, "error: there is no stdin to read\n")
 
 
-@ALONE
-def test_colours_only_for_terminals_that_want_them(office: Office) -> None:
+@WITHOUT_GATEWAY
+def test_colours_only_for_terminals_that_want_them(cli: CommandLine) -> None:
     import pty
 
-    def told(**environ: str) -> bytes:
-        ours, theirs = pty.openpty()
+    def read_error(**environ: str) -> bytes:
+        master, slave = pty.openpty()
         process = subprocess.Popen(
-            [*PROGRAM, "inbox", "show", "evt_1"], stderr=theirs, env=os.environ | office.environ | environ
+            [*GATEPOST_COMMAND, "inbox", "show", "evt_1"], stderr=slave, env=os.environ | cli.environ | environ
         )
         process.wait(60)
-        os.close(theirs)
-        said = os.read(ours, 10_000)
-        os.close(ours)
-        return said
+        os.close(slave)
+        output = os.read(master, 10_000)
+        os.close(master)
+        return output
 
-    office.environ.pop("NO_COLOR")
-    assert told(TERM="xterm").startswith(b"\x1b[1;31merror:\x1b[0m ")
-    assert told(TERM="xterm", NO_COLOR="").startswith(b"error: ")
-    assert told(TERM="dumb").startswith(b"error: ")
+    cli.environ.pop("NO_COLOR")
+    assert read_error(TERM="xterm").startswith(b"\x1b[1;31merror:\x1b[0m ")
+    assert read_error(TERM="xterm", NO_COLOR="").startswith(b"error: ")
+    assert read_error(TERM="dumb").startswith(b"error: ")

@@ -3,24 +3,24 @@
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.office import Office
+from tests.acceptance.command_line import CommandLine
 
 EITHER_WAY = True
 
 
-def only(office: Office, event: str) -> Any:
-    return office.done("inbox", "show", event, "--json").json
+def show_event(cli: CommandLine, event: str) -> Any:
+    return cli.run_ok("inbox", "show", event, "--json").json
 
 
-def test_all_of_it(office: Office) -> None:
-    pushed = office.done(
+def test_all_of_it(cli: CommandLine) -> None:
+    push_result = cli.run_ok(
         *("inbox", "push", "--to", "quinn", "--as", "analyst", "--type", "mail", "--subject", "Blocked on schema"),
         *("--priority", "high", "--ttl", "10m", "--dedup-key", "mail:1", "--ref", "task:0.0.123"),
         *("--data", '{"mailId": "m_3"}', "--source", "tests", "Need a decision", "--json"),
     ).json
-    assert [each["name"] for each in pushed["recipients"]] == ["quinn"]
-    event = only(office, pushed["eventId"])
-    wanted = {
+    assert [recipient["name"] for recipient in push_result["recipients"]] == ["quinn"]
+    event = show_event(cli, push_result["eventId"])
+    expected = {
         "type": "mail",
         "content": "Need a decision",
         "subject": "Blocked on schema",
@@ -35,77 +35,77 @@ def test_all_of_it(office: Office) -> None:
         "ref": {"type": "task", "id": "0.0.123"},
         "trust": "member",
     }
-    assert {name: event[name] for name in wanted} == wanted
+    assert {name: event[name] for name in expected} == expected
     assert event["createdAt"] < event["expiresAt"]
     assert event["timestamp"] == event["createdAt"]
 
 
-def test_defaults(office: Office) -> None:
-    event = only(office, office.push("--to", "analyst", "hello"))
+def test_defaults(cli: CommandLine) -> None:
+    event = show_event(cli, cli.push("--to", "analyst", "hello"))
     assert (event["type"], event["priority"], event["source"], event["sender"]) == ("event", 2, "cli", None)
 
 
-def test_to_an_alias_a_bead_and_a_team(office: Office) -> None:
+def test_to_an_alias_a_bead_and_a_team(cli: CommandLine) -> None:
     for words in (["--to", "bead-42"], ["--bead", "bead-42"], ["--to", "team:web"], ["--to", "team:web/reviewer"]):
-        pushed = office.done("inbox", "push", *words, "hello", "--json").json
-        assert [each["name"] for each in pushed["recipients"]] == ["quinn"]
+        push_result = cli.run_ok("inbox", "push", *words, "hello", "--json").json
+        assert [recipient["name"] for recipient in push_result["recipients"]] == ["quinn"]
 
 
-def test_to_everybody(office: Office) -> None:
-    pushed = office.done("inbox", "push", "--broadcast", "all hands", "--as", "quinn", "--json").json
-    assert pushed["recipients"] == []
-    assert pushed["broadcast"] == 1
-    assert "all hands" in office.done("inbox", "drain", "--to", "analyst").out
-    assert office.done("inbox", "drain", "--to", "quinn").out == ""
-    star = office.done("inbox", "push", "--to", "*", "once more")
-    assert star.err == "pushed to every agent\n"
+def test_to_everybody(cli: CommandLine) -> None:
+    push_result = cli.run_ok("inbox", "push", "--broadcast", "all hands", "--as", "quinn", "--json").json
+    assert push_result["recipients"] == []
+    assert push_result["broadcast"] == 1
+    assert "all hands" in cli.run_ok("inbox", "drain", "--to", "analyst").out
+    assert cli.run_ok("inbox", "drain", "--to", "quinn").out == ""
+    star_result = cli.run_ok("inbox", "push", "--to", "*", "once more")
+    assert star_result.err == "pushed to every agent\n"
 
 
-def test_to_the_current_agent(office: Office) -> None:
-    assert office.done("inbox", "push", "hello", GATEPOST_AGENT="analyst").err == "pushed to analyst\n"
-    (office.home / "gatepost.toml").write_text('agent = "bead-42"')
-    assert office.done("inbox", "push", "hello").err == "pushed to quinn\n"
-    assert office.done("inbox", "drain").out.count("hello") == 1
+def test_to_the_current_agent(cli: CommandLine) -> None:
+    assert cli.run_ok("inbox", "push", "hello", GATEPOST_AGENT="analyst").err == "pushed to analyst\n"
+    (cli.home / "gatepost.toml").write_text('agent = "bead-42"')
+    assert cli.run_ok("inbox", "push", "hello").err == "pushed to quinn\n"
+    assert cli.run_ok("inbox", "drain").out.count("hello") == 1
 
 
-def test_a_repeat_says_so_and_changes_nothing(office: Office) -> None:
-    first = office.push("--to", "analyst", "--dedup-key", "k", "one")
-    again = office.done("inbox", "push", "--to", "analyst", "--dedup-key", "k", "two")
-    assert again.out.strip() == first
-    assert again.err == "a repeat for analyst: nothing changed\n"
-    assert office.done("inbox", "push", "--to", "analyst", "--dedup-key", "k", "two", "--json").json == {
+def test_a_repeat_says_so_and_changes_nothing(cli: CommandLine) -> None:
+    first = cli.push("--to", "analyst", "--dedup-key", "k", "one")
+    repeat_result = cli.run_ok("inbox", "push", "--to", "analyst", "--dedup-key", "k", "two")
+    assert repeat_result.out.strip() == first
+    assert repeat_result.err == "a repeat for analyst: nothing changed\n"
+    assert cli.run_ok("inbox", "push", "--to", "analyst", "--dedup-key", "k", "two", "--json").json == {
         "eventId": first,
         "recipients": [{"name": "analyst", "eventId": first, "duplicate": True}],
     }
-    assert only(office, first)["content"] == "one"
+    assert show_event(cli, first)["content"] == "one"
 
 
-def test_for_nobody_else(office: Office) -> None:
-    alone = office.done("inbox", "push", "--to", "team:web", "--as", "quinn", "hello")
-    assert (alone.out, alone.err) == ("", "nobody else is there: nothing was stored\n")
-    assert office.done("inbox", "push", "--to", "team:web", "--as", "quinn", "x", "--json").json["eventId"] is None
+def test_for_nobody_else(cli: CommandLine) -> None:
+    result = cli.run_ok("inbox", "push", "--to", "team:web", "--as", "quinn", "hello")
+    assert (result.out, result.err) == ("", "nobody else is there: nothing was stored\n")
+    assert cli.run_ok("inbox", "push", "--to", "team:web", "--as", "quinn", "x", "--json").json["eventId"] is None
 
 
-def test_from_stdin(office: Office) -> None:
-    piped = office.done("inbox", "push", "--to", "analyst", "-", stdin="Zeile eins\nzwei äöü\n".encode())
-    assert only(office, piped.out.strip())["content"] == "Zeile eins\nzwei äöü"
-    most = b"x" * 256 * 1024
-    piped = office.done("inbox", "push", "--to", "analyst", "-", stdin=most + b"\r\n")
-    assert len(only(office, piped.out.strip())["content"]) == len(most)
+def test_from_stdin(cli: CommandLine) -> None:
+    result = cli.run_ok("inbox", "push", "--to", "analyst", "-", stdin="Zeile eins\nzwei äöü\n".encode())
+    assert show_event(cli, result.out.strip())["content"] == "Zeile eins\nzwei äöü"
+    max_content = b"x" * 256 * 1024
+    result = cli.run_ok("inbox", "push", "--to", "analyst", "-", stdin=max_content + b"\r\n")
+    assert len(show_event(cli, result.out.strip())["content"]) == len(max_content)
 
 
-def test_data_from_stdin_and_from_a_file(office: Office, tmp_path: Path) -> None:
-    piped = office.done("inbox", "push", "--to", "analyst", "--data", "-", stdin=b'{"n": 1}')
-    assert only(office, piped.out.strip())["data"] == {"n": 1}
+def test_data_from_stdin_and_from_a_file(cli: CommandLine, tmp_path: Path) -> None:
+    result = cli.run_ok("inbox", "push", "--to", "analyst", "--data", "-", stdin=b'{"n": 1}')
+    assert show_event(cli, result.out.strip())["data"] == {"n": 1}
     (tmp_path / "data.json").write_text('{"n": [2]}')
-    event = only(office, office.push("--to", "analyst", "--data", f"@{tmp_path}/data.json", "with text"))
+    event = show_event(cli, cli.push("--to", "analyst", "--data", f"@{tmp_path}/data.json", "with text"))
     assert (event["data"], event["content"]) == ({"n": [2]}, "with text")
 
 
-def test_data_of_the_first_three_types_is_as_others_know_it(office: Office) -> None:
-    space = only(
-        office,
-        office.push(
+def test_data_of_the_first_three_types_is_as_others_know_it(cli: CommandLine) -> None:
+    space = show_event(
+        cli,
+        cli.push(
             *("--to", "analyst", "--as", "husam", "--type", "space_message", "Pull the Q4 revenue numbers", "--data"),
             '{"spaceId": "space-xyz", "spaceName": "Project Alpha", "messageId": "msg-g7h8", "seq": 41}',
         ),
@@ -120,18 +120,18 @@ def test_data_of_the_first_three_types_is_as_others_know_it(office: Office) -> N
         "content": "Pull the Q4 revenue numbers",
     }
     assert space["extra"] == {"seq": 41}
-    plan = only(
-        office,
-        office.push(
+    plan = show_event(
+        cli,
+        cli.push(
             *("--to", "analyst", "--type", "plan", "--data"),
             '{"planId": "plan-abc", "planName": "Daily Report", "instruction": "Generate the summary"}',
         ),
     )
     assert plan["data"] == {"planId": "plan-abc", "planName": "Daily Report", "instruction": "Generate the summary"}
     assert "extra" not in plan
-    service = only(
-        office,
-        office.push(
+    service = show_event(
+        cli,
+        cli.push(
             *("--to", "analyst", "--type", "service", "--data"),
             '{"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}}',
         ),
@@ -140,5 +140,7 @@ def test_data_of_the_first_three_types_is_as_others_know_it(office: Office) -> N
         "serviceName": "jira-webhook",
         "payload": {"issue": "PROJ-123", "action": "created"},
     }
-    bare = only(office, office.push("--to", "analyst", "--type", "service", "--source", "ci", "--data", '{"ok": true}'))
-    assert bare["data"] == {"serviceName": "ci", "payload": {"ok": True}}
+    service_event = show_event(
+        cli, cli.push("--to", "analyst", "--type", "service", "--source", "ci", "--data", '{"ok": true}')
+    )
+    assert service_event["data"] == {"serviceName": "ci", "payload": {"ok": True}}

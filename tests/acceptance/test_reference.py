@@ -36,8 +36,8 @@ def test_every_setting_is_in_it() -> None:
 
 @pytest.mark.parametrize("path", VERBS)
 def test_every_help_has_an_example_that_begins_with_its_name(path: str) -> None:
-    help = VERBS[path].help or ""
-    examples = help.partition("Example")[2]
+    help_text = VERBS[path].help or ""
+    examples = help_text.partition("Example")[2]
     assert re.search(rf"\b{path}(\s|$)", examples), f"{path} has no example"
 
 
@@ -49,10 +49,10 @@ def test_every_option_says_what_it_is(path: str) -> None:
 
 
 #: these speak to a shell, and in the words of a host
-OTHER_WORDS = {"gatepost completion", "gatepost hook"}
+COMMANDS_WITHOUT_EXAMPLE = {"gatepost completion", "gatepost hook"}
 
 
-@pytest.mark.parametrize("path", sorted(set(VERBS) - OTHER_WORDS))
+@pytest.mark.parametrize("path", sorted(set(VERBS) - COMMANDS_WITHOUT_EXAMPLE))
 def test_every_command_speaks_json(path: str) -> None:
     assert any("--json" in parameter.opts for parameter in VERBS[path].params)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from tests import residents
-from tests.acceptance.office import Office
-from tests.residents import Thinking
+from tests import resident_runs
+from tests.acceptance.command_line import CommandLine
+from tests.resident_runs import WaitingRun
 
 EITHER_WAY = True
 
-TOML = """
+CONFIG_TOML = """
 model = { provider = "openai", name = "gpt-5", temperature = 0.2 }
 instructions = "From the file"
 
@@ -23,76 +23,83 @@ execution = { url = "https://crm.example.com/{id}", headers = { Authorization = 
 """
 
 
-def thought(office: Office) -> Thinking:
+def create_finished_run(cli: CommandLine) -> WaitingRun:
     """Let the thinker have thought once, in the store of the office."""
-    with app.prepare_store(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
-        residents.resident(store)
-        thinking = residents.begun(store)
-        residents.ended(store, thinking)
-    return thinking
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(cli.home)})) as store:
+        resident_runs.create_resident(store)
+        waiting_run = resident_runs.begin_run(store)
+        resident_runs.finish_run(store, waiting_run)
+    return waiting_run
 
 
-def test_add_show_set(office: Office) -> None:
-    added = office.done("agent", "add", "cleo", "--model", "demo", "--instructions", "Be brief")
-    assert (added.out, added.err) == ("cleo\n", "registered 'cleo'; it lives here, and thinks with demo\n")
-    shown = office.done("agent", "show", "cleo", "--json").json
-    assert (shown["resident"], shown["paused"], shown["cycles"], shown["version"]) == (True, False, 0, 1)
-    assert shown["config"]["instructions"] == "Be brief"
-    assert shown["inbox"]["accepted"] == 0
+def test_add_show_set(cli: CommandLine) -> None:
+    add_result = cli.run_ok("agent", "add", "cleo", "--model", "demo", "--instructions", "Be brief")
+    assert (add_result.out, add_result.err) == ("cleo\n", "registered 'cleo'; it lives here, and thinks with demo\n")
+    agent_details = cli.run_ok("agent", "show", "cleo", "--json").json
+    assert (agent_details["resident"], agent_details["paused"], agent_details["cycles"], agent_details["version"]) == (
+        True,
+        False,
+        0,
+        1,
+    )
+    assert agent_details["config"]["instructions"] == "Be brief"
+    assert agent_details["inbox"]["accepted"] == 0
 
-    changed = office.done("agent", "set", "cleo", "--instructions", "-", "--team", "web", stdin=b"Be kind\n")
-    assert changed.err == "changed 'cleo'; its configuration is number 2\n"
-    said = office.done("agent", "show", "cleo").out
-    assert said.endswith("instructions\n  Be kind\n")
-    assert "model       demo\n" in said
-    assert "team        web\n" in said
+    set_result = cli.run_ok("agent", "set", "cleo", "--instructions", "-", "--team", "web", stdin=b"Be kind\n")
+    assert set_result.err == "changed 'cleo'; its configuration is number 2\n"
+    text = cli.run_ok("agent", "show", "cleo").out
+    assert text.endswith("instructions\n  Be kind\n")
+    assert "model       demo\n" in text
+    assert "team        web\n" in text
 
 
-def test_a_guest_stays_one_until_it_is_given_a_model(office: Office) -> None:
-    assert office.done("agent", "add", "guest").err == "registered 'guest'\n"
-    assert office.done("agent", "show", "guest", "--json").json["resident"] is False
-    renamed = office.done("agent", "set", "guest", "--display", "A guest", "--json").json
-    assert (renamed["displayName"], renamed["resident"]) == ("A guest", False)
+def test_a_guest_stays_one_until_it_is_given_a_model(cli: CommandLine) -> None:
+    assert cli.run_ok("agent", "add", "guest").err == "registered 'guest'\n"
+    assert cli.run_ok("agent", "show", "guest", "--json").json["resident"] is False
+    agent = cli.run_ok("agent", "set", "guest", "--display", "A guest", "--json").json
+    assert (agent["displayName"], agent["resident"]) == ("A guest", False)
     for verb in ("pause", "resume", "mind"):
-        assert "'guest' is a guest" in office("agent", verb, "guest").error
-    assert office.done("agent", "set", "guest", "--model", "ollama:llama3", "--json").json["resident"] is True
+        assert "'guest' is a guest" in cli("agent", verb, "guest").error
+    assert cli.run_ok("agent", "set", "guest", "--model", "ollama:llama3", "--json").json["resident"] is True
 
 
-def test_a_key_that_is_missing_is_said_at_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_missing_is_said_at_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    said = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo stands in for openai:gpt-5\n"
-    assert office.done("agent", "add", "cleo", "--model", "openai:gpt-5").err.endswith(f"openai:gpt-5\n{said}")
-    assert office.done("agent", "show", "cleo", "--json").json["config"]["model"]["name"] == "gpt-5"
-    assert office.done("agent", "set", "cleo", "--model", "openai:gpt-5", "--json").err == said
-    assert said not in office.done("agent", "set", "cleo", "--instructions", "Be brief").err
-    assert said not in office.done("agent", "set", "cleo", "--model", "openai:gpt-5", OPENAI_API_KEY="sk-1").err
+    warning = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo stands in for openai:gpt-5\n"
+    assert cli.run_ok("agent", "add", "cleo", "--model", "openai:gpt-5").err.endswith(f"openai:gpt-5\n{warning}")
+    assert cli.run_ok("agent", "show", "cleo", "--json").json["config"]["model"]["name"] == "gpt-5"
+    assert cli.run_ok("agent", "set", "cleo", "--model", "openai:gpt-5", "--json").err == warning
+    assert warning not in cli.run_ok("agent", "set", "cleo", "--instructions", "Be brief").err
+    assert warning not in cli.run_ok("agent", "set", "cleo", "--model", "openai:gpt-5", OPENAI_API_KEY="sk-1").err
     for model in ("ollama:llama3", "demo"):
-        assert "is not set" not in office.done("agent", "set", "cleo", "--model", model).err
+        assert "is not set" not in cli.run_ok("agent", "set", "cleo", "--model", model).err
 
 
-def test_from_a_file_and_back(office: Office) -> None:
+def test_from_a_file_and_back(cli: CommandLine) -> None:
     file = Path("cleo.toml")
-    file.write_text(TOML)
+    file.write_text(CONFIG_TOML)
     Path("cleo.md").write_text("From the other file\n")
-    office.done("agent", "add", "cleo", "--config", str(file), "--instructions", "@cleo.md")
-    shown = office.done("agent", "show", "cleo", "--json")
-    assert "sk_crm" not in shown.out
-    config = shown.json["config"]
+    cli.run_ok("agent", "add", "cleo", "--config", str(file), "--instructions", "@cleo.md")
+    show_result = cli.run_ok("agent", "show", "cleo", "--json")
+    assert "sk_crm" not in show_result.out
+    config = show_result.json["config"]
     assert config["instructions"] == "From the other file"
     assert config["model"]["temperature"] == 0.2
     assert config["tools"][0]["execution"]["headers"] == {"Authorization": "Bearer ***"}
 
     config["tools"][0]["timeout"] = "7s"
-    again = office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=json.dumps(config).encode()).json
-    assert (again["version"], again["config"]["tools"][0]["timeout"]) == (2, "7s")
-    whole = office.done("agent", "show", "cleo", "--json").out.encode()
-    assert office.done("agent", "set", "cleo", "--config", "-", "--json", stdin=whole).json["version"] == 2
-    with app.prepare_store(settings.load({"GATEPOST_HOME": str(office.home)})) as store:
-        assert "Bearer sk_crm" in str(store.query(lambda tx: tx.fetch_all("agents/read", entity=_number(tx))))
+    changed_agent = cli.run_ok(
+        "agent", "set", "cleo", "--config", "-", "--json", stdin=json.dumps(config).encode()
+    ).json
+    assert (changed_agent["version"], changed_agent["config"]["tools"][0]["timeout"]) == (2, "7s")
+    document = cli.run_ok("agent", "show", "cleo", "--json").out.encode()
+    assert cli.run_ok("agent", "set", "cleo", "--config", "-", "--json", stdin=document).json["version"] == 2
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(cli.home)})) as store:
+        assert "Bearer sk_crm" in str(store.query(lambda tx: tx.fetch_all("agents/read", entity=_find_number(tx))))
 
 
-def _number(reader: object) -> int:
+def _find_number(reader: object) -> int:
     from gatepost.actions import directory
 
     return directory.find(reader, "cleo").number  # type: ignore[arg-type]
@@ -111,61 +118,61 @@ def _number(reader: object) -> int:
         (["--config", "-", "--instructions", "-"], "stdin can be read only once"),
     ],
 )
-def test_what_is_wrong_is_said_and_nobody_is_added(office: Office, words: list[str], error: str) -> None:
+def test_what_is_wrong_is_said_and_nobody_is_added(cli: CommandLine, words: list[str], error: str) -> None:
     Path("bad.json").write_text("{")
     Path("list.json").write_text("[]")
     Path("bad.toml").write_text("a = ")
     Path("typo.json").write_text('{"tools": [{"name": "x", "tmeout": 1}]}')
     for verb, name in (("add", "cleo"), ("set", "analyst")):
-        ended = office("agent", verb, name, *words)
-        assert ended.code in (2, 3)
-        assert ended.error.startswith(error)
-    assert "nobody is called 'cleo'" in office("agent", "show", "cleo").error
-    assert office.done("agent", "show", "analyst", "--json").json["resident"] is False
+        result = cli("agent", verb, name, *words)
+        assert result.code in (2, 3)
+        assert result.error.startswith(error)
+    assert "nobody is called 'cleo'" in cli("agent", "show", "cleo").error
+    assert cli.run_ok("agent", "show", "analyst", "--json").json["resident"] is False
 
 
-def test_pause_and_resume(office: Office) -> None:
-    office.done("agent", "add", "cleo", "--model", "demo")
+def test_pause_and_resume(cli: CommandLine) -> None:
+    cli.run_ok("agent", "add", "cleo", "--model", "demo")
     for _ in range(2):
-        assert office.done("agent", "pause", "cleo").err.startswith("paused 'cleo'")
-    assert "paused since 2" in office.done("agent", "show", "cleo").out
-    assert office.done("agent", "resume", "cleo", "--json").json["paused"] is False
-    assert office("agent", "pause", "husam").error == "'husam' is a person, not an agent"
-    assert "nothing is to be changed" in office("agent", "set", "cleo").error
+        assert cli.run_ok("agent", "pause", "cleo").err.startswith("paused 'cleo'")
+    assert "paused since 2" in cli.run_ok("agent", "show", "cleo").out
+    assert cli.run_ok("agent", "resume", "cleo", "--json").json["paused"] is False
+    assert cli("agent", "pause", "husam").error == "'husam' is a person, not an agent"
+    assert "nothing is to be changed" in cli("agent", "set", "cleo").error
 
 
-def test_runs_and_mind(office: Office) -> None:
-    assert office.done("agent", "runs", "analyst").err == "'analyst' has no run\n"
-    thinking = thought(office)
-    [run] = office.done("agent", "runs", "thinker", "--json").json
+def test_runs_and_mind(cli: CommandLine) -> None:
+    assert cli.run_ok("agent", "runs", "analyst").err == "'analyst' has no run\n"
+    waiting_run = create_finished_run(cli)
+    [run] = cli.run_ok("agent", "runs", "thinker", "--json").json
     fields = ("id", "status", "cycleNumber", "cause", "steps", "promptTokens", "completionTokens")
-    assert [run[field] for field in fields] == [thinking.run, "waiting_tool", 1, "event", 2, 270, 17]
-    heading, row = office.done("agent", "runs", "thinker").out.splitlines()
+    assert [run[field] for field in fields] == [waiting_run.run_id, "waiting_tool", 1, "event", 2, 270, 17]
+    heading, row = cli.run_ok("agent", "runs", "thinker").out.splitlines()
     assert heading.split()[:3] == ["RUN", "CYCLE", "STATUS"]
     assert row.endswith('"Asked the warehouse about order 7."')
-    assert office.done("agent", "runs", "thinker", "--status", "failed").err == "'thinker' has no run that is failed\n"
-    assert office("agent", "runs", "thinker", "--status", "x").code == 2
+    assert cli.run_ok("agent", "runs", "thinker", "--status", "failed").err == "'thinker' has no run that is failed\n"
+    assert cli("agent", "runs", "thinker", "--status", "x").code == 2
 
-    mind = office.done("agent", "mind", "thinker", "--json").json
+    mind = cli.run_ok("agent", "mind", "thinker", "--json").json
     assert [turn["kind"] for turn in mind["turns"]] == ["prompt", "reply", "result", "reply"]
     assert "of the adapter" not in str(mind)
-    said = office.done("agent", "mind", "thinker")
-    assert 'said\n  I ask the warehouse\n  ship {"order": 7}\nship returned\n' in said.out
-    assert said.err.startswith("4 turns, about ")
+    result = cli.run_ok("agent", "mind", "thinker")
+    assert 'said\n  I ask the warehouse\n  ship {"order": 7}\nship returned\n' in result.out
+    assert result.err.startswith("4 turns, about ")
 
 
-def test_replay(office: Office) -> None:
-    thinking = thought(office)
-    told = office.done("agent", "replay", thinking.run, "--model", "demo", "--json").json
-    assert (told["run"], told["same"]) == (thinking.run, False)
-    assert [step["kind"] for step in told["original"]] == ["prompt", "reply", "result", "reply"]
-    assert told["replayed"]
-    shown = office.done("agent", "replay", thinking.run)
-    heading, *rows, verdict = shown.out.splitlines()
+def test_replay(cli: CommandLine) -> None:
+    waiting_run = create_finished_run(cli)
+    replay = cli.run_ok("agent", "replay", waiting_run.run_id, "--model", "demo", "--json").json
+    assert (replay["run"], replay["same"]) == (waiting_run.run_id, False)
+    assert [step["kind"] for step in replay["original"]] == ["prompt", "reply", "result", "reply"]
+    assert replay["replayed"]
+    result = cli.run_ok("agent", "replay", waiting_run.run_id)
+    heading, *rows, verdict = result.out.splitlines()
     assert heading.split() == ["THEN", "NOW"]
     assert rows[0].startswith("!  I ask the warehouse")
     assert verdict == "different"
-    assert len(office.done("agent", "runs", "thinker", "--json").json) == 1
-    assert office("agent", "replay", "evt_1").code == 2
-    assert office("agent", "replay", "run_" + "0" * 32).code == 1
-    assert "is not a model" in office("agent", "replay", thinking.run, "--model", "nonsense").error
+    assert len(cli.run_ok("agent", "runs", "thinker", "--json").json) == 1
+    assert cli("agent", "replay", "evt_1").code == 2
+    assert cli("agent", "replay", "run_" + "0" * 32).code == 1
+    assert "is not a model" in cli("agent", "replay", waiting_run.run_id, "--model", "nonsense").error

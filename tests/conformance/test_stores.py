@@ -20,6 +20,6 @@ class TestPostgres(StoreSuite):
     @pytest.fixture
     def open(self, request: pytest.FixtureRequest) -> Iterator[StoreFactory]:
         """Tests of the schema have a database of their own; the others share one that is emptied for each."""
-        own = "store" not in request.fixturenames or "next_release" in request.fixturenames
-        with Kit(request.getfixturevalue("postgres_url" if own else "swept_url")) as kit:
+        needs_own_database = "store" not in request.fixturenames or "next_release" in request.fixturenames
+        with Kit(request.getfixturevalue("postgres_url" if needs_own_database else "empty_postgres_url")) as kit:
             yield kit.open

@@ -22,40 +22,40 @@ from tests.servers import Postgres
 _IMPORT: Final = "from gatepost.core.signals import Signal"
 
 
-class Between(TransportSuite):
+class ProcessTransportSuite(TransportSuite):
     """What those who reach other processes have in common."""
 
     #: how another process makes the transport
-    code: str
+    setup_code: str
 
     async def test_a_process_that_only_sends_and_ends_is_heard(self, make: TransportFactory, where: Any) -> None:
-        async with make().listen(ears := RecordingListener()):
-            script = f"{self.code.format(where=where)}.send([Signal('ann', 'event')])"
+        async with make().listen(listener := RecordingListener()):
+            script = f"{self.setup_code.format(where=where)}.send([Signal('ann', 'event')])"
             process = await asyncio.create_subprocess_exec(sys.executable, "-c", f"{_IMPORT}\n{script}")
             async with asyncio.timeout(WAIT_TIMEOUT):
                 assert await process.wait() == 0
-            await ears.wait_for("ann")
+            await listener.wait_for("ann")
 
     def test_uvloop_does_as_well(self, make: TransportFactory) -> None:
-        async def scene() -> None:
-            speaker = make()
-            async with make().listen(ears := RecordingListener()), speaker.listen(RecordingListener()):
-                speaker.send([Signal("ann", "event"), Frame("space:q4", "delta", "x")])
-                await ears.wait_until(lambda ears: len(ears.messages) == 2)
+        async def send_and_listen() -> None:
+            sender = make()
+            async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
+                sender.send([Signal("ann", "event"), Frame("space:q4", "delta", "x")])
+                await listener.wait_until(lambda listener: len(listener.messages) == 2)
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(scene())
+            runner.run(send_and_listen())
 
 
 class TestMemory(TransportSuite):
     @pytest.fixture
     def make(self) -> TransportFactory:
-        room = MemoryBus()
-        return lambda: MemoryTransport(room)
+        memory_bus = MemoryBus()
+        return lambda: MemoryTransport(memory_bus)
 
 
-class TestSocket(Between):
-    code = (
+class TestSocket(ProcessTransportSuite):
+    setup_code = (
         "from pathlib import Path\nfrom gatepost.adapters.transports.socket import *\nSocketTransport(Path('{where}'))"
     )
 
@@ -76,9 +76,9 @@ class TestSocketFarDown(TestSocket):
         return tmp_path / ("far-" * 20) / ("down-" * 20) / "doorbells"
 
 
-class TestPostgres(Between):
+class TestPostgres(ProcessTransportSuite):
     carries_events = False
-    code = "from gatepost.adapters.transports.postgres import *\nPostgresTransport('{where}')"
+    setup_code = "from gatepost.adapters.transports.postgres import *\nPostgresTransport('{where}')"
 
     @pytest.fixture
     def where(self, postgres: Postgres) -> str:
@@ -89,8 +89,8 @@ class TestPostgres(Between):
         return lambda: PostgresTransport(where)
 
 
-class TestRedis(Between):
-    code = "from gatepost.adapters.transports.redis import *\nRedisTransport('{where}')"
+class TestRedis(ProcessTransportSuite):
+    setup_code = "from gatepost.adapters.transports.redis import *\nRedisTransport('{where}')"
 
     @pytest.fixture
     def where(self, redis: Redis) -> str:
@@ -101,9 +101,9 @@ class TestRedis(Between):
         return lambda: RedisTransport(where)
 
 
-class TestNats(Between):
+class TestNats(ProcessTransportSuite):
     carries_events = False
-    code = "from gatepost.adapters.transports.nats import *\nNatsTransport('{where}')"
+    setup_code = "from gatepost.adapters.transports.nats import *\nNatsTransport('{where}')"
 
     @pytest.fixture
     def where(self, nats: Nats) -> str:

@@ -13,9 +13,9 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 
 def test_every_folder_and_file_is_there() -> None:
     rows = [line for line in TEXT.partition("## Where a change belongs")[2].splitlines() if line.startswith("| ")]
-    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[2]) if not name.startswith(".")]
-    assert len(named) > 10
-    assert [name for name in named if not (SOURCE / name).exists()] == []
+    paths = [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[2]) if not name.startswith(".")]
+    assert len(paths) > 10
+    assert [name for name in paths if not (SOURCE / name).exists()] == []
 
 
 def test_every_target_of_make_is_there() -> None:

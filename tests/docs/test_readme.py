@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.uplinks import running
+from tests.gateway_process import run_gateway_process
 
 README = Path(__file__).parents[2] / "README.md"
 GATEWAY = "http://127.0.0.1:4283"
 #: where a gateway has to run for what follows
-LIVE = "\n## Spaces, plans and services"
+GATEWAY_HEADING = "\n## Spaces, plans and services"
 
 
 @dataclass(frozen=True)
@@ -33,51 +33,53 @@ class Block:
     expected: str = ""
 
 
-def blocks(text: str) -> Iterator[Block]:
+def parse_blocks(text: str) -> Iterator[Block]:
     """The blocks that can be run; the output of a program is the block of text that follows it."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    for (kind, body), (after, output) in zip(found, [*found[1:], ("", "")], strict=True):
+    code_blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for (kind, body), (next_kind, output) in zip(code_blocks, [*code_blocks[1:], ("", "")], strict=True):
         if kind == "console":
             for command in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-                words, _, expected = re.sub(r"\\\n\s*", "", command).partition("\n")
-                yield Block("command", words, expected)
+                command_line, _, expected = re.sub(r"\\\n\s*", "", command).partition("\n")
+                yield Block("command", command_line, expected)
         elif kind == "python":
-            yield Block("program", body, output if after == "text" else "")
+            yield Block("program", body, output if next_kind == "text" else "")
 
 
-def ran(block: Block, folder: Path, gateway: str = GATEWAY) -> str:
+def run_block(block: Block, folder: Path, gateway: str = GATEWAY) -> str:
     """Run a block in a folder; what it printed or, if it failed, what it said."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
     environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
     text = block.text.replace(GATEWAY, gateway)
-    words = ["bash", "-c", text] if block.kind == "command" else [sys.executable, "-c", text]
-    ended = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
-    return ended.stderr if ended.returncode else ended.stdout
+    arguments = ["bash", "-c", text] if block.kind == "command" else [sys.executable, "-c", text]
+    result = subprocess.run(
+        arguments, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+    return result.stderr if result.returncode else result.stdout
 
 
-def agrees(output: str, expected: str) -> bool:
-    wanted = r"\S+".join(map(re.escape, _timeless(expected).strip().split("...")))
-    return re.fullmatch(wanted, _timeless(output).strip()) is not None
+def is_as_expected(output: str, expected: str) -> bool:
+    pattern = r"\S+".join(map(re.escape, _mask_times(expected).strip().split("...")))
+    return re.fullmatch(pattern, _mask_times(output).strip()) is not None
 
 
-def _timeless(text: str) -> str:
+def _mask_times(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", text)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_what_it_shows_is_so(tmp_path: Path) -> None:
-    alone, _, live = README.read_text(encoding="utf-8").partition(LIVE)
-    ran(Block("command", "gatepost init"), tmp_path)
-    first = list(blocks(alone))
-    assert len(first) > 5
-    for block in first:
-        assert agrees(output := ran(block, tmp_path), block.expected), f"{block.text}\n{output}"
-    with running(tmp_path / ".gatepost") as gateway:
-        second = list(blocks(live))
-        assert {block.kind for block in second} == {"command", "program"}
-        for block in second:
-            output = ran(block, tmp_path, gateway.url)
-            assert agrees(output, block.expected), f"{block.text}\n{output}"
+    offline_text, _, online_text = README.read_text(encoding="utf-8").partition(GATEWAY_HEADING)
+    run_block(Block("command", "gatepost init"), tmp_path)
+    offline_blocks = list(parse_blocks(offline_text))
+    assert len(offline_blocks) > 5
+    for block in offline_blocks:
+        assert is_as_expected(output := run_block(block, tmp_path), block.expected), f"{block.text}\n{output}"
+    with run_gateway_process(tmp_path / ".gatepost") as gateway:
+        online_blocks = list(parse_blocks(online_text))
+        assert {block.kind for block in online_blocks} == {"command", "program"}
+        for block in online_blocks:
+            output = run_block(block, tmp_path, gateway.url)
+            assert is_as_expected(output, block.expected), f"{block.text}\n{output}"
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8")))))

@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from tests.gateways import Told, parse
+from tests.gateways import StreamFrame, parse_frame
 
 #: seconds that an answer may take
-PATIENCE: Final = 60.0
+ANSWER_TIMEOUT: Final = 60.0
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection ended before the answer was there: nobody knows what became of the request."""
 
 
@@ -25,42 +25,44 @@ class Caller:
     def __init__(self, port: int, key: str) -> None:
         self._port = port
         self._key = key
-        self._line: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def get(self, path: str) -> tuple[int, Any]:
-        return await self._ask(f"GET {path} HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {self._key}\r\n\r\n".encode())
+        return await self._request(
+            f"GET {path} HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {self._key}\r\n\r\n".encode()
+        )
 
     async def post(self, path: str, body: Any, *, key: str | None = None) -> tuple[int, Any]:
         """The status and the document of the answer; `key` is for idempotency."""
         text = json.dumps(body)
-        once = f"idempotency-key: {key}\r\n" if key else ""
-        return await self._ask(
-            f"POST {path} HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {self._key}\r\n{once}"
+        idempotency_header = f"idempotency-key: {key}\r\n" if key else ""
+        return await self._request(
+            f"POST {path} HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {self._key}\r\n{idempotency_header}"
             f"content-type: application/json\r\ncontent-length: {len(text)}\r\n\r\n{text}".encode()
         )
 
-    async def _ask(self, request: bytes) -> tuple[int, Any]:
+    async def _request(self, request: bytes) -> tuple[int, Any]:
         try:
-            async with asyncio.timeout(PATIENCE):
-                if self._line is None:
-                    self._line = await asyncio.open_connection("127.0.0.1", self._port)
-                reader, writer = self._line
+            async with asyncio.timeout(ANSWER_TIMEOUT):
+                if self._connection is None:
+                    self._connection = await asyncio.open_connection("127.0.0.1", self._port)
+                reader, writer = self._connection
                 writer.write(request)
                 head = await reader.readuntil(b"\r\n\r\n")
-                lower = head.lower()
-                start = lower.index(b"content-length: ") + 16
+                lower_head = head.lower()
+                start = lower_head.index(b"content-length: ") + 16
                 body = await reader.readexactly(int(head[start : head.index(b"\r", start)]))
         except (OSError, asyncio.IncompleteReadError) as error:
-            await self.leave()
-            raise Lost from error
-        if b"connection: close" in lower:
-            await self.leave()
+            await self.close()
+            raise ConnectionLost from error
+        if b"connection: close" in lower_head:
+            await self.close()
         return int(head[9:12]), json.loads(body)
 
-    async def leave(self) -> None:
-        if self._line is not None:
-            _, writer = self._line
-            self._line = None
+    async def close(self) -> None:
+        if self._connection is not None:
+            _, writer = self._connection
+            self._connection = None
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
@@ -69,7 +71,7 @@ class Caller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.leave()
+        await self.close()
 
 
 class Watcher:
@@ -81,21 +83,21 @@ class Watcher:
         self._headers: Mapping[str, str] = {"host": "gateway", "x-secret-key": key}
         self._writer: asyncio.StreamWriter | None = None
 
-    async def read(self, last: str | None = None) -> AsyncIterator[Told]:
+    async def read(self, last_event_id: str | None = None) -> AsyncIterator[StreamFrame]:
         """Everything from now on, or from where the reader was."""
         reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2**22)
-        headers = {**self._headers, **({"last-event-id": last} if last is not None else {})}
+        headers = {**self._headers, **({"last-event-id": last_event_id} if last_event_id is not None else {})}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._writer.write(f"GET {self._path} HTTP/1.1\r\n{lines}\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 "), head
-        text = b""
+        buffer = b""
         while size := int(await reader.readline(), 16):
-            text += (await reader.readexactly(size + 2))[:-2]
-            *frames, text = text.split(b"\n\n")
+            buffer += (await reader.readexactly(size + 2))[:-2]
+            *frames, buffer = buffer.split(b"\n\n")
             for frame in frames:
                 if not frame.startswith(b":"):
-                    yield parse(frame.decode())
+                    yield parse_frame(frame.decode())
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.faults.office import furnish
+from tests.faults.crew_store import create_crew
 
 #: whether there is time for more
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
@@ -22,20 +22,20 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def office(store_url: str) -> str:
+def crew_url(store_url: str) -> str:
     """The URL of a store with the crew in it."""
-    furnish(store_url)
+    create_crew(store_url)
     return store_url
 
 
 @pytest.fixture
-def postgres_office(postgres_url: str) -> str:
-    furnish(postgres_url)
+def postgres_crew_url(postgres_url: str) -> str:
+    create_crew(postgres_url)
     return postgres_url
 
 
 @pytest.fixture
-def sqlite_office(tmp_path: Path) -> str:
+def sqlite_crew_url(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path}/office.db"
-    furnish(url)
+    create_crew(url)
     return url

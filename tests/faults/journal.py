@@ -11,26 +11,26 @@ import os
 from pathlib import Path
 from typing import Any
 
-Entry = dict[str, Any]
+JournalEntry = dict[str, Any]
 
 
 class Journal:
-    def __init__(self, path: Path, *, sync: bool = False) -> None:
+    def __init__(self, path: Path, *, is_synced: bool = False) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._sync = sync
+        self._is_synced = is_synced
 
     def write(self, word: str, /, **facts: Any) -> None:
         self.write_all([{"word": word, **facts}])
 
-    def write_all(self, entries: list[Entry]) -> None:
+    def write_all(self, entries: list[JournalEntry]) -> None:
         os.write(self._file, "".join(json.dumps(entry) + "\n" for entry in entries).encode())
-        if self._sync:
+        if self._is_synced:
             os.fsync(self._file)
 
 
-def read(folder: Path, ending: str) -> dict[str, list[Entry]]:
+def read_journals(folder: Path, suffix: str) -> dict[str, list[JournalEntry]]:
     """The entries of every life that wrote a file with this ending into the folder."""
     return {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()]
-        for path in sorted(folder.glob(f"*.{ending}"))
+        for path in sorted(folder.glob(f"*.{suffix}"))
     }

@@ -18,8 +18,8 @@ from typing import Self
 from urllib.parse import urlsplit
 
 
-class Cut(Enum):
-    NOT = auto()
+class CommitCut(Enum):
+    NONE = auto()
     #: the server never hears of it, and rolls back
     BEFORE = auto()
     #: the server has committed, and the client never hears of it
@@ -27,7 +27,7 @@ class Cut(Enum):
 
 
 class Proxy:
-    def __init__(self, url: str, at_commit: Callable[[], Cut] = lambda: Cut.NOT) -> None:
+    def __init__(self, url: str, decide_cut: Callable[[], CommitCut] = lambda: CommitCut.NONE) -> None:
         """Listen for clients of this server; `at_commit` is asked at each COMMIT what to do with it."""
         parts = urlsplit(url)
         assert parts.port is not None
@@ -35,14 +35,14 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         self.url = f"postgresql://postgres@127.0.0.1:{port}{parts.path}?sslmode=disable&gssencmode=disable"
-        self.at_commit = at_commit
-        self.cuts: Counter[Cut] = Counter()
-        self._wires: list[_Wire] = []
+        self.decide_cut = decide_cut
+        self.cut_counts: Counter[CommitCut] = Counter()
+        self._connections: list[_ProxyConnection] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut_all(self) -> None:
-        for wire in self._wires:
-            wire.cut()
+        for connection in self._connections:
+            connection.cut()
 
     def __enter__(self) -> Self:
         return self
@@ -55,8 +55,8 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut_all()
-        for wire in self._wires:
-            wire.join()
+        for connection in self._connections:
+            connection.join()
 
     def _accept(self) -> None:
         while True:
@@ -69,31 +69,32 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
-            self._wires.append(_Wire(self, client, server))
+            self._connections.append(_ProxyConnection(self, client, server))
 
 
-class _Wire:
+class _ProxyConnection:
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
         self._proxy = proxy
         self._client = client
         self._server = server
-        for end in (client, server):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._swallow = False
+        for connection in (client, server):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._drops_answers = False
         #: held while it is decided about a COMMIT: until then the client hears nothing from a server that is gone
-        self._deciding = threading.Lock()
-        self._answered = threading.Event()
-        self._commits: set[bytes] = set()
+        self._decision_lock = threading.Lock()
+        self._answered_event = threading.Event()
+        self._commit_statements: set[bytes] = set()
         self._threads = [
-            threading.Thread(target=self._run, args=(direction,), daemon=True) for direction in (self._up, self._down)
+            threading.Thread(target=self._run, args=(direction,), daemon=True)
+            for direction in (self._forward_to_server, self._forward_to_client)
         ]
         for thread in self._threads:
             thread.start()
 
     def cut(self) -> None:
-        for end in (self._client, self._server):
+        for connection in (self._client, self._server):
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     def join(self) -> None:
         for thread in self._threads:
@@ -106,41 +107,41 @@ class _Wire:
             with suppress(OSError, EOFError):
                 direction()
         finally:
-            self._answered.set()
-            with self._deciding:
+            self._answered_event.set()
+            with self._decision_lock:
                 self.cut()
 
-    def _up(self) -> None:
+    def _forward_to_server(self) -> None:
         """From the client to the server, a message at a time."""
-        self._server.sendall(self._startup())
+        self._server.sendall(self._read_startup())
         while True:
-            head = _exactly(self._client, 5)
-            body = _exactly(self._client, struct.unpack("!I", head[1:])[0] - 4)
-            with self._deciding:
-                cut = self._proxy.at_commit() if self._is_commit(head[:1], body) else Cut.NOT
-                self._swallow = cut is not Cut.NOT
-            self._proxy.cuts[cut] += 1
-            if cut is Cut.BEFORE:
+            head = _receive_exactly(self._client, 5)
+            body = _receive_exactly(self._client, struct.unpack("!I", head[1:])[0] - 4)
+            with self._decision_lock:
+                cut = self._proxy.decide_cut() if self._is_commit(head[:1], body) else CommitCut.NONE
+                self._drops_answers = cut is not CommitCut.NONE
+            self._proxy.cut_counts[cut] += 1
+            if cut is CommitCut.BEFORE:
                 return
             self._server.sendall(head + body)
-            if cut is Cut.AFTER:
+            if cut is CommitCut.AFTER:
                 if head[:1] == b"B":  # of a prepared statement: what follows makes the server do it
-                    self._server.sendall(self._until_sync())
-                self._answered.wait()
+                    self._server.sendall(self._read_until_sync())
+                self._answered_event.wait()
                 return
 
-    def _startup(self) -> bytes:
+    def _read_startup(self) -> bytes:
         """The first message has no type."""
-        head = _exactly(self._client, 4)
-        return head + _exactly(self._client, struct.unpack("!I", head)[0] - 4)
+        head = _receive_exactly(self._client, 4)
+        return head + _receive_exactly(self._client, struct.unpack("!I", head)[0] - 4)
 
-    def _until_sync(self) -> bytes:
-        said = b""
+    def _read_until_sync(self) -> bytes:
+        data = b""
         while True:
-            head = _exactly(self._client, 5)
-            said += head + _exactly(self._client, struct.unpack("!I", head[1:])[0] - 4)
+            head = _receive_exactly(self._client, 5)
+            data += head + _receive_exactly(self._client, struct.unpack("!I", head[1:])[0] - 4)
             if head[:1] == b"S":
-                return said
+                return data
 
     def _is_commit(self, kind: bytes, body: bytes) -> bool:
         match kind:
@@ -149,30 +150,30 @@ class _Wire:
             case b"P":
                 name, query, _ = body.split(b"\0", 2)
                 if query == b"COMMIT":
-                    self._commits.add(name)
+                    self._commit_statements.add(name)
                 return False
             case b"B":
                 _, name, _ = body.split(b"\0", 2)
-                return name in self._commits
+                return name in self._commit_statements
             case _:
                 return False
 
-    def _down(self) -> None:
+    def _forward_to_client(self) -> None:
         """From the server to the client, as it comes."""
-        while said := self._server.recv(65_536):
-            with self._deciding:
-                swallow = self._swallow
-            if swallow:
-                self._answered.set()
+        while data := self._server.recv(65_536):
+            with self._decision_lock:
+                drops_answers = self._drops_answers
+            if drops_answers:
+                self._answered_event.set()
             else:
-                self._client.sendall(said)
+                self._client.sendall(data)
 
 
-def _exactly(end: socket.socket, count: int) -> bytes:
-    said = b""
-    while len(said) < count:
-        more = end.recv(count - len(said))
-        if not more:
+def _receive_exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        chunk = connection.recv(count - len(data))
+        if not chunk:
             raise EOFError
-        said += more
-    return said
+        data += chunk
+    return data

@@ -11,80 +11,84 @@ from gatepost.actions import inbox
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.event import Push
 from tests.faults import journal
-from tests.faults.clerk import Clerk, fail_then_push, push_then_fail, together, wish
-from tests.faults.office import CREW
-from tests.faults.points import Doom
+from tests.faults.commit_points import KillPoint
+from tests.faults.crew_store import CREW
+from tests.faults.journaled_client import JournaledClient, build_push, fail_then_push, push_then_fail, run_together
 
 #: a claim that lapses as soon as the next one is made, so that the next life takes over where this one died
-NO_TIME = 1
+SHORTEST_HOLD = 1
 
 
-def unanswered(folder: Path) -> list[Push]:
+def list_unanswered(folder: Path) -> list[Push]:
     """What earlier lives tried and were not answered, in their order."""
-    entries = [entry for life in journal.read(folder, "journal").values() for entry in life]
-    over = {entry["content"] for entry in entries if entry["word"] in ("answered", "refused")}
-    tried = {entry["content"]: entry for entry in entries if entry["word"] == "trying"}
-    return [wish(name, entry["to"]) for name, entry in tried.items() if name not in over and entry["keyed"]]
+    entries = [entry for life_entries in journal.read_journals(folder, "journal").values() for entry in life_entries]
+    settled_names = {entry["content"] for entry in entries if entry["word"] in ("answered", "refused")}
+    attempts = {entry["content"]: entry for entry in entries if entry["word"] == "trying"}
+    return [
+        build_push(name, entry["to"])
+        for name, entry in attempts.items()
+        if name not in settled_names and entry["keyed"]
+    ]
 
 
-def retry(clerk: Clerk, folder: Path) -> None:
+def retry_unanswered(client: JournaledClient, folder: Path) -> None:
     """Push again, with the same keys, what earlier lives do not know the fate of."""
-    for again in unanswered(folder):
-        if again.to in (*CREW, "team:crew", "*"):
-            clerk.push(again)
+    for push in list_unanswered(folder):
+        if push.to in (*CREW, "team:crew", "*"):
+            client.push(push)
 
 
-def sync_round(store: ThreadedStore, clerk: Clerk, life: str, doom: Doom) -> None:
+def run_sync_round(store: ThreadedStore, client: JournaledClient, life: str, kill_point: KillPoint) -> None:
     """As the command line and the hooks do it: a transaction each."""
-    doom.armed = True
-    clerk.push(wish(f"{life}-one", "ana"))
-    clerk.push(wish(f"{life}-loose", "ana", keyed=False))
-    clerk.push(wish(f"{life}-crew", "team:crew"))
-    clerk.push(wish(f"{life}-crew", "team:crew"))
-    clerk.push(wish(f"{life}-all", "*"))
-    clerk.push(wish(f"{life}-all", "*"))
-    store.call(inbox.claim, "ana", owner=life, hold=NO_TIME, limit=2)  # whoever did this died before it wrote out
-    clerk.drain("ana", hold=NO_TIME, cap=3)
-    clerk.drain("ana", hold=NO_TIME)
-    doom.armed = False
+    kill_point.is_armed = True
+    client.push(build_push(f"{life}-one", "ana"))
+    client.push(build_push(f"{life}-loose", "ana", keyed=False))
+    client.push(build_push(f"{life}-crew", "team:crew"))
+    client.push(build_push(f"{life}-crew", "team:crew"))
+    client.push(build_push(f"{life}-all", "*"))
+    client.push(build_push(f"{life}-all", "*"))
+    store.call(inbox.claim, "ana", owner=life, hold=SHORTEST_HOLD, limit=2)  # whoever did this died before it wrote out
+    client.drain("ana", hold=SHORTEST_HOLD, limit=3)
+    client.drain("ana", hold=SHORTEST_HOLD)
+    kill_point.is_armed = False
 
 
-async def group_round(store: ThreadedStore, clerk: Clerk, life: str, doom: Doom) -> None:
+async def run_group_round(store: ThreadedStore, client: JournaledClient, life: str, kill_point: KillPoint) -> None:
     """As gateways do it: groups of verbs, some of which fail."""
-    doom.linger = partial(_turns, asyncio.get_running_loop())
-    doom.armed = True
-    await together(
+    kill_point.before_kill = partial(_wait_for_loop_turns, asyncio.get_running_loop())
+    kill_point.is_armed = True
+    await run_together(
         store,
-        clerk.push_all([wish(f"{life}-bulk-1", "ben"), wish(f"{life}-nobody", "nobody")], lane="one"),
-        clerk.push_all([wish(f"{life}-bulk-2", "team:crew"), wish(f"{life}-bulk-3", "ben")], lane="one"),
-        clerk.push_soon(wish(f"{life}-soon", "ben"), lane="one"),
-        clerk.fail(push_then_fail, wish(f"{life}-written", "team:crew"), lane="one"),
-        clerk.fail(fail_then_push, wish(f"{life}-unwritten", "ben"), lane="one"),
-        clerk.push_soon(wish(f"{life}-loose", "cleo", keyed=False), lane="one"),
-        clerk.push_soon(wish(f"{life}-bulk-1", "ben"), lane="one"),
-        clerk.push_soon(wish(f"{life}-all", "*"), lane="one"),
+        client.push_all([build_push(f"{life}-bulk-1", "ben"), build_push(f"{life}-nobody", "nobody")], lane="one"),
+        client.push_all([build_push(f"{life}-bulk-2", "team:crew"), build_push(f"{life}-bulk-3", "ben")], lane="one"),
+        client.push_async(build_push(f"{life}-soon", "ben"), lane="one"),
+        client.fail(push_then_fail, build_push(f"{life}-written", "team:crew"), lane="one"),
+        client.fail(fail_then_push, build_push(f"{life}-unwritten", "ben"), lane="one"),
+        client.push_async(build_push(f"{life}-loose", "cleo", keyed=False), lane="one"),
+        client.push_async(build_push(f"{life}-bulk-1", "ben"), lane="one"),
+        client.push_async(build_push(f"{life}-all", "*"), lane="one"),
         lane="one",
     )
-    await together(
+    await run_together(
         store,
-        clerk.drain_soon("ben", hold=NO_TIME, lane="one"),
-        clerk.push_soon(wish(f"{life}-late", "ben"), lane="one"),
-        clerk.drain_soon("cleo", hold=NO_TIME, lane="one"),
+        client.drain_async("ben", hold=SHORTEST_HOLD, lane="one"),
+        client.push_async(build_push(f"{life}-late", "ben"), lane="one"),
+        client.drain_async("cleo", hold=SHORTEST_HOLD, lane="one"),
         lane="one",
     )
     await asyncio.to_thread(store.close)  # when it is closed, it has passed the last point
-    doom.armed = False
+    kill_point.is_armed = False
 
 
-def _turns(loop: asyncio.AbstractEventLoop) -> None:
+def _wait_for_loop_turns(loop: asyncio.AbstractEventLoop) -> None:
     """Wait on another thread until the loop has taken a few turns, and with them whatever it had been handed."""
-    taken = threading.Event()
+    done_event = threading.Event()
 
-    def turn(left: int) -> None:
-        if left:
-            loop.call_soon(turn, left - 1)
+    def take_turn(remaining: int) -> None:
+        if remaining:
+            loop.call_soon(take_turn, remaining - 1)
         else:
-            taken.set()
+            done_event.set()
 
-    loop.call_soon_threadsafe(turn, 5)
-    taken.wait()
+    loop.call_soon_threadsafe(take_turn, 5)
+    done_event.wait()

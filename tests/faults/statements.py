@@ -14,28 +14,28 @@ import psycopg
 from gatepost.tables import statements
 
 #: a migration that does not exist, for either dialect
-EXTRA = """-- oldest: 1
+EXTRA_MIGRATION = """-- oldest: 1
 CREATE TABLE later (number INTEGER);
 INSERT INTO later VALUES (1);
 ALTER TABLE leases ADD COLUMN later INTEGER;
 CREATE INDEX leases_later ON leases (later);
 """
 
-VERSION = "SELECT version FROM schema_version"
+READ_VERSION = "SELECT version FROM schema_version"
 
 
 @contextmanager
-def told(visit: Callable[[str], None]) -> Iterator[None]:
+def observe_statements(on_statement: Callable[[str], None]) -> Iterator[None]:
     """Call `visit` before each statement of every connection that is made meanwhile."""
 
     class Sqlite(sqlite3.Connection):
         def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:
-            visit(statement)
+            on_statement(statement)
             return super().execute(statement, *args)
 
     class Postgres(psycopg.Connection[Any]):
         def execute(self, query: Any, *args: Any, **kwargs: Any) -> psycopg.Cursor[Any]:
-            visit(query if isinstance(query, str) else str(query))
+            on_statement(query if isinstance(query, str) else str(query))
             return super().execute(query, *args, **kwargs)
 
     with (
@@ -46,16 +46,16 @@ def told(visit: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def one_more() -> Iterator[None]:
+def add_migration() -> Iterator[None]:
     """Be code that has one more migration than there are."""
-    migration = statements.migration
-    last = {dialect: statements.newest(dialect) for dialect in ("sqlite", "postgres")}
+    original_migration = statements.migration
+    newest_versions = {dialect: statements.newest(dialect) for dialect in ("sqlite", "postgres")}
 
-    def extended(dialect: str, number: int) -> str | None:
-        return EXTRA if number == last[dialect] + 1 else migration(dialect, number)
+    def read_migration(dialect: str, number: int) -> str | None:
+        return EXTRA_MIGRATION if number == newest_versions[dialect] + 1 else original_migration(dialect, number)
 
     with (
-        patch.object(statements, "migration", extended),
-        patch.object(statements, "newest", lambda dialect: last[dialect] + 1),
+        patch.object(statements, "migration", read_migration),
+        patch.object(statements, "newest", lambda dialect: newest_versions[dialect] + 1),
     ):
         yield

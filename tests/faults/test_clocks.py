@@ -13,8 +13,8 @@ import pytest
 
 from tests.compiler import compile_c
 from tests.faults.callers import Caller, Watcher
-from tests.faults.houses import PATIENCE, House, furnish
-from tests.gateways import Told
+from tests.faults.guarded_gateway import START_TIMEOUT, GuardedGateway, create_crew_and_space
+from tests.gateways import StreamFrame
 
 TWO_HOURS: Final = 2 * 3600
 
@@ -22,7 +22,9 @@ TWO_HOURS: Final = 2 * 3600
 @pytest.fixture(scope="session")
 def clock_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The clock that can be set, as a shared library."""
-    return compile_c(Path(__file__).with_name("clock.c"), tmp_path_factory.mktemp("clock") / "clock.so", shared=True)
+    return compile_c(
+        Path(__file__).with_name("clock.c"), tmp_path_factory.mktemp("clock") / "clock.so", is_library=True
+    )
 
 
 class Clock:
@@ -35,9 +37,9 @@ class Clock:
 
     def set(self, seconds: int) -> None:
         """Set the clock to so many seconds from the real time."""
-        fresh = self._offset.with_suffix(".new")
-        fresh.write_text(str(seconds))
-        fresh.rename(self._offset)
+        new_file = self._offset.with_suffix(".new")
+        new_file.write_text(str(seconds))
+        new_file.rename(self._offset)
 
 
 @pytest.fixture
@@ -46,20 +48,20 @@ def clock(clock_library: Path, tmp_path: Path) -> Clock:
 
 
 @pytest.fixture
-def house(clock: Clock, tmp_path: Path) -> House:
+def gateway(clock: Clock, tmp_path: Path) -> GuardedGateway:
     url = f"sqlite:///{tmp_path}/office.db"
-    furnish(url)
-    return House(tmp_path / "home", url, interval="100ms", environ=clock.environ)
+    create_crew_and_space(url)
+    return GuardedGateway(tmp_path / "home", url, interval="100ms", environ=clock.environ)
 
 
 @asynccontextmanager
-async def running(house: House) -> AsyncIterator[Caller]:
-    house.start()
+async def run_gateway(gateway: GuardedGateway) -> AsyncIterator[Caller]:
+    gateway.start()
     try:
-        async with Caller(house.port, house.key) as caller:
+        async with Caller(gateway.port, gateway.admin_key) as caller:
             yield caller
     finally:
-        house.close()
+        gateway.close()
 
 
 async def post(caller: Caller, path: str, body: Any) -> Any:
@@ -70,7 +72,7 @@ async def post(caller: Caller, path: str, body: Any) -> Any:
 
 async def wait_until(caller: Caller, path: str, is_true: Callable[[Any], bool]) -> Any:
     """Ask again until the answer is as expected: what the janitor does in its rounds sends no signal."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(START_TIMEOUT):
         while True:
             status, document = await caller.get(path)
             assert status == 200, document
@@ -79,17 +81,22 @@ async def wait_until(caller: Caller, path: str, is_true: Callable[[Any], bool]) 
             await asyncio.sleep(0.05)
 
 
-async def read_stream(house: House, wanted: set[str], make: Callable[[], Any]) -> list[Told]:
+async def read_stream(gateway: GuardedGateway, wanted_types: set[str], write: Callable[[], Any]) -> list[StreamFrame]:
     """Watch ana's inbox, do something, and return what came when every wanted type did."""
-    seen: list[Told] = []
-    async with asyncio.timeout(PATIENCE), Watcher(house.port, house.key, "/api/inbox/ana/stream") as watcher:
-        async for told in watcher.read():
-            if told.event == "connected":
-                await make()
-            seen.append(told)
-            if wanted <= {one.data.get("type") for one in seen if one.event == "inbox.item"}:
-                return seen
-    raise AssertionError(seen)
+    frames: list[StreamFrame] = []
+    async with (
+        asyncio.timeout(START_TIMEOUT),
+        Watcher(gateway.port, gateway.admin_key, "/api/inbox/ana/stream") as watcher,
+    ):
+        async for frame in watcher.read():
+            if frame.event == "connected":
+                await write()
+            frames.append(frame)
+            if wanted_types <= {
+                seen_frame.data.get("type") for seen_frame in frames if seen_frame.event == "inbox.item"
+            }:
+                return frames
+    raise AssertionError(frames)
 
 
 async def step_ahead_and_back(clock: Clock, caller: Caller) -> None:
@@ -97,8 +104,8 @@ async def step_ahead_and_back(clock: Clock, caller: Caller) -> None:
     clock.set(TWO_HOURS)
     await post(caller, "/api/plans", {"owner": "ana", "name": "ahead", "instruction": "x", "runAfter": "100 ms"})
     await wait_until(caller, "/api/inbox/ana/peek", lambda page: page["items"])
-    claimed = await post(caller, "/api/inbox/ana/claim", {"owner": "ahead", "hold": "1h"})
-    assert claimed["items"]
+    batch = await post(caller, "/api/inbox/ana/claim", {"owner": "ahead", "hold": "1h"})
+    assert batch["items"]
     clock.set(0)
 
 
@@ -112,34 +119,38 @@ STEPS: Final = {"ahead and back": step_ahead_and_back, "back": step_back}
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_what_is_made_after_the_step_happens_at_its_time(step: str, clock: Clock, house: House) -> None:
-    async with running(house) as caller:
+async def test_what_is_made_after_the_step_happens_at_its_time(
+    step: str, clock: Clock, gateway: GuardedGateway
+) -> None:
+    async with run_gateway(gateway) as caller:
         await STEPS[step](clock, caller)
         # What was claimed before the step was claimed in what is now the future.
-        again = await post(caller, "/api/inbox/ana/claim", {"owner": "after", "hold": "100 ms"})
-        assert again["items"]
+        batch = await post(caller, "/api/inbox/ana/claim", {"owner": "after", "hold": "100 ms"})
+        assert batch["items"]
 
-        async def make() -> None:
-            soon = {"within": "200 ms"}
+        async def write() -> None:
+            deadline = {"within": "200 ms"}
             await post(caller, "/api/plans", {"owner": "ana", "name": "soon", "instruction": "x", "runAfter": "200 ms"})
-            await post(caller, "/api/gates", {"owner": "ana", "name": "soon", "kind": "timer", **soon})
+            await post(caller, "/api/gates", {"owner": "ana", "name": "soon", "kind": "timer", **deadline})
             await post(
-                caller, "/api/decisions", {"asker": "ana", "of": ["husam"], "question": "?", "freeText": True, **soon}
+                caller,
+                "/api/decisions",
+                {"asker": "ana", "of": ["husam"], "question": "?", "freeText": True, **deadline},
             )
             await post(caller, "/api/inbox", {"to": "ben", "content": "short-lived", "ttl": "200 ms"})
 
-        await read_stream(house, {"plan", "gate", "decision"}, make)
+        await read_stream(gateway, {"plan", "gate", "decision"}, write)
         await wait_until(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)
         # the janitor gives back what was claimed after the step
         await wait_until(caller, "/api/inbox/ana/peek", lambda page: len(page["items"]) == 4)
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_nothing_is_stuck_after_a_restart(step: str, clock: Clock, house: House) -> None:
-    async with running(house) as caller:
+async def test_nothing_is_stuck_after_a_restart(step: str, clock: Clock, gateway: GuardedGateway) -> None:
+    async with run_gateway(gateway) as caller:
         await STEPS[step](clock, caller)
-        house.kill()
-        await caller.leave()
-        house.start()
+        gateway.kill()
+        await caller.close()
+        gateway.start()
         await post(caller, "/api/inbox", {"to": "ben", "content": "short-lived", "ttl": "100 ms"})
         await wait_until(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)

@@ -9,7 +9,8 @@ from typing import cast
 
 import psycopg
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
@@ -19,51 +20,56 @@ from gatepost.core.limits import Limits
 from gatepost.core.signals import Signal
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import RetryTransaction, Transaction
-from tests.faults.clerk import together, wish
+from tests.faults.commit_points import watch_store
 from tests.faults.conftest import NIGHTLY
-from tests.faults.hands import hands
-from tests.faults.office import CREW, LaterClock, lone_witness, witness
-from tests.faults.points import watch
-from tests.servers import until
+from tests.faults.crew_store import CREW, LaterClock, open_database, open_database_alone
+from tests.faults.journaled_client import build_push, run_together
+from tests.faults.worker_process import start_workers
+from tests.servers import wait_until
 
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'gatepost' AND wait_event_type = 'Lock'"
-STRAY = """
+LIST_WAITING_SESSIONS = (
+    "SELECT 1 FROM pg_stat_activity WHERE application_name = 'gatepost' AND wait_event_type = 'Lock'"
+)
+LIST_STRAY_EVENTS = """
     SELECT content FROM events e
     WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = e.arrival)
         AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival)
 """
 
 
-def test_a_quarrel_over_the_same_rows(postgres_office: str, tmp_path: Path) -> None:
+def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) -> None:
     """Overlapping keys and fan-outs in every order, claims, the reaper: what collides is run again by the store."""
-    with psycopg.connect(postgres_office, autocommit=True) as connection:
+    with psycopg.connect(postgres_crew_url, autocommit=True) as connection:
         # A server waits a second before it looks for a deadlock: too long for as many as we want.
         connection.execute(f"ALTER DATABASE {connection.info.dbname} SET deadlock_timeout = '20ms'".encode())
-    with hands(3, postgres_office, tmp_path) as three:
-        for number, hand in enumerate(three):
-            hand.start(life=f"life-{number}", kind="quarrel")
-        for hand in three:
-            hand.heard("warm")
-        with closing(open_store(postgres_office)) as store:
+    with start_workers(3, postgres_crew_url, tmp_path) as workers:
+        for number, worker in enumerate(workers):
+            worker.start(life=f"life-{number}", kind="quarrel")
+        for worker in workers:
+            worker.wait_for_message("warm")
+        with closing(open_store(postgres_crew_url)) as store:
             end = time.monotonic() + (60 if NIGHTLY else 3)
             while time.monotonic() < end:
                 accounts = store.query(maintenance.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
-        for hand in three:
-            hand.signal(signal.SIGTERM)
-        for hand in three:
-            hand.finished()
-    with lone_witness(postgres_office) as ask, closing(open_store(postgres_office, clock=LaterClock())) as store:
-        assert ask("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
-        assert ask("SELECT sum(accepted) > 50 FROM tallies") == [(True,)]
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+        for worker in workers:
+            worker.wait_until_finished()
+    with (
+        open_database_alone(postgres_crew_url) as query,
+        closing(open_store(postgres_crew_url, clock=LaterClock())) as store,
+    ):
+        assert query("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
+        assert query("SELECT sum(accepted) > 50 FROM tallies") == [(True,)]
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
-        assert ask(STRAY) == []
+        assert query(LIST_STRAY_EVENTS) == []
 
 
-async def test_a_bad_one_among_good_ones_fails_alone(office: str) -> None:
+async def test_a_bad_one_among_good_ones_fails_alone(crew_url: str) -> None:
     """In one bulk, in bulks that are run as one, and among single verbs."""
-    rings: list[Signal] = []
-    bad = {
+    signals: list[Signal] = []
+    bad_pushes = {
         "unknown": Push(to="nobody", source="test", content="bad"),
         "malformed": Push(to="team:", source="test", content="bad"),
         "sender": Push(to="ana", source="test", sender="nobody", content="bad"),
@@ -78,110 +84,119 @@ async def test_a_bad_one_among_good_ones_fails_alone(office: str) -> None:
         "ttl": Push(to="ana", source="test", content="bad", ttl=2**63),
         "negative ttl": Push(to="ana", source="test", content="bad", ttl=-1),
     }
-    with closing(cast(ThreadedStore, open_store(office, signal_sink=rings.extend))) as store:
+    with closing(cast(ThreadedStore, open_store(crew_url, signal_sink=signals.extend))) as store:
         store.call(directory.register, EntitySpec(name="gone", kind=EntityKind.AGENT))
         store.call(directory.retire, "gone")
-        for what, one in bad.items():
-            rings.clear()
-            neighbours = [wish(f"{what}-{number}", CREW[number % 3]) for number in range(5)]
-            alone, *others, single = await together(
+        for name, bad_push in bad_pushes.items():
+            signals.clear()
+            good_pushes = [build_push(f"{name}-{number}", CREW[number % 3]) for number in range(5)]
+            bulk_outcomes, *other_outcomes, single_outcome = await run_together(
                 store,
-                store.run(push.push_all, [neighbours[0], one, neighbours[1]], lane="one"),
-                store.run(push.push_all, [neighbours[2]], lane="one"),
-                store.run(push.push_event, neighbours[3], lane="one"),
-                store.run(push.push_all, [neighbours[4]], lane="one"),
-                store.run(push.push_event, one, lane="one"),
+                store.run(push_actions.push_all, [good_pushes[0], bad_push, good_pushes[1]], lane="one"),
+                store.run(push_actions.push_all, [good_pushes[2]], lane="one"),
+                store.run(push_actions.push_event, good_pushes[3], lane="one"),
+                store.run(push_actions.push_all, [good_pushes[4]], lane="one"),
+                store.run(push_actions.push_event, bad_push, lane="one"),
                 lane="one",
             )
-            assert isinstance(single, GatepostError), what
-            assert [isinstance(outcome, GatepostError) for outcome in alone] == [False, True, False], what
-            assert not any(isinstance(other, BaseException) for other in others), what
-            assert len(rings) == 5
-    with witness(office) as ask:
-        assert ask("SELECT content FROM events WHERE content LIKE 'bad%'") == []
-        assert ask(f"SELECT count(*) = {5 * len(bad)} FROM events") == [(True,)]
+            assert isinstance(single_outcome, GatepostError), name
+            assert [isinstance(outcome, GatepostError) for outcome in bulk_outcomes] == [False, True, False], name
+            assert not any(isinstance(other_outcome, BaseException) for other_outcome in other_outcomes), name
+            assert len(signals) == 5
+    with open_database(crew_url) as query:
+        assert query("SELECT content FROM events WHERE content LIKE 'bad%'") == []
+        assert query(f"SELECT count(*) = {5 * len(bad_pushes)} FROM events") == [(True,)]
 
 
-async def test_one_that_keeps_colliding_fails_alone(office: str) -> None:
+async def test_one_that_keeps_colliding_fails_alone(crew_url: str) -> None:
     """Its neighbours are not kept from the disk by it, and ring once, however often they were run."""
-    rings: list[Signal] = []
+    signals: list[Signal] = []
 
-    def collide(tx: Transaction, wanted: Push) -> None:
-        push.push_event(tx, wanted)
+    def collide(tx: Transaction, push: Push) -> None:
+        push_actions.push_event(tx, push)
         raise RetryTransaction("collided")
 
-    with closing(cast(ThreadedStore, open_store(office, signal_sink=rings.extend))) as store:
-        errors = await together(
+    with closing(cast(ThreadedStore, open_store(crew_url, signal_sink=signals.extend))) as store:
+        outcomes = await run_together(
             store,
-            *(store.run(push.push_event, wish(f"before-{number}", "ana"), lane="one") for number in range(5)),
-            store.run(collide, wish("collided", "ana"), lane="one"),
-            *(store.run(push.push_event, wish(f"after-{number}", "ana"), lane="one") for number in range(5)),
+            *(
+                store.run(push_actions.push_event, build_push(f"before-{number}", "ana"), lane="one")
+                for number in range(5)
+            ),
+            store.run(collide, build_push("collided", "ana"), lane="one"),
+            *(
+                store.run(push_actions.push_event, build_push(f"after-{number}", "ana"), lane="one")
+                for number in range(5)
+            ),
             lane="one",
         )
-        assert [isinstance(error, BaseException) for error in errors] == [False] * 5 + [True] + [False] * 5
-        assert isinstance(errors[5], Unavailable)
-        found = [item.event for item in store.query(inbox.peek, "ana")]
+        assert [isinstance(outcome, BaseException) for outcome in outcomes] == [False] * 5 + [True] + [False] * 5
+        assert isinstance(outcomes[5], Unavailable)
+        events = [item.event for item in store.query(inbox.peek, "ana")]
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
-        assert [event.content for event in found] == names
-        assert sorted(ring.event.id for ring in rings if ring.event) == sorted(event.id for event in found)
+        assert [event.content for event in events] == names
+        assert sorted(signal.event.id for signal in signals if signal.event) == sorted(event.id for event in events)
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
-def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_office: str) -> None:
+def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) -> None:
     """Then the repeat is no repeat."""
     with (
-        closing(cast(ThreadedStore, open_store(postgres_office))) as store,
-        closing(open_store(postgres_office, clock=LaterClock(), limits=Limits(remember=1))) as reaper,
+        closing(cast(ThreadedStore, open_store(postgres_crew_url))) as store,
+        closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as reaper,
     ):
-        first = store.call(push.push_event, wish("again", "ana"))
+        first = store.call(push_actions.push_event, build_push("again", "ana"))
         batch = store.call(inbox.claim, "ana", owner="test")
         assert batch.claim is not None
         store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
-        assert store.call(push.push_event, wish("again", "ana")).deliveries[0].duplicate
-        reaped: list[int] = []
+        assert store.call(push_actions.push_event, build_push("again", "ana")).deliveries[0].duplicate
+        reaped_counts: list[int] = []
 
-        def visit(point: str) -> None:
-            if point == "before items/keyed" and not reaped:
-                reaped.append(reaper.call(maintenance.reap))
+        def on_point(point: str) -> None:
+            if point == "before items/keyed" and not reaped_counts:
+                reaped_counts.append(reaper.call(maintenance.reap))
 
-        watch(store, visit)
+        watch_store(store, on_point)
         store._local = threading.local()  # a watched connection
-        second = store.call(push.push_event, wish("again", "ana"))
-        assert reaped
+        second = store.call(push_actions.push_event, build_push("again", "ana"))
+        assert reaped_counts
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
-def test_two_reapers_share_an_event(postgres_office: str) -> None:
+def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
     """Each takes some of its items; whoever is last takes the event too."""
-    taken, go = threading.Event(), threading.Event()
+    reaped_event, release_event = threading.Event(), threading.Event()
 
-    def slowly(tx: Transaction) -> int:
+    def reap_slowly(tx: Transaction) -> int:
         count = maintenance.reap(tx, limit=1)
-        taken.set()
-        go.wait()
+        reaped_event.set()
+        release_event.wait()
         return count
 
-    with closing(open_store(postgres_office, clock=LaterClock(), limits=Limits(remember=1))) as store:
-        store.call(push.push_event, wish("shared", "team:crew"))
+    with closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as store:
+        store.call(push_actions.push_event, build_push("shared", "team:crew"))
         for name in CREW:
             batch = store.call(inbox.claim, name, owner="test")
             assert batch.claim is not None
             store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
-        slow = threading.Thread(target=store.call, args=(slowly,))
-        quick = threading.Thread(target=store.call, args=(maintenance.reap,), kwargs={"limit": 2})
-        slow.start()
-        taken.wait()
-        quick.start()
+        slow_thread = threading.Thread(target=store.call, args=(reap_slowly,))
+        quick_thread = threading.Thread(target=store.call, args=(maintenance.reap,), kwargs={"limit": 2})
+        slow_thread.start()
+        reaped_event.wait()
+        quick_thread.start()
         try:
-            with witness(postgres_office) as ask:
-                until(lambda: bool(ask(WAITING)) or not quick.is_alive(), "the second reaper waits or is done")
+            with open_database(postgres_crew_url) as query:
+                wait_until(
+                    lambda: bool(query(LIST_WAITING_SESSIONS)) or not quick_thread.is_alive(),
+                    "the second reaper waits or is done",
+                )
         finally:
-            go.set()
-        slow.join()
-        quick.join()
+            release_event.set()
+        slow_thread.join()
+        quick_thread.join()
         assert all(account.is_balanced and account.delivered == 1 for account in store.query(maintenance.list_accounts))
-    with witness(postgres_office) as ask:
-        assert ask("SELECT count(*) FROM items") == [(0,)]
-        assert ask("SELECT count(*) FROM events") == [(0,)]
+    with open_database(postgres_crew_url) as query:
+        assert query("SELECT count(*) FROM items") == [(0,)]
+        assert query("SELECT count(*) FROM events") == [(0,)]

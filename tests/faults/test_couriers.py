@@ -26,135 +26,159 @@ from gatepost.core.event import Item, ItemState, Push
 from gatepost.hooks import drain
 from gatepost.ports import Store
 from tests.brokers import Broker, Nats
-from tests.couriers import PATIENCE, Carrying, Road, Room, Signed, courier, road
-from tests.uplinks import running
+from tests.courier_fixtures import (
+    WAIT_TIMEOUT,
+    CountingSubscription,
+    CourierProcess,
+    CourierSetup,
+    GuestSessions,
+    open_courier_setup,
+    run_courier,
+)
+from tests.gateway_process import run_gateway_process
 
-QUICK = {"beat": 0.05, "patience": 1.0}
+QUICK_OPTIONS = {"beat": 0.05, "patience": 1.0}
 
 
 @pytest.fixture(params=["nats", "redis"])
 def broker(request: pytest.FixtureRequest) -> Broker:
-    made: Broker = request.getfixturevalue(f"own_{request.param}")
-    return made
+    server: Broker = request.getfixturevalue(f"own_{request.param}")
+    return server
 
 
 @pytest.fixture
-async def place(broker: Broker, tmp_path: Path) -> AsyncIterator[Road]:
-    async with road(broker.kind, broker.url, tmp_path) as made:
-        yield made
+async def courier_setup(broker: Broker, tmp_path: Path) -> AsyncIterator[CourierSetup]:
+    async with open_courier_setup(broker.kind, broker.url, tmp_path) as setup:
+        yield setup
 
 
 @pytest.fixture
-async def room(place: Road, tmp_path: Path) -> Room:
-    return Room(tmp_path / "spool", place.ann)
+async def sessions(courier_setup: CourierSetup, tmp_path: Path) -> GuestSessions:
+    return GuestSessions(tmp_path / "spool", courier_setup.ann)
 
 
-class Ledger:
+class PendingReader:
     """Asks the store for what is pending, as long as it is allowed to."""
 
-    def __init__(self, place: Road) -> None:
-        self._place = place
-        self.allowed = True
+    def __init__(self, courier_setup: CourierSetup) -> None:
+        self._setup = courier_setup
+        self.is_allowed = True
 
     async def __call__(self) -> list[Item]:
-        return await self._place.store.read(inbox.peek, self._place.ann, limit=1_000) if self.allowed else []
+        return await self._setup.store.read(inbox.peek, self._setup.ann, limit=1_000) if self.is_allowed else []
 
 
-def states(place: Road) -> set[ItemState]:
-    return {item.state for item in place.store.query(inbox.page, place.ann)}
+def list_states(courier_setup: CourierSetup) -> set[ItemState]:
+    return {item.state for item in courier_setup.store.query(inbox.page, courier_setup.ann)}
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 async def test_a_server_that_goes_and_comes_back_loses_nothing(
-    place: Road, room: Room, broker: Broker, how: str
+    courier_setup: CourierSetup, sessions: GuestSessions, broker: Broker, how: str
 ) -> None:
-    ledger = Ledger(place)
-    signed = Signed(place.parcels(place.ann, **QUICK), room.spool.changed)
-    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger) as carrying:
-        await room.spool.until(lambda: signed.stands == 1)
-        ledger.allowed = False
-        first = place.push(place.ann, content="before")
-        await room.spool.until(lambda: signed.came == 1)
+    pending_reader = PendingReader(courier_setup)
+    subscription = CountingSubscription(
+        courier_setup.make_subscription(courier_setup.ann, **QUICK_OPTIONS), sessions.spool.notify
+    )
+    async with run_courier(
+        courier_setup, sessions, open_subscription=lambda: subscription, read_pending=pending_reader
+    ) as courier:
+        await sessions.spool.wait_until(lambda: subscription.ready_count == 1)
+        pending_reader.is_allowed = False
+        first_id = courier_setup.push(courier_setup.ann, content="before")
+        await sessions.spool.wait_until(lambda: subscription.event_count == 1)
         if how == "killed":
             broker.kill()
         else:
-            broker.stop()
-        during = [place.push(place.ann, content=f"while it is {how}"), place.push("*", content="to all")]
-        ledger.allowed = True
-        carrying.reconcile_duty.wake()
-        await room.spool.until(lambda: set(room.lines()) >= {first, *during})
-        assert states(place) == {ItemState.PENDING}
-        assert sorted(room.drain(place.store)) == sorted([first, *during])
-        ledger.allowed = False
-        await room.spool.until(lambda: signed.lost >= 1)
+            broker.pause()
+        outage_ids = [
+            courier_setup.push(courier_setup.ann, content=f"while it is {how}"),
+            courier_setup.push("*", content="to all"),
+        ]
+        pending_reader.is_allowed = True
+        courier.reconcile_duty.wake()
+        await sessions.spool.wait_until(lambda: set(sessions.list_line_ids()) >= {first_id, *outage_ids})
+        assert list_states(courier_setup) == {ItemState.PENDING}
+        assert sorted(sessions.drain(courier_setup.store)) == sorted([first_id, *outage_ids])
+        pending_reader.is_allowed = False
+        await sessions.spool.wait_until(lambda: subscription.lost_count >= 1)
         if how == "killed":
             await asyncio.to_thread(broker.restart)
         else:
-            broker.cont()
-        await room.spool.until(lambda: signed.stands >= 2)
-        last = place.push(place.ann, content="afterwards")
-        await room.spool.until(lambda: last in room.lines())
-        assert room.drain(place.store) == [last]
-    assert sorted(room.shown) == sorted([first, *during, last])
-    assert states(place) == {ItemState.DELIVERED}
-    assert room.drain(place.store, reconcile=True) == []
+            broker.resume()
+        await sessions.spool.wait_until(lambda: subscription.ready_count >= 2)
+        last_id = courier_setup.push(courier_setup.ann, content="afterwards")
+        await sessions.spool.wait_until(lambda: last_id in sessions.list_line_ids())
+        assert sessions.drain(courier_setup.store) == [last_id]
+    assert sorted(sessions.shown_ids) == sorted([first_id, *outage_ids, last_id])
+    assert list_states(courier_setup) == {ItemState.DELIVERED}
+    assert sessions.drain(courier_setup.store, reconcile=True) == []
 
 
 @pytest.mark.parametrize("broker", ["nats"], indirect=True)
-async def test_what_could_not_be_written_was_not_acked(place: Road, room: Room) -> None:
+async def test_what_could_not_be_written_was_not_acked(courier_setup: CourierSetup, sessions: GuestSessions) -> None:
     """The store is not asked, so it must be the parcel that comes again."""
-    ledger = Ledger(place)
-    ledger.allowed = False
-    signed = Signed(place.parcels(place.ann), room.spool.changed)
-    room.spool.fails = True
-    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger):
-        await room.spool.until(lambda: signed.stands == 1)
-        sent = [place.push(place.ann, content=f"number {number}") for number in range(3)]
-        await room.spool.until(lambda: room.spool.failed >= 4)
-        assert room.lines() == []
-        room.spool.fails = False
-        await room.spool.until(lambda: set(room.lines()) == set(sent))
-    assert sorted(room.drain(place.store)) == sorted(sent)
+    pending_reader = PendingReader(courier_setup)
+    pending_reader.is_allowed = False
+    subscription = CountingSubscription(courier_setup.make_subscription(courier_setup.ann), sessions.spool.notify)
+    sessions.spool.is_failing = True
+    async with run_courier(
+        courier_setup, sessions, open_subscription=lambda: subscription, read_pending=pending_reader
+    ):
+        await sessions.spool.wait_until(lambda: subscription.ready_count == 1)
+        sent_ids = [courier_setup.push(courier_setup.ann, content=f"number {number}") for number in range(3)]
+        await sessions.spool.wait_until(lambda: sessions.spool.failure_count >= 4)
+        assert sessions.list_line_ids() == []
+        sessions.spool.is_failing = False
+        await sessions.spool.wait_until(lambda: set(sessions.list_line_ids()) == set(sent_ids))
+    assert sorted(sessions.drain(courier_setup.store)) == sorted(sent_ids)
 
 
 @pytest.mark.parametrize("broker", ["nats"], indirect=True)
 @pytest.mark.parametrize("drained", ["before it comes again", "afterwards"])
 async def test_killed_between_the_line_and_the_ack_it_is_shown_once(
-    place: Road, room: Room, broker: Broker, drained: str, tmp_path: Path
+    courier_setup: CourierSetup, sessions: GuestSessions, broker: Broker, drained: str, tmp_path: Path
 ) -> None:
-    doomed = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.carrier", broker.url, place.ann, f"{tmp_path}/spool/<session>.jsonl"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.faults.killed_courier",
+        broker.url,
+        courier_setup.ann,
+        f"{tmp_path}/spool/<session>.jsonl",
     )
     try:
         connection = await driver.connect(broker.url)
-        await exists(connection, place.ann)
-        first = place.push(place.ann, content="in the spool, and not acked")
-        async with asyncio.timeout(PATIENCE):
-            assert await doomed.wait() == -signal.SIGKILL
+        await wait_for_consumer(connection, courier_setup.ann)
+        first_id = courier_setup.push(courier_setup.ann, content="in the spool, and not acked")
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            assert await process.wait() == -signal.SIGKILL
         await connection.close()
     finally:
-        if doomed.returncode is None:
-            doomed.kill()
-            await doomed.wait()
-    assert room.lines() == [first]
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert sessions.list_line_ids() == [first_id]
     if drained == "before it comes again":
-        assert room.drain(place.store) == [first]
-    ledger = Ledger(place)
-    ledger.allowed = False
-    signed = Signed(place.parcels(place.ann), room.spool.changed)
-    async with courier(place, room, open_subscription=lambda: signed, read_pending=ledger):
-        await room.spool.until(lambda: signed.came == 1)
-        assert first in room.lines()
-        last = place.push(place.ann, content="last")
-        await room.spool.until(lambda: last in room.lines())
-    room.drain(place.store)
-    assert sorted(room.shown) == sorted([first, last])
-    assert states(place) == {ItemState.DELIVERED}
+        assert sessions.drain(courier_setup.store) == [first_id]
+    pending_reader = PendingReader(courier_setup)
+    pending_reader.is_allowed = False
+    subscription = CountingSubscription(courier_setup.make_subscription(courier_setup.ann), sessions.spool.notify)
+    async with run_courier(
+        courier_setup, sessions, open_subscription=lambda: subscription, read_pending=pending_reader
+    ):
+        await sessions.spool.wait_until(lambda: subscription.event_count == 1)
+        assert first_id in sessions.list_line_ids()
+        last_id = courier_setup.push(courier_setup.ann, content="last")
+        await sessions.spool.wait_until(lambda: last_id in sessions.list_line_ids())
+    sessions.drain(courier_setup.store)
+    assert sorted(sessions.shown_ids) == sorted([first_id, last_id])
+    assert list_states(courier_setup) == {ItemState.DELIVERED}
 
 
-async def exists(connection: Connection, agent: str) -> None:
+async def wait_for_consumer(connection: Connection, agent: str) -> None:
     """Return when the consumer of an agent is there: nothing says so, so it is asked again and again."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             try:
                 await connection.jetstream().consumer_info(STREAM, f"inbox-{escape_name(agent)}")
@@ -165,44 +189,46 @@ async def exists(connection: Connection, agent: str) -> None:
 
 async def test_where_there_is_no_jetstream_the_store_stands_in(tmp_path: Path) -> None:
     with Nats(jetstream=False) as server:
-        async with road("nats", server.url, tmp_path) as place:
-            room = Room(tmp_path / "spool", place.ann)
-            signed = Signed(place.parcels(place.ann), room.spool.changed)
-            first = place.push(place.ann, content="nobody keeps it")
-            async with courier(place, room, open_subscription=lambda: signed):
-                await room.spool.until(lambda: first in room.lines() and signed.lost >= 2)
-            assert signed.stands == 0
-            assert room.drain(place.store) == [first]
+        async with open_courier_setup("nats", server.url, tmp_path) as courier_setup:
+            sessions = GuestSessions(tmp_path / "spool", courier_setup.ann)
+            subscription = CountingSubscription(
+                courier_setup.make_subscription(courier_setup.ann), sessions.spool.notify
+            )
+            first_id = courier_setup.push(courier_setup.ann, content="nobody keeps it")
+            async with run_courier(courier_setup, sessions, open_subscription=lambda: subscription):
+                await sessions.spool.wait_until(
+                    lambda: first_id in sessions.list_line_ids() and subscription.lost_count >= 2
+                )
+            assert subscription.ready_count == 0
+            assert sessions.drain(courier_setup.store) == [first_id]
 
 
 def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) -> None:
     """While there is none the store itself is asked."""
     home = tmp_path / "home"
-    with running(home) as gateway, closing(open_store(f"sqlite:///{home}/gatepost.db")) as store:
+    with run_gateway_process(home) as gateway, closing(open_store(f"sqlite:///{home}/gatepost.db")) as store:
         store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         session = home / "sessions" / "s1"
         session.mkdir(parents=True)
         (session / "state.json").write_text('{"agent": "ann", "state": "working"}')
-        with Carrying("--as", "ann", GATEPOST_HOME=str(home), GATEPOST_COURIER__RECONCILE="1s") as carrying:
-            carrying.until("up", "source=gateway")
-            sent = [_pushed(store, "by the gateway")]
-            carrying.until("in the spool", sent[0])
+        with CourierProcess("--as", "ann", GATEPOST_HOME=str(home), GATEPOST_COURIER__RECONCILE="1s") as courier:
+            courier.wait_for_line("up", "source=gateway")
+            sent_ids = [_push(store, "by the gateway")]
+            courier.wait_for_line("in the spool", sent_ids[0])
             gateway.kill()
-            carrying.until("degraded")
-            sent.append(_pushed(store, "without one"))
-            carrying.until("in the spool", sent[1])
+            courier.wait_for_line("degraded")
+            sent_ids.append(_push(store, "without one"))
+            courier.wait_for_line("in the spool", sent_ids[1])
             gateway.start()
-            sent.append(_pushed(store, "by the next"))
-            carrying.until("in the spool", sent[2])
-            assert carrying.stop() == 0
+            sent_ids.append(_push(store, "by the next"))
+            courier.wait_for_line("in the spool", sent_ids[2])
+            assert courier.stop() == 0
         spool = FileSpool(f"{home}/spool/<session>.jsonl")
-        drained = drain.drain(
-            store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, include_pending=True
-        )
-        assert sorted(event.id for event in drained.events) == sorted(sent)
-        drained.ack()
+        batch = drain.drain(store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, include_pending=True)
+        assert sorted(event.id for event in batch.events) == sorted(sent_ids)
+        batch.ack()
         assert {item.state for item in store.query(inbox.page, "ann")} == {ItemState.DELIVERED}
 
 
-def _pushed(store: Store, content: str) -> str:
+def _push(store: Store, content: str) -> str:
     return store.call(push.push_event, Push(to="ann", source="test", content=content)).event

@@ -21,23 +21,22 @@ from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.limits import Limits
 from gatepost.core.webhook import Scheme
 from gatepost.gateway.connections import ConnectionLimits
-from tests.faults.houses import House, housed
-from tests.faults.houses import furnish as furnish_house
-from tests.gateways import PATIENCE, Served, furnish, served
-from tests.servers import until
+from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
+from tests.gateways import WAIT_TIMEOUT, GatewayThread, create_entities, serve_gateway
+from tests.servers import wait_until
 
-LIMIT: Final = 64 * 1024
+HEAD_LIMIT: Final = 64 * 1024
 MIB: Final = 1024 * 1024
 #: seconds that a head or a window of a body may take, where a test waits until it is over
-SHORT: Final = 0.2
+SHORT_TIMEOUT: Final = 0.2
 
 
-class Wire:
+class RawConnection:
     """A connection, byte by byte."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        self._read = b""
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT)
+        self._buffer = b""
 
     def send(self, data: bytes | str) -> Self:
         """Send as much as the other end takes: it may have closed the connection."""
@@ -45,74 +44,74 @@ class Wire:
             self._socket.sendall(data.encode() if isinstance(data, str) else data)
         return self
 
-    def ask(self, line: str, *headers: str, key: str | None = None) -> Self:
+    def send_request(self, line: str, *headers: str, key: str | None = None) -> Self:
         lines = [f"{line} HTTP/1.1", "Host: gateway", *headers, *([f"x-secret-key: {key}"] if key else [])]
         return self.send("\r\n".join((*lines, "", "")))
 
-    def answer(self) -> tuple[int, Any]:
+    def read_answer(self) -> tuple[int, Any]:
         """The status of the next answer, and its document."""
-        head = self.until(b"\r\n\r\n").lower()
+        head = self.read_until(b"\r\n\r\n").lower()
         size = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0] or b"0")
-        while len(self._read) < size:
+        while len(self._buffer) < size:
             self._fill()
-        body, self._read = self._read[:size], self._read[size:]
+        body, self._buffer = self._buffer[:size], self._buffer[size:]
         return int(head.split()[1]), json.loads(body) if body else None
 
-    def status(self) -> int:
-        return self.answer()[0]
+    def read_status(self) -> int:
+        return self.read_answer()[0]
 
     def has_ended(self) -> bool:
         """Wait until the other end closes the connection; return whether it did so without another word."""
         try:
-            return self._read + self._socket.recv(65_536) == b""
+            return self._buffer + self._socket.recv(65_536) == b""
         except ConnectionResetError:
             return True
 
-    def arrived(self) -> bytes:
+    def read_arrived(self) -> bytes:
         """What is here already."""
         self._socket.setblocking(False)
         try:
-            return self._read + self._socket.recv(65_536)
+            return self._buffer + self._socket.recv(65_536)
         except BlockingIOError:
-            return self._read
+            return self._buffer
         finally:
-            self._socket.settimeout(PATIENCE)
+            self._socket.settimeout(WAIT_TIMEOUT)
 
-    def until(self, mark: bytes) -> bytes:
+    def read_until(self, mark: bytes) -> bytes:
         """What comes up to a mark, which is taken too."""
-        while mark not in self._read:
+        while mark not in self._buffer:
             self._fill()
-        found, _, self._read = self._read.partition(mark)
-        return found
+        data, _, self._buffer = self._buffer.partition(mark)
+        return data
 
     def _fill(self) -> None:
-        more = self._socket.recv(65_536)
-        if not more:
-            raise EOFError(self._read[-200:])
-        self._read += more
+        chunk = self._socket.recv(65_536)
+        if not chunk:
+            raise EOFError(self._buffer[-200:])
+        self._buffer += chunk
 
     def close(self) -> None:
         self._socket.close()
 
 
 @pytest.fixture
-def wires() -> Iterator[ExitStack]:
+def connections() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
 
 
-def connect(wires: ExitStack, server: Served | House) -> Wire:
-    return wires.enter_context(closing(Wire(server.port)))
+def connect(connections: ExitStack, server: GatewayThread | GuardedGateway) -> RawConnection:
+    return connections.enter_context(closing(RawConnection(server.port)))
 
 
-def connection_count(server: Served) -> int:
+def count_connections(server: GatewayThread) -> int:
     assert server.uvicorn is not None
     return len(server.uvicorn.server_state.connections)
 
 
-def push(wire: Wire, key: str, content: str = "hello") -> int:
+def push_content(connection: RawConnection, key: str, content: str = "hello") -> int:
     body = json.dumps({"to": "analyst", "content": content})
-    return wire.ask("POST /api/inbox", f"Content-Length: {len(body)}", key=key).send(body).status()
+    return connection.send_request("POST /api/inbox", f"Content-Length: {len(body)}", key=key).send(body).read_status()
 
 
 @pytest.fixture
@@ -121,18 +120,20 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def server(url: str) -> Iterator[Served]:
-    with served(url) as made:
-        furnish(made.gateway.store)
-        yield made
+def server(url: str) -> Iterator[GatewayThread]:
+    with serve_gateway(url) as gateway_thread:
+        create_entities(gateway_thread.gateway.store)
+        yield gateway_thread
 
 
 @pytest.fixture
-def hasty(url: str) -> Iterator[Served]:
+def hasty_server(url: str) -> Iterator[GatewayThread]:
     """A gateway that waits for a moment only."""
-    with served(url, connections=ConnectionLimits(head_time=SHORT, body_time=SHORT)) as made:
-        furnish(made.gateway.store)
-        yield made
+    with serve_gateway(
+        url, connections=ConnectionLimits(head_time=SHORT_TIMEOUT, body_time=SHORT_TIMEOUT)
+    ) as gateway_thread:
+        create_entities(gateway_thread.gateway.store)
+        yield gateway_thread
 
 
 @pytest.mark.parametrize(
@@ -140,42 +141,46 @@ def hasty(url: str) -> Iterator[Served]:
     [(b"y" * 1_024, "65536 bytes"), (b"y: y\r\n" * 170, "256 headers"), (b"\r\n" * 512, "65536 bytes")],
     ids=["one header", "many headers", "empty lines"],
 )
-def test_a_head_without_an_end_gets_431(part: bytes, limit: str, server: Served, wires: ExitStack) -> None:
-    wire = connect(wires, server)
-    wire.send(b"" if part.startswith(b"\r") else b"GET /health HTTP/1.1\r\nx: x")
+def test_a_head_without_an_end_gets_431(part: bytes, limit: str, server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, server)
+    connection.send(b"" if part.startswith(b"\r") else b"GET /health HTTP/1.1\r\nx: x")
     for _ in range(128):
-        wire.send(part)
-    status, problem = wire.answer()
+        connection.send(part)
+    status, problem = connection.read_answer()
     assert (status, problem["type"]) == (431, "urn:gatepost:problem:head-too-large")
     assert problem["detail"] == f"the request head is over the limit of {limit}"
-    assert wire.has_ended()
-    assert push(connect(wires, server), server.gateway.admin) == 201
+    assert connection.has_ended()
+    assert push_content(connect(connections, server), server.gateway.admin_key) == 201
 
 
-@pytest.mark.parametrize(("size", "status"), [(LIMIT, 200), (LIMIT + 1, 431)])
+@pytest.mark.parametrize(("size", "status"), [(HEAD_LIMIT, 200), (HEAD_LIMIT + 1, 431)])
 @pytest.mark.parametrize("before", [0, 1], ids=["first request", "second request"])
-def test_a_head_may_have_64_kib(size: int, status: int, before: int, server: Served, wires: ExitStack) -> None:
+def test_a_head_may_have_64_kib(
+    size: int, status: int, before: int, server: GatewayThread, connections: ExitStack
+) -> None:
     start, end = b"GET /health HTTP/1.1\r\nhost: gateway\r\nx: ", b"\r\n\r\n"
-    wire = connect(wires, server)
+    connection = connect(connections, server)
     for _ in range(before):
-        assert wire.ask("GET /health").status() == 200
-    wire.send(start + b"x" * (size - len(start) - len(end)) + end)
-    assert wire.status() == status
+        assert connection.send_request("GET /health").read_status() == 200
+    connection.send(start + b"x" * (size - len(start) - len(end)) + end)
+    assert connection.read_status() == status
 
 
 @pytest.mark.parametrize(("count", "status"), [(256, 200), (257, 431)])
-def test_a_head_may_have_256_headers(count: int, status: int, server: Served, wires: ExitStack) -> None:
-    wire = connect(wires, server).send(b"GET /health HTTP/1.1\r\n" + b"x: x\r\n" * count + b"\r\n")
-    assert wire.status() == status
+def test_a_head_may_have_256_headers(count: int, status: int, server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, server).send(b"GET /health HTTP/1.1\r\n" + b"x: x\r\n" * count + b"\r\n")
+    assert connection.read_status() == status
 
 
-def test_what_is_not_http_gets_400(server: Served, wires: ExitStack) -> None:
-    wire = connect(wires, server).send("GARBAGE\r\n\r\n")
-    status, problem = wire.answer()
+def test_what_is_not_http_gets_400(server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, server).send("GARBAGE\r\n\r\n")
+    status, problem = connection.read_answer()
     assert (status, problem["detail"]) == (400, "this is not a request of HTTP/1.1")
-    assert wire.has_ended()
-    other = connect(wires, server).ask("GET /health", "Connection: upgrade", "Upgrade: websocket")
-    assert other.status() == 200
+    assert connection.has_ended()
+    other_connection = connect(connections, server).send_request(
+        "GET /health", "Connection: upgrade", "Upgrade: websocket"
+    )
+    assert other_connection.read_status() == 200
 
 
 @pytest.mark.parametrize(
@@ -184,203 +189,232 @@ def test_what_is_not_http_gets_400(server: Served, wires: ExitStack) -> None:
     ids=["chunk extension", "trailers"],
 )
 def test_a_body_that_only_pretends_to_go_on_is_refused(
-    begin: bytes, part: bytes, server: Served, wires: ExitStack
+    begin: bytes, part: bytes, server: GatewayThread, connections: ExitStack
 ) -> None:
-    wire = connect(wires, server).ask("POST /api/inbox", "Transfer-Encoding: chunked", key=server.gateway.admin)
-    wire.send(begin)
+    connection = connect(connections, server).send_request(
+        "POST /api/inbox", "Transfer-Encoding: chunked", key=server.gateway.admin_key
+    )
+    connection.send(begin)
     for _ in range(512):
-        wire.send(part)
-    assert wire.status() == 431
-    assert wire.has_ended()
+        connection.send(part)
+    assert connection.read_status() == 431
+    assert connection.has_ended()
 
 
-def test_requests_that_pile_up_on_one_connection_close_it(server: Served, wires: ExitStack) -> None:
-    few, many = connect(wires, server), connect(wires, server)
+def test_requests_that_pile_up_on_one_connection_close_it(server: GatewayThread, connections: ExitStack) -> None:
+    patient_connection, greedy_connection = connect(connections, server), connect(connections, server)
     request = "GET /health HTTP/1.1\r\nHost: gateway\r\n\r\n"
-    few.send(request * 16)
-    assert [few.status() for _ in range(16)] == [200] * 16
-    many.ask("GET /api/spaces/q4-report/stream", key=server.gateway.admin)
-    assert many.status() == 200
-    many.send(request * 17)
-    until(lambda: connection_count(server) == 1, "the connection is closed")
-    assert push(few, server.gateway.admin) == 201
+    patient_connection.send(request * 16)
+    assert [patient_connection.read_status() for _ in range(16)] == [200] * 16
+    greedy_connection.send_request("GET /api/spaces/q4-report/stream", key=server.gateway.admin_key)
+    assert greedy_connection.read_status() == 200
+    greedy_connection.send(request * 17)
+    wait_until(lambda: count_connections(server) == 1, "the connection is closed")
+    assert push_content(patient_connection, server.gateway.admin_key) == 201
 
 
-def test_a_head_that_is_not_whole_in_time_gets_408(hasty: Served, wires: ExitStack) -> None:
-    silent, half, steady = (connect(wires, hasty) for _ in range(3))
-    half.send("GET /health HTTP/1.1\r\nhost:")
-    steady.send("GET /health HTTP/1.1\r\n")
-    until(lambda: connection_count(hasty) == 3, "the gateway has them")
-    last = connect(wires, hasty)
-    steady.send("x: x\r\n")  # which gains no time: it is refused before the last one
-    status, problem = last.answer()
+def test_a_head_that_is_not_whole_in_time_gets_408(hasty_server: GatewayThread, connections: ExitStack) -> None:
+    silent_connection, half_connection, steady_connection = (connect(connections, hasty_server) for _ in range(3))
+    half_connection.send("GET /health HTTP/1.1\r\nhost:")
+    steady_connection.send("GET /health HTTP/1.1\r\n")
+    wait_until(lambda: count_connections(hasty_server) == 3, "the gateway has them")
+    last_connection = connect(connections, hasty_server)
+    steady_connection.send("x: x\r\n")  # which gains no time: it is refused before the last one
+    status, problem = last_connection.read_answer()
     assert (status, problem["type"]) == (408, "urn:gatepost:problem:request-timeout")
-    for wire in (silent, half, steady):
-        assert wire.arrived().startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-    until(lambda: connection_count(hasty) == 0, "all are closed")
+    for connection in (silent_connection, half_connection, steady_connection):
+        assert connection.read_arrived().startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    wait_until(lambda: count_connections(hasty_server) == 0, "all are closed")
 
 
-def test_the_next_head_on_a_connection_has_its_time_too(hasty: Served, wires: ExitStack) -> None:
-    wire = connect(wires, hasty).ask("GET /health")
-    assert wire.status() == 200
-    assert wire.send("GET /health HTTP/1.1\r\n").status() == 408
-    assert wire.has_ended()
+def test_the_next_head_on_a_connection_has_its_time_too(hasty_server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, hasty_server).send_request("GET /health")
+    assert connection.read_status() == 200
+    assert connection.send("GET /health HTTP/1.1\r\n").read_status() == 408
+    assert connection.has_ended()
 
 
 @pytest.mark.parametrize("length", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
-def test_a_body_that_hardly_comes_gets_408(length: str, hasty: Served, wires: ExitStack) -> None:
-    wire = connect(wires, hasty).ask("POST /api/inbox", length, key=hasty.gateway.admin)
-    wire.send("5\r\n{    \r\n" if "chunked" in length else "{    ")
-    status, problem = wire.answer()
+def test_a_body_that_hardly_comes_gets_408(length: str, hasty_server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, hasty_server).send_request(
+        "POST /api/inbox", length, key=hasty_server.gateway.admin_key
+    )
+    connection.send("5\r\n{    \r\n" if "chunked" in length else "{    ")
+    status, problem = connection.read_answer()
     assert (status, problem["type"]) == (408, "urn:gatepost:problem:request-timeout")
     assert problem["detail"] == "less than 4096 bytes of the request body arrived within 0.2 s"
-    assert wire.has_ended()
+    assert connection.has_ended()
 
 
-def test_what_is_being_answered_has_no_deadline(hasty: Served, wires: ExitStack) -> None:
+def test_what_is_being_answered_has_no_deadline(hasty_server: GatewayThread, connections: ExitStack) -> None:
     """A stream goes on while others that came later are refused, also one that has begun to ask for more."""
-    streams = [connect(wires, hasty).ask("GET /api/spaces/q4-report/stream", key=hasty.gateway.admin) for _ in range(2)]
-    assert [stream.status() for stream in streams] == [200, 200]
+    streams = [
+        connect(connections, hasty_server).send_request(
+            "GET /api/spaces/q4-report/stream", key=hasty_server.gateway.admin_key
+        )
+        for _ in range(2)
+    ]
+    assert [stream.read_status() for stream in streams] == [200, 200]
     streams[1].send("GET /health HTTP/1.1\r\n")
     for _ in range(2):
-        assert connect(wires, hasty).status() == 408
+        assert connect(connections, hasty_server).read_status() == 408
     body = json.dumps({"sender": "husam", "content": "still there?"})
-    poster = connect(wires, hasty)
-    poster.send(
-        f"POST /api/spaces/q4-report/messages HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {hasty.gateway.admin}\r\n"
+    poster_connection = connect(connections, hasty_server)
+    poster_connection.send(
+        f"POST /api/spaces/q4-report/messages HTTP/1.1\r\nhost: gateway\r\n"
+        f"x-secret-key: {hasty_server.gateway.admin_key}\r\n"
         f"content-length: {len(body)}\r\n\r\n{body}"
     )
-    assert poster.status() == 201
+    assert poster_connection.read_status() == 201
     for stream in streams:
-        stream.until(b"still there?")
+        stream.read_until(b"still there?")
 
 
-def test_when_full_the_oldest_without_a_head_is_closed(url: str, wires: ExitStack) -> None:
-    with served(url, connections=ConnectionLimits(connections=10)) as server:
-        furnish(server.gateway.store)
-        key = server.gateway.admin
-        stream = connect(wires, server).ask("GET /api/spaces/q4-report/stream", key=key)
-        assert stream.status() == 200
-        kept = connect(wires, server)
-        assert push(kept, key) == 201
-        halves: list[Wire] = []
+def test_when_full_the_oldest_without_a_head_is_closed(url: str, connections: ExitStack) -> None:
+    with serve_gateway(url, connections=ConnectionLimits(connections=10)) as server:
+        create_entities(server.gateway.store)
+        key = server.gateway.admin_key
+        stream = connect(connections, server).send_request("GET /api/spaces/q4-report/stream", key=key)
+        assert stream.read_status() == 200
+        kept_connection = connect(connections, server)
+        assert push_content(kept_connection, key) == 201
+        half_connections: list[RawConnection] = []
         for _ in range(8):
-            halves.append(connect(wires, server).send("GET /health HTTP/1.1\r\n"))
-            until(lambda: connection_count(server) == 2 + len(halves), "the gateway has it")
+            half_connections.append(connect(connections, server).send("GET /health HTTP/1.1\r\n"))
+            wait_until(lambda: count_connections(server) == 2 + len(half_connections), "the gateway has it")
         for _ in range(3):
-            assert push(connect(wires, server), key) == 201
-        assert [half.has_ended() for half in halves[:3]] == [True] * 3
-        assert [half.arrived() for half in halves[3:]] == [b""] * 5
-        for half in halves[3:]:
-            half.send("host: gateway\r\n\r\n")
-        assert [half.status() for half in halves[3:]] == [200] * 5
-        assert push(kept, key) == 201
+            assert push_content(connect(connections, server), key) == 201
+        assert [half_connection.has_ended() for half_connection in half_connections[:3]] == [True] * 3
+        assert [half_connection.read_arrived() for half_connection in half_connections[3:]] == [b""] * 5
+        for half_connection in half_connections[3:]:
+            half_connection.send("host: gateway\r\n\r\n")
+        assert [half_connection.read_status() for half_connection in half_connections[3:]] == [200] * 5
+        assert push_content(kept_connection, key) == 201
         body = json.dumps({"sender": "husam", "content": "still there?"})
-        kept.ask("POST /api/spaces/q4-report/messages", f"Content-Length: {len(body)}", key=key).send(body)
-        assert kept.status() == 201
-        stream.until(b"still there?")
+        kept_connection.send_request(
+            "POST /api/spaces/q4-report/messages", f"Content-Length: {len(body)}", key=key
+        ).send(body)
+        assert kept_connection.read_status() == 201
+        stream.read_until(b"still there?")
 
 
 def test_when_full_those_that_were_refused_make_room(
-    url: str, wires: ExitStack, monkeypatch: pytest.MonkeyPatch
+    url: str, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.middleware._DISCARD_TIME", 2 * PATIENCE)
-    with served(url, connections=ConnectionLimits(connections=5)) as server:
-        furnish(server.gateway.store)
-        refused = [connect(wires, server).ask("POST /api/inbox", "Content-Length: 1000") for _ in range(5)]
-        assert [wire.status() for wire in refused] == [401] * 5
-        assert connection_count(server) == 5
-        assert push(connect(wires, server), server.gateway.admin) == 201
-        assert refused[0].has_ended()
-        assert [wire.arrived() for wire in refused[2:]] == [b""] * 3
+    monkeypatch.setattr("gatepost.gateway.middleware._DISCARD_TIME", 2 * WAIT_TIMEOUT)
+    with serve_gateway(url, connections=ConnectionLimits(connections=5)) as server:
+        create_entities(server.gateway.store)
+        refused_connections = [
+            connect(connections, server).send_request("POST /api/inbox", "Content-Length: 1000") for _ in range(5)
+        ]
+        assert [connection.read_status() for connection in refused_connections] == [401] * 5
+        assert count_connections(server) == 5
+        assert push_content(connect(connections, server), server.gateway.admin_key) == 201
+        assert refused_connections[0].has_ended()
+        assert [connection.read_arrived() for connection in refused_connections[2:]] == [b""] * 3
 
 
-def test_half_requests_by_the_thousand_lock_nobody_out(tmp_path: Path, wires: ExitStack) -> None:
+def test_half_requests_by_the_thousand_lock_nobody_out(tmp_path: Path, connections: ExitStack) -> None:
     """As many files as `ulimit -n 1024` allows, and more half requests than that."""
     url = f"sqlite:///{tmp_path}/office.db"
-    furnish_house(url)
-    with housed(house := House(tmp_path / "home", url, files=1024)):
-        kept = connect(wires, house)
+    create_crew_and_space(url)
+    with run_gateways(gateway := GuardedGateway(tmp_path / "home", url, max_files=1024)):
+        kept_connection = connect(connections, gateway)
         body = json.dumps({"to": "ana", "content": "hello"})
 
-        def ask(wire: Wire) -> int:
-            return wire.ask("POST /api/inbox", f"Content-Length: {len(body)}", key=house.key).send(body).status()
+        def push_once(connection: RawConnection) -> int:
+            return (
+                connection.send_request("POST /api/inbox", f"Content-Length: {len(body)}", key=gateway.admin_key)
+                .send(body)
+                .read_status()
+            )
 
-        assert ask(kept) == 201
+        assert push_once(kept_connection) == 201
         for number in range(1_100):
-            connect(wires, house).send("POST /api/inbox HTTP/1.1\r\nhost: gateway\r\n")
+            connect(connections, gateway).send("POST /api/inbox HTTP/1.1\r\nhost: gateway\r\n")
             if number % 100 == 0:
-                assert ask(kept) == 201
-                assert ask(connect(wires, house)) == 201
-        assert ask(connect(wires, house)) == 201
-        assert house.said.count("all connections are in use") == 1
-        assert "limit=824" in house.said
-        house.signal(signal.SIGTERM)
-        assert house.ended() == 0
+                assert push_once(kept_connection) == 201
+                assert push_once(connect(connections, gateway)) == 201
+        assert push_once(connect(connections, gateway)) == 201
+        assert gateway.stderr.count("all connections are in use") == 1
+        assert "limit=824" in gateway.stderr
+        gateway.send_signal(signal.SIGTERM)
+        assert gateway.wait_for_exit() == 0
 
 
-def test_a_stop_does_not_wait_for_half_requests(tmp_path: Path, wires: ExitStack) -> None:
+def test_a_stop_does_not_wait_for_half_requests(tmp_path: Path, connections: ExitStack) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
-    furnish_house(url)
-    with housed(house := House(tmp_path / "home", url)):
-        halves = [connect(wires, house) for _ in range(4)]
-        halves[0].ask("POST /api/inbox", "Content-Length: 1000", "Expect: 100-continue", key=house.key)
-        assert halves[0].status() == 100
-        halves[1].ask("GET /health")
-        assert halves[1].status() == 200
-        halves[2].send("GET /health HTTP/1.1\r\n")
-        halves[0].send("{")
-        house.signal(signal.SIGTERM)
-        assert [half.has_ended() for half in halves] == [True] * 4
-        assert house.ended() == 0
-        assert "timeout graceful shutdown exceeded" not in house.said
+    create_crew_and_space(url)
+    with run_gateways(gateway := GuardedGateway(tmp_path / "home", url)):
+        half_connections = [connect(connections, gateway) for _ in range(4)]
+        half_connections[0].send_request(
+            "POST /api/inbox", "Content-Length: 1000", "Expect: 100-continue", key=gateway.admin_key
+        )
+        assert half_connections[0].read_status() == 100
+        half_connections[1].send_request("GET /health")
+        assert half_connections[1].read_status() == 200
+        half_connections[2].send("GET /health HTTP/1.1\r\n")
+        half_connections[0].send("{")
+        gateway.send_signal(signal.SIGTERM)
+        assert [half_connection.has_ended() for half_connection in half_connections] == [True] * 4
+        assert gateway.wait_for_exit() == 0
+        assert "timeout graceful shutdown exceeded" not in gateway.stderr
 
 
 @pytest.mark.parametrize("length", [f"Content-Length: {32 * MIB}", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("headers", [(), ("x-secret-key: wrong",), ("x-public-key: pk", "Authorization: Bearer x")])
 def test_nothing_is_read_of_a_body_without_a_credential(
-    length: str, headers: tuple[str, ...], server: Served, wires: ExitStack
+    length: str, headers: tuple[str, ...], server: GatewayThread, connections: ExitStack
 ) -> None:
     for path in ("/api/inbox", "/api/inbox/batch", "/api/spaces", "/nowhere"):
-        wire = connect(wires, server).ask(f"POST {path}", length, "Expect: 100-continue", *headers)
-        assert wire.status() == 401  # and not 100: the body was never sent
-        wire.close()
-    huge = connect(wires, server).ask("POST /api/inbox/batch", length, *headers)
+        connection = connect(connections, server).send_request(f"POST {path}", length, "Expect: 100-continue", *headers)
+        assert connection.read_status() == 401  # and not 100: the body was never sent
+        connection.close()
+    huge_connection = connect(connections, server).send_request("POST /api/inbox/batch", length, *headers)
     for _ in range(32):
-        huge.send(b"100000\r\n" + b" " * MIB + b"\r\n" if "chunked" in length else b" " * MIB)
-    assert huge.status() == 401
-    assert huge.has_ended()
+        huge_connection.send(b"100000\r\n" + b" " * MIB + b"\r\n" if "chunked" in length else b" " * MIB)
+    assert huge_connection.read_status() == 401
+    assert huge_connection.has_ended()
 
 
-def test_a_refusal_closes_the_connection(server: Served, wires: ExitStack) -> None:
+def test_a_refusal_closes_the_connection(server: GatewayThread, connections: ExitStack) -> None:
     for method in ("GET", "POST"):
-        wire = connect(wires, server).ask(f"{method} /api/spaces", "Content-Length: 0", key="wrong")
-        assert wire.status() == 401
-        assert wire.has_ended()
+        connection = connect(connections, server).send_request(
+            f"{method} /api/spaces", "Content-Length: 0", key="wrong"
+        )
+        assert connection.read_status() == 401
+        assert connection.has_ended()
 
 
-def test_a_body_that_is_too_large_by_its_own_words_is_not_read(server: Served, wires: ExitStack) -> None:
-    wire = connect(wires, server)
-    wire.ask("POST /api/inbox", f"Content-Length: {5 * MIB}", "Expect: 100-continue", key=server.gateway.admin)
-    assert wire.status() == 413
-    wire.close()
+def test_a_body_that_is_too_large_by_its_own_words_is_not_read(server: GatewayThread, connections: ExitStack) -> None:
+    connection = connect(connections, server)
+    connection.send_request(
+        "POST /api/inbox", f"Content-Length: {5 * MIB}", "Expect: 100-continue", key=server.gateway.admin_key
+    )
+    assert connection.read_status() == 413
+    connection.close()
 
 
-def test_a_body_that_comes_after_the_answer_is_discarded_up_to_a_limit(server: Served, wires: ExitStack) -> None:
-    small, large = (connect(wires, server).ask("GET /health", f"Content-Length: {size}") for size in (LIMIT, LIMIT + 1))
-    for wire, size in ((small, LIMIT), (large, LIMIT + 1)):
-        assert wire.status() == 200
-        wire.send(b" " * size)
-    assert small.ask("GET /health").status() == 200
-    assert large.has_ended()
+def test_a_body_that_comes_after_the_answer_is_discarded_up_to_a_limit(
+    server: GatewayThread, connections: ExitStack
+) -> None:
+    small_connection, large_connection = (
+        connect(connections, server).send_request("GET /health", f"Content-Length: {size}")
+        for size in (HEAD_LIMIT, HEAD_LIMIT + 1)
+    )
+    for connection, size in ((small_connection, HEAD_LIMIT), (large_connection, HEAD_LIMIT + 1)):
+        assert connection.read_status() == 200
+        connection.send(b" " * size)
+    assert small_connection.send_request("GET /health").read_status() == 200
+    assert large_connection.has_ended()
 
 
 SECRET: Final = "sixteen-chars-at-least"
-SIGNED: Final = f"x-hub-signature-256: sha256={'0' * 64}"
+SIGNATURE_HEADER: Final = f"x-hub-signature-256: sha256={'0' * 64}"
 
 
 @pytest.fixture
-def hooked(server: Served) -> Served:
+def hooked_server(server: GatewayThread) -> GatewayThread:
     for scheme in (Scheme.GITHUB, Scheme.HEADER):
         server.gateway.store.call(
             triggers.add, TriggerSpec(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
@@ -391,51 +425,59 @@ def hooked(server: Served) -> Served:
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [
-        ("/hooks/nowhere", (SIGNED,), 404),
-        ("/hooks/github/x", (SIGNED,), 404),
+        ("/hooks/nowhere", (SIGNATURE_HEADER,), 404),
+        ("/hooks/github/x", (SIGNATURE_HEADER,), 404),
         ("/hooks/github", (), 401),
         ("/hooks/github", ("x-hub-signature-256:",), 401),
-        ("/hooks/github", (SIGNED,), 100),
+        ("/hooks/github", (SIGNATURE_HEADER,), 100),
         ("/hooks/header", (), 401),
         ("/hooks/header", ("x-secret-key: wrong",), 401),
         ("/hooks/header", (f"x-secret-key: {SECRET}",), 100),
     ],
 )
 def test_a_webhook_is_read_only_for_a_trigger_and_with_its_proof(
-    path: str, headers: tuple[str, ...], status: int, hooked: Served, wires: ExitStack
+    path: str, headers: tuple[str, ...], status: int, hooked_server: GatewayThread, connections: ExitStack
 ) -> None:
-    wire = connect(wires, hooked).ask(f"POST {path}", "Content-Length: 2", "Expect: 100-continue", *headers)
-    assert wire.status() == status
+    connection = connect(connections, hooked_server).send_request(
+        f"POST {path}", "Content-Length: 2", "Expect: 100-continue", *headers
+    )
+    assert connection.read_status() == status
     if status == 100:
-        assert wire.send("{}").status() == (202 if "header" in path else 401)
+        assert connection.send("{}").read_status() == (202 if "header" in path else 401)
 
 
 @pytest.mark.parametrize(("size", "status"), [(MIB, 100), (MIB + 1, 413)])
-def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, wires: ExitStack) -> None:
-    with served(url, limits=Limits(data=4 * MIB)) as server:
-        furnish(server.gateway.store)
+def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, connections: ExitStack) -> None:
+    with serve_gateway(url, limits=Limits(data=4 * MIB)) as server:
+        create_entities(server.gateway.store)
         server.gateway.store.call(
             triggers.add, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
         )
-        wire = connect(wires, server)
-        wire.ask("POST /hooks/github", f"Content-Length: {size}", "Expect: 100-continue", SIGNED)
-        assert wire.status() == status
+        connection = connect(connections, server)
+        connection.send_request(
+            "POST /hooks/github", f"Content-Length: {size}", "Expect: 100-continue", SIGNATURE_HEADER
+        )
+        assert connection.read_status() == status
 
 
 def test_all_signed_webhooks_together_have_a_limit(
-    hooked: Served, wires: ExitStack, monkeypatch: pytest.MonkeyPatch
+    hooked_server: GatewayThread, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gatepost.gateway.middleware._MAX_UNVERIFIED", 10_000)
 
     def deliver() -> int:
-        wire = connect(wires, hooked).ask("POST /hooks/github", "Content-Length: 5000", SIGNED)
-        return wire.send(b" " * 5_000).status()
+        connection = connect(connections, hooked_server).send_request(
+            "POST /hooks/github", "Content-Length: 5000", SIGNATURE_HEADER
+        )
+        return connection.send(b" " * 5_000).read_status()
 
     assert deliver() == 401
-    half = connect(wires, hooked).ask("POST /hooks/github", "Content-Length: 9000", "Expect: 100-continue", SIGNED)
-    assert half.status() == 100  # it is being read before the next one comes
-    half.send(b" " * 8_000)
+    half_connection = connect(connections, hooked_server).send_request(
+        "POST /hooks/github", "Content-Length: 9000", "Expect: 100-continue", SIGNATURE_HEADER
+    )
+    assert half_connection.read_status() == 100  # it is being read before the next one comes
+    half_connection.send(b" " * 8_000)
     assert deliver() == 503
-    assert push(connect(wires, hooked), hooked.gateway.admin) == 201
-    half.close()
-    until(lambda: deliver() == 401, "it is let go")
+    assert push_content(connect(connections, hooked_server), hooked_server.gateway.admin_key) == 201
+    half_connection.close()
+    wait_until(lambda: deliver() == 401, "it is let go")

@@ -18,78 +18,83 @@ import pytest
 
 from gatepost.actions import maintenance
 from gatepost.app import open_store
-from tests.faults.callers import Caller, Lost
+from tests.faults.callers import Caller, ConnectionLost
 from tests.faults.conftest import NIGHTLY
-from tests.faults.houses import House, furnish, housed
-from tests.faults.office import lone_witness
+from tests.faults.crew_store import open_database_alone
+from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
 
-TRIGGERS: Final = 100_000 if NIGHTLY else 20_000
-DISTINCT: Final = TRIGGERS * 7 // 10
-CONNECTIONS: Final = 64
-KILLS: Final = 4 if NIGHTLY else 1
+TRIGGER_COUNT: Final = 100_000 if NIGHTLY else 20_000
+DISTINCT_TRIGGERS: Final = TRIGGER_COUNT * 7 // 10
+CONNECTION_COUNT: Final = 64
+KILL_COUNT: Final = 4 if NIGHTLY else 1
 
 #: what a trigger is called: its idempotency key, and its payload
-Number = int
+TriggerNumber = int
 
 
 @dataclass
 class Flood:
-    house: House
+    gateway: GuardedGateway
     key: str
     #: of each trigger, what was said: the id of the event, and whether it was a repeat
-    answers: dict[Number, list[tuple[str, bool]]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[TriggerNumber, list[tuple[str, bool]]] = field(default_factory=lambda: defaultdict(list))
     #: how often each was sent without an answer
-    lost: Counter[Number] = field(default_factory=Counter)
-    count: int = 0
+    lost_counts: Counter[TriggerNumber] = field(default_factory=Counter)
+    answer_count: int = 0
 
     def __post_init__(self) -> None:
-        dice = random.Random(1)
-        numbers = [*range(DISTINCT), *(dice.randrange(DISTINCT) for _ in range(TRIGGERS - DISTINCT))]
-        dice.shuffle(numbers)
-        self._todo = iter(numbers)
-        self._wanted = 0
-        self._reached = asyncio.Event()
-        self._up = asyncio.Event()
-        self._up.set()
+        rng = random.Random(1)
+        numbers = [
+            *range(DISTINCT_TRIGGERS),
+            *(rng.randrange(DISTINCT_TRIGGERS) for _ in range(TRIGGER_COUNT - DISTINCT_TRIGGERS)),
+        ]
+        rng.shuffle(numbers)
+        self._remaining_numbers = iter(numbers)
+        self._target_count = 0
+        self._reached_event = asyncio.Event()
+        self._up_event = asyncio.Event()
+        self._up_event.set()
 
-    async def reach(self, count: int) -> None:
+    async def wait_for_answers(self, count: int) -> None:
         """Return when so many triggers were answered."""
-        self._wanted = count
-        self._reached.clear()
-        await self._reached.wait()
+        self._target_count = count
+        self._reached_event.clear()
+        await self._reached_event.wait()
 
-    async def restart(self) -> dict[Number, str]:
+    async def restart_gateway(self) -> dict[TriggerNumber, str]:
         """Kill the gateway and start it again; return what was stored when it was dead."""
-        self._up.clear()
-        self.house.kill()
-        found = stored(self.house)
+        self._up_event.clear()
+        self.gateway.kill()
+        stored_ids = read_stored_ids(self.gateway)
         for number, answers in self.answers.items():
-            assert all(found.get(number) == event for event, _ in answers), f"{number} was answered and is not there"
-        await asyncio.to_thread(self.house.start)
-        self._up.set()
-        return found
+            assert all(stored_ids.get(number) == event for event, _ in answers), (
+                f"{number} was answered and is not there"
+            )
+        await asyncio.to_thread(self.gateway.start)
+        self._up_event.set()
+        return stored_ids
 
-    async def pour(self) -> None:
+    async def send_all(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for _ in range(CONNECTIONS):
-                group.create_task(self._connection())
+            for _ in range(CONNECTION_COUNT):
+                group.create_task(self._run_connection())
 
-    async def _connection(self) -> None:
-        async with Caller(self.house.port, self.key) as caller:
-            for number in self._todo:
-                self.answers[number].append(await self._trigger(caller, number))
-                self.count += 1
-                if self.count == self._wanted:
-                    self._reached.set()
+    async def _run_connection(self) -> None:
+        async with Caller(self.gateway.port, self.key) as caller:
+            for number in self._remaining_numbers:
+                self.answers[number].append(await self._send_trigger(caller, number))
+                self.answer_count += 1
+                if self.answer_count == self._target_count:
+                    self._reached_event.set()
 
-    async def _trigger(self, caller: Caller, number: Number) -> tuple[str, bool]:
+    async def _send_trigger(self, caller: Caller, number: TriggerNumber) -> tuple[str, bool]:
         body = {"serviceName": "flood", "payload": {"number": number}}
         while True:
             try:
                 status, answer = await caller.post("/api/agents/ana/trigger", body, key=str(number))
-            except Lost:
-                self.lost[number] += 1
-                await self._up.wait()
+            except ConnectionLost:
+                self.lost_counts[number] += 1
+                await self._up_event.wait()
                 continue
             assert status == 202, answer
             return answer["eventId"], answer["duplicate"]
@@ -98,42 +103,42 @@ class Flood:
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)])
 def flood(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flood]:
     url = f"sqlite:///{tmp_path}/office.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    keys = furnish(url)
-    with housed(house := House(tmp_path / "home", url)):
-        yield Flood(house, keys["ana"])
+    keys = create_crew_and_space(url)
+    with run_gateways(gateway := GuardedGateway(tmp_path / "home", url)):
+        yield Flood(gateway, keys["ana"])
 
 
-def stored(house: House) -> dict[Number, str]:
+def read_stored_ids(gateway: GuardedGateway) -> dict[TriggerNumber, str]:
     """The id of each trigger's event, once nobody writes any more."""
-    with lone_witness(house.store) as ask:
-        rows = ask("SELECT i.dedup_key, e.id FROM items i JOIN events e ON e.arrival = i.arrival")
-    found = {int(key.removeprefix("by:ana/trigger:flood:")): event for key, event in rows}
-    assert len(found) == len(rows), "a trigger is there twice"
-    return found
+    with open_database_alone(gateway.store) as query:
+        rows = query("SELECT i.dedup_key, e.id FROM items i JOIN events e ON e.arrival = i.arrival")
+    ids = {int(key.removeprefix("by:ana/trigger:flood:")): event for key, event in rows}
+    assert len(ids) == len(rows), "a trigger is there twice"
+    return ids
 
 
 async def test_a_flood_that_a_kill_interrupts(flood: Flood) -> None:
-    before: list[dict[Number, str]] = []
+    earlier_ids: list[dict[TriggerNumber, str]] = []
     async with asyncio.TaskGroup() as group:
-        group.create_task(flood.pour())
-        for kill in range(1, KILLS + 1):
-            await flood.reach(TRIGGERS * kill // (KILLS + 1))
-            before.append(await flood.restart())
-    assert flood.count == TRIGGERS
-    assert flood.lost, "nobody was waiting for an answer when the gateway was killed"
-    flood.house.kill()
-    found = stored(flood.house)
-    assert found.keys() == set(range(DISTINCT))
+        group.create_task(flood.send_all())
+        for kill in range(1, KILL_COUNT + 1):
+            await flood.wait_for_answers(TRIGGER_COUNT * kill // (KILL_COUNT + 1))
+            earlier_ids.append(await flood.restart_gateway())
+    assert flood.answer_count == TRIGGER_COUNT
+    assert flood.lost_counts, "nobody was waiting for an answer when the gateway was killed"
+    flood.gateway.kill()
+    stored_ids = read_stored_ids(flood.gateway)
+    assert stored_ids.keys() == set(range(DISTINCT_TRIGGERS))
     for number, answers in flood.answers.items():
-        assert {event for event, _ in answers} == {found[number]}, number
-        new = sum(not repeated for _, repeated in answers)
-        if new == 0:
-            assert flood.lost[number], f"{number} was new to nobody"
-            assert any(number in those for those in before), f"{number} was said to be a repeat, and was not there"
+        assert {event for event, _ in answers} == {stored_ids[number]}, number
+        new_count = sum(not is_repeat for _, is_repeat in answers)
+        if new_count == 0:
+            assert flood.lost_counts[number], f"{number} was new to nobody"
+            assert any(number in ids for ids in earlier_ids), f"{number} was said to be a repeat, and was not there"
         else:
-            assert new == 1, f"{number} was new to {new} callers"
-    with closing(open_store(flood.house.store)) as store:
+            assert new_count == 1, f"{number} was new to {new_count} callers"
+    with closing(open_store(flood.gateway.store)) as store:
         assert store.check() == []
         [account] = store.query(maintenance.list_accounts, "ana")
     assert account.is_balanced
-    assert account.accepted == account.pending == DISTINCT
+    assert account.accepted == account.pending == DISTINCT_TRIGGERS

@@ -24,19 +24,19 @@ from gatepost.ports import Store
 from tests.brokers import Nats, Redis
 from tests.faults.callers import Caller, Watcher
 from tests.faults.conftest import NIGHTLY
-from tests.faults.houses import PATIENCE, SPACE, House, furnish, housed
-from tests.gateways import Told
+from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
+from tests.gateways import StreamFrame
 from tests.servers import Postgres
 
 SERVERS: Final = {"postgres": Postgres, "redis": Redis, "nats": Nats}
 Server = Postgres | Redis | Nats
 
 #: seconds that a server is stopped
-STOPPED: Final = 10.0 if NIGHTLY else 1.0
+PAUSE_SECONDS: Final = 10.0 if NIGHTLY else 1.0
 #: seconds that a stopped broker may go unnoticed: it is given that long to answer
-UNNOTICED: Final = 5.0
+NOTICE_SECONDS: Final = 5.0
 #: answers that the load has to get before, in and after an outage
-ENOUGH: Final = 30
+MIN_ANSWERS: Final = 30
 #: what happens, with each transport; the store is always there, so it is hurt in the company of each
 OUTAGES: Final = {
     "redis": ("kill redis", "stop redis", "kill postgres"),
@@ -55,16 +55,16 @@ def server() -> Iterator[Callable[[str], Server]]:
 class Load:
     """Callers that write without end, each one thing after the other."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._stopping = False
-        self._more = asyncio.Event()
+    def __init__(self, gateway: GuardedGateway) -> None:
+        self._gateway = gateway
+        self._is_stopping = False
+        self._changed = asyncio.Event()
         #: what was answered, by what was written: the id of an event, or the number of a message
-        self.pushed: dict[str, str] = {}
-        self.posted: dict[str, int] = {}
+        self.pushed_ids: dict[str, str] = {}
+        self.posted_seqs: dict[str, int] = {}
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """While entered; leaving waits for what is under way."""
         async with asyncio.TaskGroup() as group:
             for number in range(4):
@@ -73,30 +73,30 @@ class Load:
             try:
                 yield
             finally:
-                self._stopping = True
+                self._is_stopping = True
 
-    async def enough(self) -> None:
+    async def wait_for_answers(self) -> None:
         """Return when each kind of writing was answered some more times."""
-        pushed, posted = len(self.pushed) + ENOUGH, len(self.posted) + ENOUGH
-        async with asyncio.timeout(PATIENCE):
-            while len(self.pushed) < pushed or len(self.posted) < posted:
-                self._more.clear()
-                await self._more.wait()
+        pushed_target, posted_target = len(self.pushed_ids) + MIN_ANSWERS, len(self.posted_seqs) + MIN_ANSWERS
+        async with asyncio.timeout(START_TIMEOUT):
+            while len(self.pushed_ids) < pushed_target or len(self.posted_seqs) < posted_target:
+                self._changed.clear()
+                await self._changed.wait()
 
-    async def _write(self, name: str, what: Callable[[Caller, str], Awaitable[bool]]) -> None:
-        async with Caller(self._house.port, self._house.key) as caller:
+    async def _write(self, name: str, write: Callable[[Caller, str], Awaitable[bool]]) -> None:
+        async with Caller(self._gateway.port, self._gateway.admin_key) as caller:
             count = 0
-            while not self._stopping:
+            while not self._is_stopping:
                 count += 1
-                while not await what(caller, f"{name}-{count}"):  # noqa: ASYNC110 (it was told "not now")
+                while not await write(caller, f"{name}-{count}"):  # noqa: ASYNC110 (it was told "not now")
                     await asyncio.sleep(0.05)
-                self._more.set()
+                self._changed.set()
                 await asyncio.sleep(0.01)  # the pace of the load: nothing is waited for
 
     async def _push(self, caller: Caller, text: str) -> bool:
         status, answer = await caller.post("/api/inbox", {"to": "ana", "content": text}, key=text)
         if status == 201:
-            self.pushed[text] = answer["recipients"][0]["eventId"]
+            self.pushed_ids[text] = answer["recipients"][0]["eventId"]
         assert status in (201, 503), answer
         return status == 201
 
@@ -104,111 +104,111 @@ class Load:
         body = {"sender": "husam", "content": text}
         status, answer = await caller.post(f"/api/spaces/{SPACE}/messages", body, key=text)
         if status == 201:
-            self.posted[text] = answer["seq"]
+            self.posted_seqs[text] = answer["seq"]
         assert status in (201, 503), answer
         return status == 201
 
 
-class Audience:
+class StreamObserver:
     """Somebody who watches the space and an inbox at one gateway, on one connection."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._more = asyncio.Event()
-        self.connected = asyncio.Event()
+    def __init__(self, gateway: GuardedGateway) -> None:
+        self._gateway = gateway
+        self._changed = asyncio.Event()
+        self.connected_event = asyncio.Event()
         self.messages: list[dict[str, Any]] = []
         self.items: list[dict[str, Any]] = []
 
     async def watch(self) -> None:
         path = f"/api/stream?space={SPACE}&inbox=ana"
-        async with Watcher(self._house.port, self._house.key, path) as watcher:
-            async for told in watcher.read():
-                self._note(told)
+        async with Watcher(self._gateway.port, self._gateway.admin_key, path) as watcher:
+            async for frame in watcher.read():
+                self._record(frame)
         raise AssertionError("the stream has ended")
 
-    def _note(self, told: Told) -> None:
-        match told.event:
+    def _record(self, frame: StreamFrame) -> None:
+        match frame.event:
             case "connected":
-                self.connected.set()
+                self.connected_event.set()
             case "space.message":
-                self.messages.append(told.data)
+                self.messages.append(frame.data)
             case "inbox.item":
-                self.items.append(told.data)
+                self.items.append(frame.data)
             case _:
-                raise AssertionError(told)
-        self._more.set()
+                raise AssertionError(frame)
+        self._changed.set()
 
-    async def until(self, messages: int, items: int) -> None:
+    async def wait_for(self, messages: int, items: int) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(START_TIMEOUT):
                 while len(self.messages) < messages or len(self.items) < items:
-                    self._more.clear()
-                    await self._more.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
-            seen = f"{len(self.messages)} of {messages} messages, {len(self.items)} of {items} items"
-            raise AssertionError(f"{seen}: {self._house.said}") from None
+            summary = f"{len(self.messages)} of {messages} messages, {len(self.items)} of {items} items"
+            raise AssertionError(f"{summary}: {self._gateway.stderr}") from None
 
 
-class Scene:
-    def __init__(self, houses: tuple[House, House], server: Callable[[str], Server]) -> None:
-        self._server = server
-        self._houses = houses
-        self.load = Load(houses[0])
-        self.audiences = [Audience(house) for house in houses]
+class OutageScenario:
+    def __init__(self, gateways: tuple[GuardedGateway, GuardedGateway], get_server: Callable[[str], Server]) -> None:
+        self._get_server = get_server
+        self._gateways = gateways
+        self.load = Load(gateways[0])
+        self.observers = [StreamObserver(gateway) for gateway in gateways]
 
     @asynccontextmanager
-    async def playing(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """While entered, callers write and watchers read; leaving waits until both have everything."""
         async with asyncio.TaskGroup() as group:
-            watching = [group.create_task(audience.watch()) for audience in self.audiences]
-            for audience in self.audiences:
-                await audience.connected.wait()
-            async with self.load.running():
-                await self.load.enough()
+            tasks = [group.create_task(observer.watch()) for observer in self.observers]
+            for observer in self.observers:
+                await observer.connected_event.wait()
+            async with self.load.run():
+                await self.load.wait_for_answers()
                 yield
-            await self._seen()
-            for task in watching:
+            await self._wait_until_observed()
+            for task in tasks:
                 task.cancel()
 
-    async def suffer(self, outage: str) -> None:
+    async def cause_outage(self, outage: str) -> None:
         """Let a server go away, for as long as it takes that the gateways notice, and come back."""
-        verb, _, kind = outage.partition(" ")
-        server = self._server(kind)
-        if verb == "kill":
+        action, _, kind = outage.partition(" ")
+        server = self._get_server(kind)
+        if action == "kill":
             server.kill()
-            await self._weather(good=False)
+            await self._wait_for_health(is_healthy=False)
             if kind != "postgres":
-                await self.load.enough()
-                await self._seen()
+                await self.load.wait_for_answers()
+                await self._wait_until_observed()
             await asyncio.to_thread(server.restart)
         else:
-            server.stop()
+            server.pause()
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(asyncio.sleep(STOPPED))  # the length of the outage: nothing is waited for
-                    if kind == "postgres" or STOPPED > UNNOTICED:
-                        group.create_task(self._weather(good=False))
+                    group.create_task(asyncio.sleep(PAUSE_SECONDS))  # the length of the outage: nothing is waited for
+                    if kind == "postgres" or PAUSE_SECONDS > NOTICE_SECONDS:
+                        group.create_task(self._wait_for_health(is_healthy=False))
                     if kind != "postgres":
-                        group.create_task(self.load.enough())
+                        group.create_task(self.load.wait_for_answers())
             finally:
-                server.cont()
-        await self._weather(good=True)
-        await self.load.enough()
+                server.resume()
+        await self._wait_for_health(is_healthy=True)
+        await self.load.wait_for_answers()
 
-    async def _seen(self) -> None:
+    async def _wait_until_observed(self) -> None:
         """Return when both watchers have seen as much as was answered until now."""
-        messages, items = len(self.load.posted), len(self.load.pushed) + len(self.load.posted)
-        for audience in self.audiences:
-            await audience.until(messages, items)
+        messages, items = len(self.load.posted_seqs), len(self.load.pushed_ids) + len(self.load.posted_seqs)
+        for observer in self.observers:
+            await observer.wait_for(messages, items)
 
-    async def _weather(self, *, good: bool) -> None:
+    async def _wait_for_health(self, *, is_healthy: bool) -> None:
         """Return when both gateways say that they are well, or that they are not."""
-        await asyncio.gather(*(weather(house, good=good) for house in self._houses))
+        await asyncio.gather(*(wait_for_health(gateway, is_healthy=is_healthy) for gateway in self._gateways))
 
 
-async def weather(house: House, *, good: bool) -> None:
-    async with Caller(house.port, house.key) as caller, asyncio.timeout(PATIENCE):
-        while ((await caller.get("/health"))[1]["status"] == "ok") != good:  # noqa: ASYNC110 (nobody tells)
+async def wait_for_health(gateway: GuardedGateway, *, is_healthy: bool) -> None:
+    async with Caller(gateway.port, gateway.admin_key) as caller, asyncio.timeout(START_TIMEOUT):
+        while ((await caller.get("/health"))[1]["status"] == "ok") != is_healthy:  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.02)
 
 
@@ -217,51 +217,53 @@ async def test_outages_under_load(transport: str, server: Callable[[str], Server
     postgres = server("postgres")
     assert isinstance(postgres, Postgres)
     url = "postgres:" if transport == "postgres" else server(transport).url
-    with postgres.database() as store:
-        furnish(store)
-        one, two = (House(tmp_path / name, store, transport=url, interval="1s") for name in ("one", "two"))
-        with housed(one, two):
-            scene = Scene((one, two), server)
-            async with scene.playing():
+    with postgres.create_database() as store:
+        create_crew_and_space(store)
+        first_gateway, second_gateway = (
+            GuardedGateway(tmp_path / name, store, transport=url, interval="1s") for name in ("one", "two")
+        )
+        with run_gateways(first_gateway, second_gateway):
+            scenario = OutageScenario((first_gateway, second_gateway), server)
+            async with scenario.run():
                 for outage in OUTAGES[transport]:
-                    await scene.suffer(outage)
-        compare(store, scene)
+                    await scenario.cause_outage(outage)
+        check_results(store, scenario)
 
 
-def compare(url: str, scene: Scene) -> None:
+def check_results(url: str, scenario: OutageScenario) -> None:
     """What is there was answered, and what was answered is there, once; and so the watchers saw it."""
-    load = scene.load
+    load = scenario.load
     with closing(open_store(url)) as store:
-        messages, items = stored(store)
+        messages, items = read_all(store)
         [account] = store.query(maintenance.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(items)
-    assert {message.content: message.seq for message in messages} == load.posted
+    assert {message.content: message.seq for message in messages} == load.posted_seqs
     assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
-    pushed = {item.event.content: item.event.id for item in items if item.event.content.startswith("push")}
-    assert pushed == load.pushed
-    assert len(items) == len(load.pushed) + len(load.posted)
-    for audience in scene.audiences:
-        assert [(one["seq"], one["content"]) for one in audience.messages] == [
+    stored_ids = {item.event.content: item.event.id for item in items if item.event.content.startswith("push")}
+    assert stored_ids == load.pushed_ids
+    assert len(items) == len(load.pushed_ids) + len(load.posted_seqs)
+    for observer in scenario.observers:
+        assert [(frame["seq"], frame["content"]) for frame in observer.messages] == [
             (message.seq, message.content) for message in messages
         ]
-        seen = [one["eventId"] for one in audience.items]
-        assert len(set(seen)) == len(seen)
-        assert set(seen) == {item.event.id for item in items}
-        in_order([one["content"] for one in audience.items])
+        seen_ids = [frame["eventId"] for frame in observer.items]
+        assert len(set(seen_ids)) == len(seen_ids)
+        assert set(seen_ids) == {item.event.id for item in items}
+        check_order([frame["content"] for frame in observer.items])
 
 
-def stored(store: Store) -> tuple[list[Message], list[Item]]:
+def read_all(store: Store) -> tuple[list[Message], list[Item]]:
     messages: list[Message] = []
     while page := store.query(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
         messages += page
     items: list[Item] = []
-    while some := store.query(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
-        items += some
+    while page_items := store.query(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
+        items += page_items
     return messages, items
 
 
-def in_order(texts: list[str]) -> None:
+def check_order(texts: list[str]) -> None:
     """Each caller waited for an answer before it went on, so its own come in their order."""
     last: dict[str, int] = defaultdict(int)
     for text in texts:

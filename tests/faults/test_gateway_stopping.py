@@ -18,24 +18,24 @@ from gatepost.actions import maintenance
 from gatepost.app import open_store
 from gatepost.runtime import gateway_file
 from gatepost.runtime.admin_key import ADMIN_KEY
-from tests.faults.callers import Caller, Lost, Watcher
-from tests.faults.houses import PATIENCE, SPACE, House, furnish, housed
-from tests.faults.office import witness
-from tests.gateways import Told
+from tests.faults.callers import Caller, ConnectionLost, Watcher
+from tests.faults.crew_store import open_database
+from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
+from tests.gateways import StreamFrame
 
-CALLERS: Final = 24
+CALLER_COUNT: Final = 24
 STREAMS: Final = {"inbox": "/api/inbox/ana/stream", "combined": f"/api/stream?space={SPACE}&inbox=ana"}
 
 
-class Slow:
+class SlowCaller:
     """A caller that has sent half of a request when the gateway is told to stop."""
 
-    def __init__(self, house: House, key: str) -> None:
-        self._port = house.port
+    def __init__(self, gateway: GuardedGateway, key: str) -> None:
+        self._port = gateway.port
         self._key = key
         self._body = json.dumps({"serviceName": "slow", "payload": "x" * 10_000})
 
-    async def begin(self) -> None:
+    async def send_head(self) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._writer.write(
             f"POST /api/agents/ana/trigger HTTP/1.1\r\nhost: gateway\r\nx-secret-key: {self._key}\r\n"
@@ -43,7 +43,7 @@ class Slow:
         )
         assert (await self._reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
 
-    async def finish(self) -> bytes:
+    async def send_body(self) -> bytes:
         """Send the other half as well; return what comes back."""
         self._writer.write(self._body.encode())
         try:
@@ -57,111 +57,114 @@ class Slow:
 class Crowd:
     """Callers that go on until they get no answer."""
 
-    def __init__(self, house: House, key: str) -> None:
-        self._house = house
+    def __init__(self, gateway: GuardedGateway, key: str) -> None:
+        self._gateway = gateway
         self._key = key
         self._numbers = count()
-        self._warm = asyncio.Event()
-        self.answered: set[str] = set()
-        self.unanswered = 0
+        self._warm_event = asyncio.Event()
+        self.answered_ids: set[str] = set()
+        self.unanswered_count = 0
 
-    async def call(self) -> None:
-        async with Caller(self._house.port, self._key) as caller:
+    async def run_caller(self) -> None:
+        async with Caller(self._gateway.port, self._key) as caller:
             for number in self._numbers:
                 body = {"serviceName": "crowd", "payload": number}
                 try:
                     status, answer = await caller.post("/api/agents/ana/trigger", body, key=str(number))
-                except Lost:
-                    self.unanswered += 1
+                except ConnectionLost:
+                    self.unanswered_count += 1
                     return
                 assert status == 202, answer
-                self.answered.add(answer["eventId"])
-                if len(self.answered) == 10 * CALLERS:
-                    self._warm.set()
+                self.answered_ids.add(answer["eventId"])
+                if len(self.answered_ids) == 10 * CALLER_COUNT:
+                    self._warm_event.set()
 
-    async def warm(self) -> None:
-        async with asyncio.timeout(PATIENCE):
-            await self._warm.wait()
+    async def wait_until_warm(self) -> None:
+        async with asyncio.timeout(START_TIMEOUT):
+            await self._warm_event.wait()
 
 
-async def watched(house: House, path: str, connected: asyncio.Event) -> list[Told]:
-    async with Watcher(house.port, house.key, path) as watcher:
-        told = []
-        async for one in watcher.read():
-            told.append(one)
-            connected.set()
-        return told
+async def watch_stream(gateway: GuardedGateway, path: str, connected_event: asyncio.Event) -> list[StreamFrame]:
+    async with Watcher(gateway.port, gateway.admin_key, path) as watcher:
+        frames = []
+        async for frame in watcher.read():
+            frames.append(frame)
+            connected_event.set()
+        return frames
 
 
 async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
-    key = furnish(url)["ana"]
-    with housed(house := House(tmp_path / "home", url)):
-        crowd, slow = Crowd(house, key), Slow(house, key)
-        connected = {name: asyncio.Event() for name in STREAMS}
+    key = create_crew_and_space(url)["ana"]
+    with run_gateways(gateway := GuardedGateway(tmp_path / "home", url)):
+        crowd, slow_caller = Crowd(gateway, key), SlowCaller(gateway, key)
+        connected_events = {name: asyncio.Event() for name in STREAMS}
         async with asyncio.TaskGroup() as group:
-            watching = {
-                name: group.create_task(watched(house, path, connected[name])) for name, path in STREAMS.items()
+            watch_tasks = {
+                name: group.create_task(watch_stream(gateway, path, connected_events[name]))
+                for name, path in STREAMS.items()
             }
-            for each in connected.values():
-                await each.wait()
-            await slow.begin()
-            for _ in range(CALLERS):
-                group.create_task(crowd.call())
-            await crowd.warm()
-            house.signal(signal.SIGTERM)
-            async with asyncio.timeout(PATIENCE):
-                await asyncio.wait(watching.values())
-            assert await slow.finish() == b""
-        assert await asyncio.to_thread(house.ended) == 0, house.said
-        assert not (house.home / gateway_file.FILE_NAME).exists()
-        assert crowd.unanswered == CALLERS
-        assert stored(url) == crowd.answered
+            for connected_event in connected_events.values():
+                await connected_event.wait()
+            await slow_caller.send_head()
+            for _ in range(CALLER_COUNT):
+                group.create_task(crowd.run_caller())
+            await crowd.wait_until_warm()
+            gateway.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(START_TIMEOUT):
+                await asyncio.wait(watch_tasks.values())
+            assert await slow_caller.send_body() == b""
+        assert await asyncio.to_thread(gateway.wait_for_exit) == 0, gateway.stderr
+        assert not (gateway.home / gateway_file.FILE_NAME).exists()
+        assert crowd.unanswered_count == CALLER_COUNT
+        assert read_stored_ids(url) == crowd.answered_ids
 
-        await asyncio.to_thread(house.start)
-        for name, told in ((name, task.result()) for name, task in watching.items()):
-            seen = [one.data["eventId"] for one in told if one.event == "inbox.item"]
-            assert told[-1].event == "ended"
-            assert told[-1].data["reason"] == "the gateway stops"
-            seen += await rest(house, STREAMS[name], told[-1].data["resumeFrom"], len(crowd.answered) - len(seen))
-            assert len(seen) == len(set(seen))
-            assert set(seen) == crowd.answered
-        house.signal(signal.SIGINT)
-        assert await asyncio.to_thread(house.ended) == 0, house.said
-        assert not (house.home / gateway_file.FILE_NAME).exists()
+        await asyncio.to_thread(gateway.start)
+        for name, frames in ((name, task.result()) for name, task in watch_tasks.items()):
+            seen_ids = [frame.data["eventId"] for frame in frames if frame.event == "inbox.item"]
+            assert frames[-1].event == "ended"
+            assert frames[-1].data["reason"] == "the gateway stops"
+            seen_ids += await read_remaining_ids(
+                gateway, STREAMS[name], frames[-1].data["resumeFrom"], len(crowd.answered_ids) - len(seen_ids)
+            )
+            assert len(seen_ids) == len(set(seen_ids))
+            assert set(seen_ids) == crowd.answered_ids
+        gateway.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(gateway.wait_for_exit) == 0, gateway.stderr
+        assert not (gateway.home / gateway_file.FILE_NAME).exists()
 
 
-def stored(url: str) -> set[str]:
+def read_stored_ids(url: str) -> set[str]:
     with closing(open_store(url)) as store:
         assert store.check() == []
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
-    with witness(url) as ask:
-        return {event for [event] in ask("SELECT id FROM events")}
+    with open_database(url) as query:
+        return {event for [event] in query("SELECT id FROM events")}
 
 
-async def rest(house: House, path: str, last: str, many: int) -> list[str]:
+async def read_remaining_ids(gateway: GuardedGateway, path: str, last_event_id: str, count: int) -> list[str]:
     """What a watcher gets who comes back after the stop."""
-    seen: list[str] = []
-    async with Watcher(house.port, house.key, path) as watcher, asyncio.timeout(PATIENCE):
-        told = watcher.read(last)
-        while len(seen) < many:
-            one = await anext(told)
-            if one.event == "inbox.item":
-                seen.append(one.data["eventId"])
-    return seen
+    seen_ids: list[str] = []
+    async with Watcher(gateway.port, gateway.admin_key, path) as watcher, asyncio.timeout(START_TIMEOUT):
+        frames = watcher.read(last_event_id)
+        while len(seen_ids) < count:
+            frame = await anext(frames)
+            if frame.event == "inbox.item":
+                seen_ids.append(frame.data["eventId"])
+    return seen_ids
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 (it is refused)
 def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) -> None:
-    house = House(tmp_path / "home", f"sqlite:///{tmp_path}/office.db")
-    house.begin("--host", host)
-    assert house.ended() == 1
-    assert house.said.splitlines() == [
+    gateway = GuardedGateway(tmp_path / "home", f"sqlite:///{tmp_path}/office.db")
+    gateway.launch("--host", host)
+    assert gateway.wait_for_exit() == 1
+    assert gateway.stderr.splitlines() == [
         f"error: listening on {host!r} lets others in, and no key was made for them",
         "hint: make one first with `gatepost key create`, or listen on 127.0.0.1",
     ]
-    assert not (house.home / gateway_file.FILE_NAME).exists()
-    assert (house.home / ADMIN_KEY).exists()
+    assert not (gateway.home / gateway_file.FILE_NAME).exists()
+    assert (gateway.home / ADMIN_KEY).exists()
 
 
 @pytest.mark.parametrize(
@@ -173,10 +176,10 @@ def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) 
     ],
 )
 def test_an_address_of_nobody_or_of_another(host: str, wrong: str, tmp_path: Path) -> None:
-    house = House(tmp_path / "home", f"sqlite:///{tmp_path}/office.db")
-    house.begin("--host", host)
-    assert house.ended() == 3
-    assert house.said.splitlines() == [
+    gateway = GuardedGateway(tmp_path / "home", f"sqlite:///{tmp_path}/office.db")
+    gateway.launch("--host", host)
+    assert gateway.wait_for_exit() == 3
+    assert gateway.stderr.splitlines() == [
         f"error: {wrong}",
         "hint: listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine",
     ]
@@ -185,28 +188,28 @@ def test_an_address_of_nobody_or_of_another(host: str, wrong: str, tmp_path: Pat
 
 async def test_with_a_key_for_them_others_are_let_in(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
-    furnish(url)
-    house = House(tmp_path / "home", url)
+    create_crew_and_space(url)
+    gateway = GuardedGateway(tmp_path / "home", url)
     try:
-        house.begin("--host", "0.0.0.0")  # noqa: S104 (that is what is asked for)
-        house.ready()
-        async with Caller(house.port, "nobody's") as caller:
+        gateway.launch("--host", "0.0.0.0")  # noqa: S104 (that is what is asked for)
+        gateway.wait_until_ready()
+        async with Caller(gateway.port, "nobody's") as caller:
             assert (await caller.get("/health"))[0] == 200
             assert (await caller.get("/api/spaces"))[0] == 401
     finally:
-        house.close()
+        gateway.close()
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
-    first, second = House(tmp_path / "first", url), House(tmp_path / "second", url)
-    second.port = first.port
-    with housed(first):
-        second.begin()
-        assert second.ended() == 3
-        assert second.said.splitlines() == [
-            f"error: cannot listen on 127.0.0.1:{first.port}: Address already in use",
+    first_gateway, second_gateway = GuardedGateway(tmp_path / "first", url), GuardedGateway(tmp_path / "second", url)
+    second_gateway.port = first_gateway.port
+    with run_gateways(first_gateway):
+        second_gateway.launch()
+        assert second_gateway.wait_for_exit() == 3
+        assert second_gateway.stderr.splitlines() == [
+            f"error: cannot listen on 127.0.0.1:{first_gateway.port}: Address already in use",
             "hint: another program may be there: use --port",
         ]
-        assert not (second.home / gateway_file.FILE_NAME).exists()
-        assert gateway_file.read_gateway_file(first.home) is not None
+        assert not (second_gateway.home / gateway_file.FILE_NAME).exists()
+        assert gateway_file.read_gateway_file(first_gateway.home) is not None

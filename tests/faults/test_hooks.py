@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, gates, inbox, push
+from gatepost.actions import directory, gates, inbox
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.core import spool_line
@@ -29,13 +30,13 @@ from gatepost.core.event import ItemState, Push
 from gatepost.core.gate import FailMode, GateSpec
 from gatepost.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.ports import Store
-from tests import forking
-from tests.hosts import Heard, hear
+from tests import fork_server
+from tests.claude_code import HookOutcome, parse_hook_output
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
+HOOK_EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
 
 #: dies by SIGKILL at the Nth thing that it asks of the system, but for what Python does by itself
-DYING = """
+DYING_SCRIPT = """
 import os, signal, sys
 
 left = int(os.environ["DIE_AT"])
@@ -67,13 +68,13 @@ main()
 
 
 @dataclass
-class Home:
+class HookHome:
     """A home with ann in it, a guest whose session s-1 has begun, and a gate of hers that is to hold in any case."""
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
     #: done to the process of a hook before it begins
-    before: Callable[[], None] | None = None
+    before_start: Callable[[], None] | None = None
 
     @property
     def database(self) -> Path:
@@ -87,268 +88,268 @@ class Home:
     def push(self, text: str) -> None:
         """Tell ann something, in her inbox and in the spool of her session."""
         with self.store() as store:
-            pushed = store.call(push.push_event, Push(to="ann", source="test", content=text))
+            pushed = store.call(push_actions.push_event, Push(to="ann", source="test", content=text))
             [item] = store.query(inbox.show, pushed.event)
         FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [spool_line.from_event(item.event)])
 
-    def run(self, event: str, *program: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    def run_process(self, event: str, *program_arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
         env = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
         env |= {"GATEPOST_HOME": str(self.folder), "GATEPOST_AGENT": "ann", **self.environ, **environ}
-        return forking.run(
-            [sys.executable, *(program or ("-m", "gatepost.cli.main", "hook")), event],
+        return fork_server.run(
+            [sys.executable, *(program_arguments or ("-m", "gatepost.cli.main", "hook")), event],
             input=json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"}),
             capture_output=True,
             text=True,
             env=env,
             cwd=self.folder,
-            preexec_fn=self.before,
+            preexec_fn=self.before_start,
             timeout=120,
             check=False,
         )
 
-    def visit(self, event: str) -> str:
+    def run_in_process(self, event: str) -> str:
         """Run a hook in this process, which is faster; return what the model is shown."""
         environ = {"GATEPOST_AGENT": "ann", **self.environ}
-        told = json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"})
-        porch = HookEntry(self.folder)
+        payload = json.dumps({"session_id": "s-1", "source": "startup", "tool_name": "Bash"})
+        entry = HookEntry(self.folder)
         try:
-            running = porch.receive(
-                HookCall(event=event, host="claude", stdin=told, environ=environ, cwd=str(self.folder))
+            hook_run = entry.receive(
+                HookCall(event=event, host="claude", stdin=payload, environ=environ, cwd=str(self.folder))
             )
-            with pytest.raises(StopIteration) as ended:
-                next(running)
-            said: HookResponse = ended.value.value
-            said.on_printed()
+            with pytest.raises(StopIteration) as stop_info:
+                next(hook_run)
+            response: HookResponse = stop_info.value.value
+            response.on_printed()
         finally:
-            porch.close()
-        assert said.output.stderr == ""
-        return hear(event, said.output.stdout).context
+            entry.close()
+        assert response.output.stderr == ""
+        return parse_hook_output(event, response.output.stdout).context
 
-    def hook(self, event: str) -> tuple[Heard, str]:
+    def run_hook(self, event: str) -> tuple[HookOutcome, str]:
         """What a host hears, as strictly as it may listen; and what is said on stderr."""
-        ended = self.run(event)
-        assert ended.returncode == 0, ended
-        assert "Traceback" not in ended.stderr
-        return hear(event, ended.stdout, ended.stderr, ended.returncode), ended.stderr
+        result = self.run_process(event)
+        assert result.returncode == 0, result
+        assert "Traceback" not in result.stderr
+        return parse_hook_output(event, result.stdout, result.stderr, result.returncode), result.stderr
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    home = Home(tmp_path / "home")
+def home(tmp_path: Path) -> HookHome:
+    home = HookHome(tmp_path / "home")
     home.folder.mkdir(mode=0o700)
     with home.store() as store:
         store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         gate = GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED, instruction="wait for it")
         store.call(gates.add, gate, by="admin")
     for event in ("SessionStart", "UserPromptSubmit"):
-        home.hook(event)
-    assert "wait for it" in home.hook("Stop")[0].blocked
+        home.run_hook(event)
+    assert "wait for it" in home.run_hook("Stop")[0].block_reason
     return home
 
 
 @contextmanager
-def locked(home: Home) -> Iterator[None]:
+def lock_store(home: HookHome) -> Iterator[None]:
     """Another process has the store to itself."""
-    with sqlite3.connect(home.database, isolation_level=None) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
+    with sqlite3.connect(home.database, isolation_level=None) as other_connection:
+        other_connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other_connection.execute("BEGIN EXCLUSIVE")
         yield
-        other.execute("ROLLBACK")
-    other.close()
+        other_connection.execute("ROLLBACK")
+    other_connection.close()
 
 
 @contextmanager
-def written_to(home: Home) -> Iterator[None]:
+def hold_write_lock(home: HookHome) -> Iterator[None]:
     """Another process writes to the store, and takes its time."""
-    with sqlite3.connect(home.database, isolation_level=None) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with sqlite3.connect(home.database, isolation_level=None) as other_connection:
+        other_connection.execute("BEGIN IMMEDIATE")
         yield
-        other.execute("ROLLBACK")
-    other.close()
+        other_connection.execute("ROLLBACK")
+    other_connection.close()
 
 
 @contextmanager
-def damaged(home: Home) -> Iterator[None]:
+def damage_store(home: HookHome) -> Iterator[None]:
     home.database.write_bytes(b"not a database, whatever its name says" * 100)
     yield
 
 
 @contextmanager
-def somebody_elses(home: Home) -> Iterator[None]:
+def replace_with_foreign_database(home: HookHome) -> Iterator[None]:
     home.database.unlink()
-    with sqlite3.connect(home.database) as other:
-        other.execute("CREATE TABLE theirs (x)")
-    other.close()
+    with sqlite3.connect(home.database) as other_connection:
+        other_connection.execute("CREATE TABLE theirs (x)")
+    other_connection.close()
     yield
 
 
 @contextmanager
-def of_the_future(home: Home) -> Iterator[None]:
-    with sqlite3.connect(home.database) as other:
-        other.execute("UPDATE schema_version SET version = 9999, oldest = 9999")
-    other.close()
+def set_future_version(home: HookHome) -> Iterator[None]:
+    with sqlite3.connect(home.database) as other_connection:
+        other_connection.execute("UPDATE schema_version SET version = 9999, oldest = 9999")
+    other_connection.close()
     yield
 
 
 @contextmanager
-def empty(home: Home) -> Iterator[None]:
+def empty_store(home: HookHome) -> Iterator[None]:
     home.database.write_bytes(b"")
     yield
 
 
 @contextmanager
-def gone(home: Home) -> Iterator[None]:
+def delete_store(home: HookHome) -> Iterator[None]:
     home.database.unlink()
     yield
 
 
 @contextmanager
-def elsewhere(home: Home) -> Iterator[None]:
+def use_unreachable_postgres(home: HookHome) -> Iterator[None]:
     """PostgreSQL, and no gateway: the spool alone is there."""
     home.environ["GATEPOST_STORE"] = "postgresql://ann@127.0.0.1:1/none"
     yield
 
 
 @contextmanager
-def garbage(home: Home) -> Iterator[None]:
+def use_garbage_url(home: HookHome) -> Iterator[None]:
     home.environ["GATEPOST_STORE"] = "garbage"
     yield
 
 
 @contextmanager
-def misconfigured(home: Home) -> Iterator[None]:
+def break_config_file(home: HookHome) -> Iterator[None]:
     (home.folder / "gatepost.toml").write_text("[inbox\nremember = ")
     yield
 
 
 @contextmanager
-def misset(home: Home) -> Iterator[None]:
+def set_bad_variable(home: HookHome) -> Iterator[None]:
     home.environ["GATEPOST_INBOX__REMEMBER"] = "for ever"
     yield
 
 
 @contextmanager
-def full(home: Home) -> Iterator[None]:
+def forbid_file_growth(home: HookHome) -> Iterator[None]:
     """No file can grow."""
 
-    def limit() -> None:
+    def set_limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 
-    home.before = limit
+    home.before_start = set_limit
     yield
-    home.before = None
+    home.before_start = None
 
 
 @contextmanager
-def no_more_files(home: Home) -> Iterator[None]:
+def limit_open_files(home: HookHome) -> Iterator[None]:
     """Nothing more can be opened than what a Python needs to start."""
 
-    def limit() -> None:
+    def set_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
 
-    home.before = limit
+    home.before_start = set_limit
     yield
-    home.before = None
+    home.before_start = None
 
 
 @contextmanager
-def deaf(home: Home) -> Iterator[None]:
+def leave_dead_gateway(home: HookHome) -> Iterator[None]:
     """A gateway was killed, and its notice and its socket are still there."""
-    notice = {"url": "http://127.0.0.1:1", "pid": 1, "store": "", "socket": str(home.folder / "gateway.sock")}
-    (home.folder / "gateway.json").write_text(json.dumps(notice))
+    gateway_file = {"url": "http://127.0.0.1:1", "pid": 1, "store": "", "socket": str(home.folder / "gateway.sock")}
+    (home.folder / "gateway.json").write_text(json.dumps(gateway_file))
     (home.folder / "gateway.sock").touch()
     yield
 
 
-Fault = Callable[[Home], AbstractContextManager[None]]
+Fault = Callable[[HookHome], AbstractContextManager[None]]
 
 #: by what goes wrong: whether stderr has to say so at a stop
 FAULTS: dict[Fault, bool] = {
-    locked: True,
-    written_to: False,
-    damaged: True,
-    somebody_elses: True,
-    of_the_future: True,
-    empty: True,
-    gone: True,
-    elsewhere: True,
-    garbage: True,
-    misconfigured: True,
-    misset: True,
-    full: True,
-    no_more_files: True,
-    deaf: False,
+    lock_store: True,
+    hold_write_lock: False,
+    damage_store: True,
+    replace_with_foreign_database: True,
+    set_future_version: True,
+    empty_store: True,
+    delete_store: True,
+    use_unreachable_postgres: True,
+    use_garbage_url: True,
+    break_config_file: True,
+    set_bad_variable: True,
+    forbid_file_growth: True,
+    limit_open_files: True,
+    leave_dead_gateway: False,
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_the_host_goes_on_and_what_is_to_hold_holds(home: Home, fault: Fault) -> None:
+def test_the_host_goes_on_and_what_is_to_hold_holds(home: HookHome, fault: Fault) -> None:
     with fault(home):
-        for event in EVENTS:
-            heard, said = home.hook(event)
+        for event in HOOK_EVENTS:
+            outcome, stderr = home.run_hook(event)
             if event != "Stop":
-                assert not heard.blocked
+                assert not outcome.block_reason
                 continue
-            assert "wait for it" in heard.blocked, said
-            assert said or not FAULTS[fault]
+            assert "wait for it" in outcome.block_reason, stderr
+            assert stderr or not FAULTS[fault]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_without_such_a_gate_nothing_holds(home: Home, fault: Fault) -> None:
+def test_without_such_a_gate_nothing_holds(home: HookHome, fault: Fault) -> None:
     with home.store() as store:
         [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
         store.call(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
-    assert "Tea" in home.hook("Stop")[0].blocked
+    assert "Tea" in home.run_hook("Stop")[0].block_reason
     with fault(home):
-        heard, _ = home.hook("Stop")
-        can_be_looked_at = fault in (written_to, deaf)
-        assert ("Tea" in heard.blocked) is can_be_looked_at
+        outcome, _ = home.run_hook("Stop")
+        can_be_looked_at = fault in (hold_write_lock, leave_dead_gateway)
+        assert ("Tea" in outcome.block_reason) is can_be_looked_at
 
 
-def test_what_cannot_be_counted_is_not_blocked(home: Home) -> None:
+def test_what_cannot_be_counted_is_not_blocked(home: HookHome) -> None:
     """A strict gate without a count of its blocks could hold for ever."""
     with home.store() as store:
         [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
     (home.folder / "gates.json").write_text('[{"name": "tested"}]')
-    assert home.hook("Stop")[0].blocked
-    with full(home):
-        heard, said = home.hook("Stop")
-    assert not heard.blocked
-    assert "cannot be noted" in said
+    assert home.run_hook("Stop")[0].block_reason
+    with forbid_file_growth(home):
+        outcome, stderr = home.run_hook("Stop")
+    assert not outcome.block_reason
+    assert "cannot be noted" in stderr
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "Stop", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
-def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: Home, event: str) -> None:
+def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome, event: str) -> None:
     """Each finds a batch that an earlier hook has printed: a Stop and a tool prove it, the others release it."""
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
         [gate] = store.query(gates.page, owner="ann")
         store.call(gates.resolve, gate.id, by="admin")
-    home.hook("SessionStart")
-    shown: list[str] = []
+    home.run_hook("SessionStart")
+    contexts: list[str] = []
     for point in range(1, 1_000):
         home.push(f"word {2 * point - 1}.")
-        shown.append(home.visit("UserPromptSubmit"))
+        contexts.append(home.run_in_process("UserPromptSubmit"))
         home.push(f"word {2 * point}.")
-        ended = home.run(event, "-c", DYING, DIE_AT=str(point))
-        shown.append(hear(event, ended.stdout).context)
-        assert "Traceback" not in ended.stderr
-        if ended.returncode == 0:
+        result = home.run_process(event, "-c", DYING_SCRIPT, DIE_AT=str(point))
+        contexts.append(parse_hook_output(event, result.stdout).context)
+        assert "Traceback" not in result.stderr
+        if result.returncode == 0:
             break
-        assert ended.returncode == -signal.SIGKILL
+        assert result.returncode == -signal.SIGKILL
         json.loads((home.folder / "sessions" / "s-1" / "state.json").read_text())
-        shown.append(home.visit("SessionStart"))
-        home.visit("PreToolUse")  # the model has answered
+        contexts.append(home.run_in_process("SessionStart"))
+        home.run_in_process("PreToolUse")  # the model has answered
     else:
         raise AssertionError("it never got through")
-    shown.append(home.visit("SessionStart"))
-    while context := home.visit("Stop"):
-        shown.append(context)
-    everything = "\n".join(shown)
+    contexts.append(home.run_in_process("SessionStart"))
+    while context := home.run_in_process("Stop"):
+        contexts.append(context)
+    shown_text = "\n".join(contexts)
     for number in range(1, 2 * point + 1):
-        assert f"word {number}." in everything, "at least once"
+        assert f"word {number}." in shown_text, "at least once"
     with home.store() as store:
         assert {item.state for item in store.query(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
     assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

@@ -27,18 +27,18 @@ from gatepost.core.event import Event, Push
 from gatepost.core.times import HOUR, Instant
 from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock
-from tests import forking
+from tests import fork_server
 from tests.compiler import compile_c
-from tests.faults.drainer import CAP, Case, Hook
-from tests.forking import ForkedProcess
+from tests.faults.drainer import LIMIT, Case, Hook
+from tests.fork_server import ForkedProcess
 
 POSTGRES_BY_NIGHT = True
 
 NOW: Final[Instant] = time.time_ns() // 1_000
 #: the torn line that every spool begins with, and the words of its others
-TORN: Final = '{"id":"torn","content":"word-'
-KEYED: Final = {"keyed", "plain", "stored", "early-1", "early-3", "late-1", "late-3"}
-OWED: Final = KEYED | {"bare", "early-0", "early-2", "late-0", "late-2"}
+TORN_LINE: Final = '{"id":"torn","content":"word-'
+KEYED_WORDS: Final = {"keyed", "plain", "stored", "early-1", "early-3", "late-1", "late-3"}
+EXPECTED_WORDS: Final = KEYED_WORDS | {"bare", "early-0", "early-2", "late-0", "late-2"}
 
 
 @pytest.fixture(scope="session")
@@ -56,38 +56,38 @@ def store(store_url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "spool"
-    made.mkdir()
-    return made
+    spool_folder = tmp_path / "spool"
+    spool_folder.mkdir()
+    return spool_folder
 
 
-def furnish(store: Store, folder: Path, writer: str, session: str) -> None:
+def prepare_session(store: Store, folder: Path, writer: str, session: str) -> None:
     """An agent with something pending, and a session with a copy of most of it, lines of others, and a torn one."""
     file = folder / f"{session}.jsonl"
-    file.write_text(TORN)
+    file.write_text(TORN_LINE)
     subprocess.run([writer, str(file), "early", "4"], check=True)
     with file.open("a") as lines:
         lines.write('{"content":"word-bare"}\n')
         lines.write('{"id":"old","content":"word-expired","timestamp":1,"ttl_seconds":1}\n')
-    keyed, plain, _ = store.call(_employ, session)
+    keyed, plain, _ = store.call(_create_agent_with_items, session)
     FileSpool(f"{folder}/<session>.jsonl").append(
         session, [spool_lines.from_event(event) for event in (keyed, plain) * 2]
     )
 
 
-def _employ(tx: Transaction, name: str) -> list[Event]:
+def _create_agent_with_items(tx: Transaction, name: str) -> list[Event]:
     directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
-    for word, key in (("keyed", f"key-{name}"), ("plain", None), ("stored", None)):
-        push.push_event(tx, Push(to=name, source="test", content=f"word-{word}", key=key))
+    for text, key in (("keyed", f"key-{name}"), ("plain", None), ("stored", None)):
+        push.push_event(tx, Push(to=name, source="test", content=f"word-{text}", key=key))
     return [item.event for item in inbox.page(tx, name)]
 
 
-def finish(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> None:
+def drain_rest(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> None:
     """Drain what is left, later, when the claims of the dead have lapsed; nothing is left then."""
-    with closing(open_store(url, clock=FakeClock(NOW + HOUR))) as later:
+    with closing(open_store(url, clock=FakeClock(NOW + HOUR))) as later_store:
         for session in sessions:
             hook = Hook(folder, session, "finisher")
-            while hook.drain(later, reconcile=True, now=NOW + HOUR):
+            while hook.drain(later_store, reconcile=True, now=NOW + HOUR):
                 pass
             assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
             assert not store.query(inbox.peek, session)
@@ -95,26 +95,29 @@ def finish(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> Non
     assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
 
 
-def seen(folder: Path, session: str, *, dead: bool) -> Counter[str]:
+def count_words(folder: Path, session: str, *, by_doomed: bool) -> Counter[str]:
     """The words that were printed by the one that was killed, or by all the others."""
-    printed = folder / f"{session}.printed"
-    said = [json.loads(line) for line in printed.read_text().splitlines()] if printed.exists() else []
+    output_file = folder / f"{session}.printed"
+    entries = [json.loads(line) for line in output_file.read_text().splitlines()] if output_file.exists() else []
     return Counter(
-        word for one in said if (one["who"] == "doomed") is dead for word in re.findall(r"word-([\w-]+)", one["text"])
+        word
+        for entry in entries
+        if (entry["who"] == "doomed") is by_doomed
+        for word in re.findall(r"word-([\w-]+)", entry["text"])
     )
 
 
-def points(store: Store, url: str, folder: Path, writer: str, case: Case) -> list[str]:
+def list_points(store: Store, url: str, folder: Path, writer: str, case: Case) -> list[str]:
     """The points of a drain that nobody disturbs."""
-    furnish(store, folder, writer, case.session)
-    told = forking.run(
+    prepare_session(store, folder, writer, case.session)
+    result = fork_server.run(
         [sys.executable, "-m", "tests.faults.drainer", "count", url, str(folder), json.dumps(asdict(case)), str(NOW)],
         check=True,
         capture_output=True,
     )
-    found: list[str] = json.loads(told.stdout)
-    assert sum(seen(folder, case.session, dead=True).values()) == CAP
-    return found
+    names: list[str] = json.loads(result.stdout)
+    assert sum(count_words(folder, case.session, by_doomed=True).values()) == LIMIT
+    return names
 
 
 @pytest.mark.parametrize("end", ["ack", "prove", "release"])
@@ -127,58 +130,61 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
     store: Store, store_url: str, folder: Path, writer: str, reached: bool, reconcile: bool, end: str
 ) -> None:
     """Also of the proof that what it printed was read, and of the release if it was not."""
-    first = Case(session="undisturbed", reached=reached, reconcile=reconcile, end=end)
-    passed = points(store, store_url, folder, writer, first)
-    cases = [replace(first, session=f"killed-{n}", point=n) for n in range(1, len(passed) + 1)]
+    first_case = Case(session="undisturbed", has_store=reached, is_reconciling=reconcile, end=end)
+    points = list_points(store, store_url, folder, writer, first_case)
+    cases = [replace(first_case, session=f"killed-{n}", point=n) for n in range(1, len(points) + 1)]
     for case in cases:
-        furnish(store, folder, writer, case.session)
-    played = forking.run(
+        prepare_session(store, folder, writer, case.session)
+    result = fork_server.run(
         [sys.executable, "-m", "tests.faults.drainer", "play", store_url, str(folder), writer, str(NOW)],
         input="".join(json.dumps(asdict(case)) + "\n" for case in cases).encode(),
         check=False,
         capture_output=True,
     )
-    assert played.returncode == 0, played.stderr.decode()
-    finish(store, store_url, folder, [case.session for case in cases])
+    assert result.returncode == 0, result.stderr.decode()
+    drain_rest(store, store_url, folder, [case.session for case in cases])
 
-    printed = passed.index("print") + 1
-    acked = passed.index("commit ack") + 1 if reached and end != "release" else len(passed)
+    print_point = points.index("print") + 1
+    ack_point = points.index("commit ack") + 1 if reached and end != "release" else len(points)
     for case in cases:
-        before, after = seen(folder, case.session, dead=True), seen(folder, case.session, dead=False)
-        where = f"killed before {passed[case.point - 1]!r}, point {case.point} of {len(passed)}"
-        assert set(before | after) == OWED, where
+        doomed_words, other_words = (
+            count_words(folder, case.session, by_doomed=True),
+            count_words(folder, case.session, by_doomed=False),
+        )
+        description = f"killed before {points[case.point - 1]!r}, point {case.point} of {len(points)}"
+        assert set(doomed_words | other_words) == EXPECTED_WORDS, description
         # killed where it is in two files, a line by which nothing can be recognised is seen once from each; what is put
         # back is recognised by its key alone, because others may have written the same again
-        unknown = OWED - KEYED if end == "release" else {"bare"}
-        assert {word for word, times in after.items() if times > 1} <= unknown, where
-        assert sum(before.values()) == (CAP if case.point > printed else 0), where
-        if case.point > acked:
-            assert not set(before & after) & {"keyed", "plain", "stored"}, where
+        repeatable_words = EXPECTED_WORDS - KEYED_WORDS if end == "release" else {"bare"}
+        assert {word for word, times in other_words.items() if times > 1} <= repeatable_words, description
+        assert sum(doomed_words.values()) == (LIMIT if case.point > print_point else 0), description
+        if case.point > ack_point:
+            assert not set(doomed_words & other_words) & {"keyed", "plain", "stored"}, description
         if end == "release":
-            assert set(after) == OWED, where
-        assert TORN in (folder / f"{case.session}.jsonl.aside").read_text(), where
+            assert set(other_words) == EXPECTED_WORDS, description
+        assert TORN_LINE in (folder / f"{case.session}.jsonl.aside").read_text(), description
 
 
 def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writer: str) -> None:
     """Nobody is killed, so nothing is seen twice; though the store comes and goes."""
     session, count = "racing", 150
-    furnish(store, folder, writer, session)
+    prepare_session(store, folder, writer, session)
     spool = FileSpool(f"{folder}/<session>.jsonl")
-    racer = [sys.executable, "-m", "tests.faults.drainer", "race", store_url, str(folder), session]
+    racer_command = [sys.executable, "-m", "tests.faults.drainer", "race", store_url, str(folder), session]
     with ExitStack() as stack:
-        racers = [stack.enter_context(ForkedProcess([*racer, str(seed), str(NOW)])) for seed in range(3)]
+        racers = [stack.enter_context(ForkedProcess([*racer_command, str(seed), str(NOW)])) for seed in range(3)]
         file = str(folder / f"{session}.jsonl")
         writers = [
             stack.enter_context(subprocess.Popen([writer, file, name, str(count)])) for name in ("late", "other")
         ]
         for number in range(count // 3):
-            pushed = store.call(push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}"))
-            [item] = store.query(inbox.show, pushed.event)
+            push_result = store.call(push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}"))
+            [item] = store.query(inbox.show, push_result.event)
             spool.append(session, [spool_lines.from_event(item.event)])
-        assert [each.wait() for each in writers] == [0, 0]
+        assert [process.wait() for process in writers] == [0, 0]
         (folder / "over").touch()
-        assert [each.wait() for each in racers] == [0, 0, 0]
-    finish(store, store_url, folder, [session])
-    owed = OWED | {f"{name}-{n}" for name in ("late", "other") for n in range(count)}
-    owed |= {f"pushed-{n}" for n in range(count // 3)}
-    assert seen(folder, session, dead=False) == Counter(owed)
+        assert [process.wait() for process in racers] == [0, 0, 0]
+    drain_rest(store, store_url, folder, [session])
+    expected_words = EXPECTED_WORDS | {f"{name}-{n}" for name in ("late", "other") for n in range(count)}
+    expected_words |= {f"pushed-{n}" for n in range(count // 3)}
+    assert count_words(folder, session, by_doomed=False) == Counter(expected_words)

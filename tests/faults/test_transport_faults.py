@@ -27,7 +27,7 @@ from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
-KINDS: Final[dict[str, Callable[..., RemoteTransport]]] = {
+TRANSPORT_TYPES: Final[dict[str, Callable[..., RemoteTransport]]] = {
     "postgres": PostgresTransport,
     "redis": RedisTransport,
     "nats": NatsTransport,
@@ -39,56 +39,56 @@ SERVERS: Final = {"postgres": Postgres, "redis": Redis, "nats": Nats}
 Server = Postgres | Redis | Nats
 
 
-class Weather:
+class StatusRecorder:
     """How a transport is; it can be waited for."""
 
     def __init__(self) -> None:
-        self.conditions: list[TransportStatus] = []
-        self._changed = asyncio.Event()
+        self.statuses: list[TransportStatus] = []
+        self._changed_event = asyncio.Event()
 
-    def __call__(self, condition: TransportStatus) -> None:
-        self.conditions.append(condition)
-        self._changed.set()
+    def __call__(self, status: TransportStatus) -> None:
+        self.statuses.append(status)
+        self._changed_event.set()
 
-    async def until(self, *, degraded: bool) -> None:
+    async def wait_until(self, *, degraded: bool) -> None:
         async with asyncio.timeout(WAIT_TIMEOUT):
-            while not self.conditions or self.conditions[-1].is_degraded != degraded:
-                self._changed.clear()
-                await self._changed.wait()
+            while not self.statuses or self.statuses[-1].is_degraded != degraded:
+                self._changed_event.clear()
+                await self._changed_event.wait()
 
 
-class Place:
+class TransportSetup:
     """A server, and transports that lose patience quickly."""
 
-    def __init__(self, server: Server, kind: Callable[..., RemoteTransport]) -> None:
+    def __init__(self, server: Server, transport_type: Callable[..., RemoteTransport]) -> None:
         self.server = server
-        self._kind = kind
+        self._transport_type = transport_type
 
-    def make(self, **options: Any) -> RemoteTransport:
-        return self._kind(self.server.url, **{"heartbeat_interval": 0.1, "timeout": 1.0} | options)
+    def make_transport(self, **options: Any) -> RemoteTransport:
+        return self._transport_type(self.server.url, **{"heartbeat_interval": 0.1, "timeout": 1.0} | options)
 
-    async def restart(self) -> None:
+    async def restart_server(self) -> None:
         await asyncio.to_thread(self.server.restart)
 
 
 @pytest.fixture(scope="module")
-def start() -> Iterator[Callable[[str], Server]]:
+def start_server() -> Iterator[Callable[[str], Server]]:
     """Servers that all tests here hurt, started when first asked for."""
     with ExitStack() as stack:
         yield cache(lambda kind: stack.enter_context(SERVERS[kind]()))
 
 
-@pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, start: Callable[[str], Server]) -> Iterator[Place]:
-    server = start(request.param)
-    yield Place(server, KINDS[request.param])
-    settle()
-    server.cont()
-    if not server.running:
+@pytest.fixture(params=TRANSPORT_TYPES)
+def transport_setup(request: pytest.FixtureRequest, start_server: Callable[[str], Server]) -> Iterator[TransportSetup]:
+    server = start_server(request.param)
+    yield TransportSetup(server, TRANSPORT_TYPES[request.param])
+    join_transport_threads()
+    server.resume()
+    if not server.is_running:
         server.restart()
 
 
-def settle() -> None:
+def join_transport_threads() -> None:
     """Return when no thread of a transport is left."""
     for thread in threading.enumerate():
         if thread.name.startswith("gatepost-"):
@@ -96,136 +96,142 @@ def settle() -> None:
             assert not thread.is_alive()
 
 
-class Scene:
+class SignalScenario:
     """One speaks without end, the other listens."""
 
-    def __init__(self, place: Place) -> None:
-        self.weathers = (Weather(), Weather())
-        self.speaker, self.listener = (place.make(on_change=weather) for weather in self.weathers)
-        self.ears = RecordingListener()
-        self.said = 0
+    def __init__(self, transport_setup: TransportSetup) -> None:
+        self.recorders = (StatusRecorder(), StatusRecorder())
+        self.sender, self.listener = (transport_setup.make_transport(on_change=recorder) for recorder in self.recorders)
+        self.recording_listener = RecordingListener()
+        self.sent_count = 0
 
     @asynccontextmanager
-    async def playing(self) -> AsyncIterator["Scene"]:
+    async def run(self) -> AsyncIterator["SignalScenario"]:
         async with (
-            self.listener.listen(self.ears),
-            self.speaker.listen(RecordingListener()),
+            self.listener.listen(self.recording_listener),
+            self.sender.listen(RecordingListener()),
             asyncio.TaskGroup() as group,
         ):
-            speaking = group.create_task(self._speak())
+            send_task = group.create_task(self._send_forever())
             try:
                 yield self
             finally:
-                speaking.cancel()
+                send_task.cancel()
 
-    async def _speak(self) -> None:
+    async def _send_forever(self) -> None:
         while True:
-            self.said += 1
-            self.speaker.send([Signal(str(self.said), "event"), Frame("space:q4", "delta", self.said)])
+            self.sent_count += 1
+            self.sender.send([Signal(str(self.sent_count), "event"), Frame("space:q4", "delta", self.sent_count)])
             await asyncio.sleep(0.002)  # the pace of the load: nothing is waited for
 
-    async def flows(self) -> None:
+    async def wait_for_new_signals(self) -> None:
         """Return when something was heard that was not yet said, rings as well as frames."""
-        old = self.said
-        await self.ears.wait_until(lambda ears: any(int(ring[0]) > old for ring in ears.signals[-50:]))
-        await self.ears.wait_until(lambda ears: any(frame.data > old for frame in ears.frames[-50:]))
+        old_count = self.sent_count
+        await self.recording_listener.wait_until(
+            lambda listener: any(int(signal[0]) > old_count for signal in listener.signals[-50:])
+        )
+        await self.recording_listener.wait_until(
+            lambda listener: any(frame.data > old_count for frame in listener.frames[-50:])
+        )
 
-    async def weather(self, *, degraded: bool) -> None:
-        for weather in self.weathers:
-            await weather.until(degraded=degraded)
+    async def wait_until_degraded(self, *, degraded: bool) -> None:
+        for recorder in self.recorders:
+            await recorder.wait_until(degraded=degraded)
 
 
-async def test_a_server_that_is_killed_and_restarted_is_found_again(place: Place) -> None:
-    async with Scene(place).playing() as scene:
+async def test_a_server_that_is_killed_and_restarted_is_found_again(transport_setup: TransportSetup) -> None:
+    async with SignalScenario(transport_setup).run() as scenario:
         for _ in range(2):
-            await scene.flows()
-            place.server.kill()
-            await scene.weather(degraded=True)
-            assert all(one.status.reason for one in (scene.speaker, scene.listener))
-            await place.restart()
-            await scene.weather(degraded=False)
-        await scene.flows()
+            await scenario.wait_for_new_signals()
+            transport_setup.server.kill()
+            await scenario.wait_until_degraded(degraded=True)
+            assert all(transport.status.reason for transport in (scenario.sender, scenario.listener))
+            await transport_setup.restart_server()
+            await scenario.wait_until_degraded(degraded=False)
+        await scenario.wait_for_new_signals()
 
 
-async def test_a_server_that_stops_is_noticed_and_taken_back(place: Place) -> None:
-    async with Scene(place).playing() as scene:
-        await scene.flows()
-        place.server.stop()
-        await scene.weather(degraded=True)
-        assert "does not answer" in str(scene.weathers[0].conditions[0].reason)
-        place.server.cont()
-        await scene.weather(degraded=False)
-        await scene.flows()
+async def test_a_server_that_stops_is_noticed_and_taken_back(transport_setup: TransportSetup) -> None:
+    async with SignalScenario(transport_setup).run() as scenario:
+        await scenario.wait_for_new_signals()
+        transport_setup.server.pause()
+        await scenario.wait_until_degraded(degraded=True)
+        assert "does not answer" in str(scenario.recorders[0].statuses[0].reason)
+        transport_setup.server.resume()
+        await scenario.wait_until_degraded(degraded=False)
+        await scenario.wait_for_new_signals()
 
 
-async def test_who_begins_before_the_server_is_there_hears_it_later(place: Place) -> None:
-    place.server.kill()
-    async with Scene(place).playing() as scene:
-        assert scene.speaker.status.is_degraded
-        assert scene.listener.status.is_degraded
-        await place.restart()
-        await scene.weather(degraded=False)
-        await scene.flows()
+async def test_who_begins_before_the_server_is_there_hears_it_later(transport_setup: TransportSetup) -> None:
+    transport_setup.server.kill()
+    async with SignalScenario(transport_setup).run() as scenario:
+        assert scenario.sender.status.is_degraded
+        assert scenario.listener.status.is_degraded
+        await transport_setup.restart_server()
+        await scenario.wait_until_degraded(degraded=False)
+        await scenario.wait_for_new_signals()
 
 
-async def test_sending_never_waits_and_what_is_too_much_is_counted(place: Place) -> None:
-    weather = Weather()
-    speaker = place.make(on_change=weather)
-    async with speaker.listen(RecordingListener()):
-        place.server.stop()
-        await weather.until(degraded=True)
-        speaker.send([Frame("space:q4", "delta", "too late")])
-        assert speaker.lost_count == 1
+async def test_sending_never_waits_and_what_is_too_much_is_counted(transport_setup: TransportSetup) -> None:
+    recorder = StatusRecorder()
+    sender = transport_setup.make_transport(on_change=recorder)
+    async with sender.listen(RecordingListener()):
+        transport_setup.server.pause()
+        await recorder.wait_until(degraded=True)
+        sender.send([Frame("space:q4", "delta", "too late")])
+        assert sender.lost_count == 1
         for number in range(3):
-            speaker.send([Signal(f"{number}-{each}", "event") for each in range(MAX_MESSAGES)])
-        speaker.send([Signal("last", "event")])
-        assert speaker.lost_count >= 1 + 2 * MAX_MESSAGES
-        place.server.cont()
-        await weather.until(degraded=False)
-        async with place.make().listen(ears := RecordingListener()):
-            speaker.send([Signal("now", "event")])
-            await ears.wait_for("now")
+            sender.send([Signal(f"{number}-{index}", "event") for index in range(MAX_MESSAGES)])
+        sender.send([Signal("last", "event")])
+        assert sender.lost_count >= 1 + 2 * MAX_MESSAGES
+        transport_setup.server.resume()
+        await recorder.wait_until(degraded=False)
+        async with transport_setup.make_transport().listen(listener := RecordingListener()):
+            sender.send([Signal("now", "event")])
+            await listener.wait_for("now")
 
 
-async def test_leaving_a_server_that_does_not_answer_takes_a_moment(place: Place) -> None:
+async def test_leaving_a_server_that_does_not_answer_takes_a_moment(transport_setup: TransportSetup) -> None:
     async with AsyncExitStack() as stack:
-        scene = await stack.enter_async_context(Scene(place).playing())
-        await scene.flows()
-        place.server.stop()
+        scenario = await stack.enter_async_context(SignalScenario(transport_setup).run())
+        await scenario.wait_for_new_signals()
+        transport_setup.server.pause()
         async with asyncio.timeout(5):
             await stack.aclose()
 
 
-def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_can(place: Place) -> None:
-    speaker = place.make()
-    place.server.kill()
-    speaker.send([Signal("ann", "event")])
-    settle()
-    place.server.restart()
+def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_can(
+    transport_setup: TransportSetup,
+) -> None:
+    sender = transport_setup.make_transport()
+    transport_setup.server.kill()
+    sender.send([Signal("ann", "event")])
+    join_transport_threads()
+    transport_setup.server.restart()
 
-    async def scene() -> None:
-        async with place.make().listen(ears := RecordingListener()):
-            await asyncio.to_thread(speaker.send, [Signal("bob", "event")])
-            await ears.wait_for("ann")
-            await ears.wait_for("bob")
+    async def listen_and_send() -> None:
+        async with transport_setup.make_transport().listen(listener := RecordingListener()):
+            await asyncio.to_thread(sender.send, [Signal("bob", "event")])
+            await listener.wait_for("ann")
+            await listener.wait_for("bob")
 
-    asyncio.run(scene())
+    asyncio.run(listen_and_send())
 
 
 async def test_what_forgets_that_it_was_cancelled_is_cancelled_again() -> None:
     """As `wait_for` does, on which a driver stands, when what it waits for comes at that very moment."""
-    forgotten = asyncio.Event()
+    forgotten_event = asyncio.Event()
 
-    async def forgetful() -> None:
+    async def ignore_first_cancel() -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            forgotten.set()
+            forgotten_event.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(forgetful())
+    task = asyncio.create_task(ignore_first_cancel())
     await asyncio.sleep(0)
     async with asyncio.timeout(WAIT_TIMEOUT):
         await cancel_tasks(task, retry_delay=0.01)
-    assert forgotten.is_set()
+    assert forgotten_event.is_set()
     assert task.cancelled()

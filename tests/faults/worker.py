@@ -22,9 +22,9 @@ from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
 from gatepost.ports import Store
 from tests.faults import loads, rounds
-from tests.faults.clerk import Clerk
-from tests.faults.points import Doom, watch
-from tests.faults.statements import one_more, told
+from tests.faults.commit_points import KillPoint, watch_store
+from tests.faults.journaled_client import JournaledClient
+from tests.faults.statements import add_migration, observe_statements
 
 
 def main(url: str, folder: Path) -> None:
@@ -32,61 +32,67 @@ def main(url: str, folder: Path) -> None:
         job = json.loads(line)
         child = os.fork()
         if child == 0:
-            live(url, folder, job)
+            run_life(url, folder, job)
         _, status = os.waitpid(child, 0)
-        say(ended=os.waitstatus_to_exitcode(status))
+        send_message(ended=os.waitstatus_to_exitcode(status))
 
 
-def live(url: str, folder: Path, job: dict[str, Any]) -> NoReturn:
+def run_life(url: str, folder: Path, job: dict[str, Any]) -> NoReturn:
     """Live one life and end the process, whatever happens."""
-    threading.Thread(target=end_with_test, daemon=True).start()
+    threading.Thread(target=exit_with_test, daemon=True).start()
     try:
-        run(url, folder, **job)
+        run_job(url, folder, **job)
         os._exit(0)
     except BaseException:  # noqa: BLE001 (a forked child must not go on as its parent)
         traceback.print_exc()
         os._exit(1)
 
 
-def end_with_test() -> None:
+def exit_with_test() -> None:
     """Leave nothing behind when the test is gone: then the other end of stdin is closed."""
-    closed = select.poll()
-    closed.register(0, 0)
-    closed.poll()
+    poller = select.poll()
+    poller.register(0, 0)
+    poller.poll()
     os._exit(1)
 
 
-def run(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None:
+def run_job(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None:
     limits = Limits(remember=1) if kind == "quarrel" else None
     store = cast(Any, open_store(url, limits=limits))
-    clerk = Clerk(store, folder, life)
-    stop, asked = threading.Event(), threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGUSR1, lambda *_: asked.set())
-    say(started=os.getpid())
+    client = JournaledClient(store, folder, life)
+    stop_event, request_event = threading.Event(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop_event.set())
+    signal.signal(signal.SIGUSR1, lambda *_: request_event.set())
+    send_message(started=os.getpid())
     match kind:
         case "migrate":
-            say(visited=migrate(store, **details))
+            send_message(visited=migrate(store, **details))
         case "sync" | "group":
-            doom = Doom(**details)
-            watch(store, doom)
-            rounds.retry(clerk, folder)
+            kill_point = KillPoint(**details)
+            watch_store(store, kill_point)
+            rounds.retry_unanswered(client, folder)
             if kind == "sync":
-                rounds.sync_round(store, clerk, life, doom)
+                rounds.run_sync_round(store, client, life, kill_point)
             else:
-                asyncio.run(rounds.group_round(store, clerk, life, doom))
-            say(visited=doom.visited)
+                asyncio.run(rounds.run_group_round(store, client, life, kill_point))
+            send_message(visited=kill_point.point_counts)
         case "load":
-            asyncio.run(loads.load(clerk, life, warm=warm, stop=stop, **details))
+            asyncio.run(loads.run_load(client, life, on_warm=report_warm, stop=stop_event, **details))
         case "crowd":
-            asyncio.run(loads.crowd(clerk, life, warm=warm, stop=stop, **details))
+            asyncio.run(loads.run_crowd(client, life, on_warm=report_warm, stop=stop_event, **details))
         case "besieged":
-            asyncio.run(loads.besieged(clerk, life, warm=warm, stop=stop, asked=asked, **details))
+            asyncio.run(
+                loads.run_persistent_callers(
+                    client, life, on_warm=report_warm, stop=stop_event, request_event=request_event, **details
+                )
+            )
         case "rationed":
             wal = Path(f"{parse_sqlite_path(url)}-wal")
-            asyncio.run(loads.rationed(clerk, life, size=lambda: wal.stat().st_size, warm=warm))
+            asyncio.run(
+                loads.run_with_file_limit(client, life, measure_file=lambda: wal.stat().st_size, on_warm=report_warm)
+            )
         case "quarrel":
-            asyncio.run(loads.quarrel(store, life, warm=warm, stop=stop))
+            asyncio.run(loads.run_conflicting_writes(store, life, on_warm=report_warm, stop=stop_event))
         case _:
             raise ValueError(kind)
     store.close()
@@ -96,22 +102,22 @@ def migrate(store: Store, *, nth: int = 0, extra: bool = False) -> int:
     """Migrate, but die before the nth statement; return how many there were."""
     count = 0
 
-    def visit(statement: str) -> None:
+    def on_statement(statement: str) -> None:
         nonlocal count
         count += 1
         if count == nth:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with told(visit), one_more() if extra else nullcontext():
+    with observe_statements(on_statement), add_migration() if extra else nullcontext():
         store.migrate()
     return count
 
 
-def warm() -> None:
-    say(warm=True)
+def report_warm() -> None:
+    send_message(warm=True)
 
 
-def say(**facts: Any) -> None:
+def send_message(**facts: Any) -> None:
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 

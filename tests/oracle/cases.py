@@ -10,10 +10,10 @@ from typing import Any, Final
 #: concerned, a person with a token, the agent that is concerned, the administrator
 CALLERS: Final = ("nobody", "unknown", "trigger", "designer", "husam", "analyst", "admin")
 #: a value of another type than the one that stands in a good body
-_WRONG: Final[Mapping[type, Any]] = {str: 7, int: "seven", bool: "yes", list: "one", dict: 7, type(None): []}
-_LONG: Final = "x" * 400_000
+_WRONG_VALUES: Final[Mapping[type, Any]] = {str: 7, int: "seven", bool: "yes", list: "one", dict: 7, type(None): []}
+_LONG_TEXT: Final = "x" * 400_000
 #: what the ids of a noun begin with
-_PREFIXES: Final = {
+_ID_PREFIXES: Final = {
     "runs": "run",
     "events": "evt",
     "plans": "plan",
@@ -80,12 +80,12 @@ class Operation:
 
     @property
     def request(self) -> str:
-        return self.aim(self.path) + (f"?{self.query}" if self.query else "")
+        return self.fill_path(self.path) + (f"?{self.query}" if self.query else "")
 
-    def aim(self, path: Mapping[str, str]) -> str:
-        return re.sub(r"\{(\w+)\}", lambda found: path[found[1]], self.route)
+    def fill_path(self, path: Mapping[str, str]) -> str:
+        return re.sub(r"\{(\w+)\}", lambda match: path[match[1]], self.route)
 
-    def case(self, name: str, **changes: Any) -> Case:
+    def build_case(self, name: str, **changes: Any) -> Case:
         case = Case(
             id=f"{self.route} {name}",
             route=self.route,
@@ -98,68 +98,68 @@ class Operation:
         return replace(case, **changes)
 
 
-def by_every_caller(operation: Operation) -> Iterator[Case]:
+def build_caller_cases(operation: Operation) -> Iterator[Case]:
     for caller in (*CALLERS, *operation.also_by):
-        yield operation.case(f"by {caller}", by=caller)
+        yield operation.build_case(f"by {caller}", by=caller)
 
 
-def with_unknown_names(operation: Operation) -> Iterator[Case]:
+def build_unknown_name_cases(operation: Operation) -> Iterator[Case]:
     """Ask for what is not there: for the last name in the path, and for a name that can be none."""
     if not operation.path:
         return
-    *_, last = operation.path
+    *_, last_name = operation.path
     noun = operation.route.split("/")[2].split("/")[0]
-    unknown = f"{_PREFIXES[noun]}_{'0' * 32}" if noun in _PREFIXES else "no-such-thing"
+    unknown = f"{_ID_PREFIXES[noun]}_{'0' * 32}" if noun in _ID_PREFIXES else "no-such-thing"
     for name, value in (("unknown", unknown), ("malformed", "No%20Such%20%C3%A4%2A")):
-        path = operation.aim({**operation.path, last: value})
+        path = operation.fill_path({**operation.path, last_name: value})
         for caller in ("admin", "designer"):
-            yield operation.case(f"{name} {last} by {caller}", request=path, by=caller, frames=0)
+            yield operation.build_case(f"{name} {last_name} by {caller}", request=path, by=caller, frames=0)
 
 
-def with_bad_bodies(operation: Operation) -> Iterator[Case]:
+def build_bad_body_cases(operation: Operation) -> Iterator[Case]:
     """Send what is no JSON, not an object, not complete, of another type, too long or not known."""
     body = operation.body
     if body is None:
         return
     document = json.dumps(body)
-    yield operation.case("no body", body=None)
-    yield operation.case("no JSON", body=None, raw=document[:-1])
-    yield operation.case("no JSON by nobody", body=None, raw=document[:-1], by="nobody")
-    yield operation.case("a list", body=[body])
-    yield operation.case("a null", body=None, raw="null")
-    yield operation.case("as text", body=None, raw=document, headers={"content-type": "text/plain"})
-    yield operation.case(
+    yield operation.build_case("no body", body=None)
+    yield operation.build_case("no JSON", body=None, raw=document[:-1])
+    yield operation.build_case("no JSON by nobody", body=None, raw=document[:-1], by="nobody")
+    yield operation.build_case("a list", body=[body])
+    yield operation.build_case("a null", body=None, raw="null")
+    yield operation.build_case("as text", body=None, raw=document, headers={"content-type": "text/plain"})
+    yield operation.build_case(
         "as a form", body=None, raw="a=b", headers={"content-type": "application/x-www-form-urlencoded"}
     )
-    yield operation.case("unknown field", body={**body, "colour": "red"})
-    yield operation.case("unknown field by designer", body={**body, "colour": "red"}, by="designer")
+    yield operation.build_case("unknown field", body={**body, "colour": "red"})
+    yield operation.build_case("unknown field by designer", body={**body, "colour": "red"}, by="designer")
     for name in operation.required:
-        yield operation.case(f"without {name}", body={key: value for key, value in body.items() if key != name})
-        yield operation.case(f"null {name}", body={**body, name: None})
+        yield operation.build_case(f"without {name}", body={key: value for key, value in body.items() if key != name})
+        yield operation.build_case(f"null {name}", body={**body, name: None})
     for name, value in body.items():
-        yield operation.case(
-            f"wrong type of {name}", body={**body, name: "seven" if value == "$fence" else _WRONG[type(value)]}
+        yield operation.build_case(
+            f"wrong type of {name}", body={**body, name: "seven" if value == "$fence" else _WRONG_VALUES[type(value)]}
         )
     texts = [name for name, value in body.items() if isinstance(value, str)]
     for name in texts[:2]:
-        yield operation.case(f"long {name}", body={**body, name: _LONG})
-        yield operation.case(f"empty {name}", body={**body, name: ""})
+        yield operation.build_case(f"long {name}", body={**body, name: _LONG_TEXT})
+        yield operation.build_case(f"empty {name}", body={**body, name: ""})
 
 
-def with_repeats(operation: Operation) -> Iterator[Case]:
+def build_repeat_cases(operation: Operation) -> Iterator[Case]:
     """Send a request twice under one key, and then another request under the same key."""
     if not operation.other and not operation.repeats:
         return
     headers = {"idempotency-key": f"key of {operation.route}"}
     body = None if operation.body is None else json.loads(json.dumps(operation.body).replace('$n"', 'repeated"'))
-    yield operation.case("first of a key", headers=headers, body=body)
-    yield operation.case("repeat of a key", headers=headers, body=body, before=())
+    yield operation.build_case("first of a key", headers=headers, body=body)
+    yield operation.build_case("repeat of a key", headers=headers, body=body, before=())
     if operation.other:
         changed = {**(body or {}), **operation.other}
-        yield operation.case("another body for a key", headers=headers, before=(), body=changed)
+        yield operation.build_case("another body for a key", headers=headers, before=(), body=changed)
 
 
-def with_queries(route: str, path: str, queries: Sequence[str], by: str = "admin") -> Iterator[Case]:
+def build_query_cases(route: str, path: str, queries: Sequence[str], by: str = "admin") -> Iterator[Case]:
     for query in queries:
         yield Case(
             id=f"{route} ?{query}" + ("" if by == "admin" else f" by {by}"),
@@ -169,13 +169,15 @@ def with_queries(route: str, path: str, queries: Sequence[str], by: str = "admin
         )
 
 
-def story(name: str, *steps: Case) -> Iterator[Case]:
+def build_story(name: str, *steps: Case) -> Iterator[Case]:
     """Several requests, one after the other; each is told by its place in the story."""
     for number, step in enumerate(steps, 1):
         yield replace(step, id=f"{name} {number}: {step.id}")
 
 
-def step(route: str, said: str = "", *, path: Mapping[str, str] | None = None, query: str = "", **given: Any) -> Case:
+def build_step(
+    route: str, title: str = "", *, path: Mapping[str, str] | None = None, query: str = "", **fields: Any
+) -> Case:
     """One request of a story; keys of `path` are the names in the route."""
-    filled = re.sub(r"\{(\w+)\}", lambda found: (path or {})[found[1]], route)
-    return Case(id=said or route, route=route, request=filled + (f"?{query}" if query else ""), **given)
+    request = re.sub(r"\{(\w+)\}", lambda match: (path or {})[match[1]], route)
+    return Case(id=title or route, route=route, request=request + (f"?{query}" if query else ""), **fields)

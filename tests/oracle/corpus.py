@@ -7,21 +7,23 @@ from typing import Final
 from tests.oracle.cases import (
     Case,
     Setup,
-    by_every_caller,
-    step,
-    story,
-    with_bad_bodies,
-    with_repeats,
-    with_unknown_names,
+    build_bad_body_cases,
+    build_caller_cases,
+    build_repeat_cases,
+    build_step,
+    build_story,
+    build_unknown_name_cases,
 )
 from tests.oracle.operations import HOOK_SECRET, QUESTION, READS, WRITES
 from tests.oracle.queries import build_queries
 from tests.oracle.stories import STORIES
 from tests.oracle.waits import WAITS
 
-_FURNITURE: Final = (
-    step("POST /api/entities", body={"name": "husam", "kind": "human", "displayName": "Husam", "team": "finance"}),
-    step(
+_SETUP_STEPS: Final = (
+    build_step(
+        "POST /api/entities", body={"name": "husam", "kind": "human", "displayName": "Husam", "team": "finance"}
+    ),
+    build_step(
         "POST /api/agents",
         body={
             "name": "analyst",
@@ -32,24 +34,26 @@ _FURNITURE: Final = (
             "aliases": ["bead-42"],
         },
     ),
-    step("POST /api/agents", body={"name": "designer", "team": "web"}),
-    step("POST /api/agents", body={"name": "developer", "team": "web", "role": "lead"}),
-    step("POST /api/entities", body={"name": "jira", "kind": "service"}),
-    step("POST /api/spaces", body={"name": "Q4 report", "members": ["husam", "analyst"]}),
-    step("POST /api/spaces", body={"name": "Design", "members": ["designer", "developer", "husam"]}),
-    step(
+    build_step("POST /api/agents", body={"name": "designer", "team": "web"}),
+    build_step("POST /api/agents", body={"name": "developer", "team": "web", "role": "lead"}),
+    build_step("POST /api/entities", body={"name": "jira", "kind": "service"}),
+    build_step("POST /api/spaces", body={"name": "Q4 report", "members": ["husam", "analyst"]}),
+    build_step("POST /api/spaces", body={"name": "Design", "members": ["designer", "developer", "husam"]}),
+    build_step(
         "POST /api/spaces/{id}/messages",
         path={"id": "q4-report"},
         body={"content": "Pull the numbers", "sender": "husam"},
     ),
-    step(
+    build_step(
         "POST /api/spaces/{id}/messages",
         path={"id": "q4-report"},
         body={"content": "Here they are", "sender": "analyst", "data": {"revenue": 7}},
     ),
-    step("POST /api/inbox", body={"to": "analyst", "content": "one", "source": "ci"}, capture={"event": "eventId"}),
-    step("POST /api/inbox", body={"to": "analyst", "content": "two", "type": "alert", "priority": "critical"}),
-    step(
+    build_step(
+        "POST /api/inbox", body={"to": "analyst", "content": "one", "source": "ci"}, capture={"event": "eventId"}
+    ),
+    build_step("POST /api/inbox", body={"to": "analyst", "content": "two", "type": "alert", "priority": "critical"}),
+    build_step(
         "POST /api/inbox",
         body={
             "to": "analyst",
@@ -59,30 +63,32 @@ _FURNITURE: Final = (
             "ref": {"type": "issue", "id": "7"},
         },
     ),
-    step("POST /api/inbox", body={"to": "team:web", "content": "both of you"}),
-    step("POST /api/inbox", body={"to": "husam", "content": "for a person"}, capture={"letter": "eventId"}),
-    step(
+    build_step("POST /api/inbox", body={"to": "team:web", "content": "both of you"}),
+    build_step("POST /api/inbox", body={"to": "husam", "content": "for a person"}, capture={"letter": "eventId"}),
+    build_step(
         "POST /api/plans",
         body={"owner": "analyst", "name": "Daily", "instruction": "Report", "cron": "0 9 * * *"},
         capture={"plan": "id"},
     ),
-    step("POST /api/plans", body={"owner": "designer", "name": "Soon", "instruction": "Look", "runAfter": "5 hours"}),
-    step(
+    build_step(
+        "POST /api/plans", body={"owner": "designer", "name": "Soon", "instruction": "Look", "runAfter": "5 hours"}
+    ),
+    build_step(
         "POST /api/gates",
         body={"owner": "analyst", "name": "Sign-off", "awaits": "husam", "waiters": ["husam"], "within": "2h"},
         capture={"gate": "id"},
     ),
-    step("POST /api/gates", body={"owner": "designer", "name": "Later", "kind": "timer", "within": "2h"}),
-    step("POST /api/decisions", body=QUESTION, capture={"decision": "id"}),
-    step(
+    build_step("POST /api/gates", body={"owner": "designer", "name": "Later", "kind": "timer", "within": "2h"}),
+    build_step("POST /api/decisions", body=QUESTION, capture={"decision": "id"}),
+    build_step(
         "POST /api/triggers",
         body={"name": "github-main", "scheme": "github", "secret": HOOK_SECRET, "target": "analyst"},
     ),
-    step(
+    build_step(
         "POST /api/triggers",
         body={"name": "header-hook", "scheme": "header", "secret": HOOK_SECRET, "target": "analyst"},
     ),
-    step(
+    build_step(
         "GET /api/sessions/{id}",
         path={"id": "$session"},
         before=[Setup(request="a session"), Setup(request="a resident")],
@@ -92,23 +98,23 @@ _FURNITURE: Final = (
 
 @cache
 def build_corpus() -> tuple[Case, ...]:
-    corpus = tuple(_cases())
+    corpus = tuple(_build_cases())
     ids = [case.id for case in corpus]
     repeated = sorted({id for id in ids if ids.count(id) > 1})
     assert not repeated, f"two cases have the id {repeated[0]!r}"
     return corpus
 
 
-def _cases() -> Iterator[Case]:
-    yield from story("furnish", *_FURNITURE)
+def _build_cases() -> Iterator[Case]:
+    yield from build_story("furnish", *_SETUP_STEPS)
     for operation in READS:
-        yield from by_every_caller(operation)
-        yield from with_unknown_names(operation)
+        yield from build_caller_cases(operation)
+        yield from build_unknown_name_cases(operation)
     yield from build_queries()
     for operation in WRITES:
-        yield from by_every_caller(operation)
-        yield from with_repeats(operation)
-        yield from with_bad_bodies(operation)
-        yield from with_unknown_names(operation)
+        yield from build_caller_cases(operation)
+        yield from build_repeat_cases(operation)
+        yield from build_bad_body_cases(operation)
+        yield from build_unknown_name_cases(operation)
     for name, steps in {**STORIES, **WAITS}.items():
-        yield from story(name, *steps)
+        yield from build_story(name, *steps)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent
-LISTED: Final = FOLDER / "differences.toml"
+LIST_FILE: Final = FOLDER / "differences.toml"
 _ABSENT: Final = "(absent)"
-_EXPECTATIONS: Final = frozenset({"status", "exit", "type", "fingerprint"})
+_EXPECTED_FIELDS: Final = frozenset({"status", "exit", "type", "fingerprint"})
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def read_differences(text: str) -> dict[str, Difference]:
     differences: dict[str, Difference] = {}
     for entry in tomllib.loads(text).get("difference", []):
         reason, cases = entry.pop("reason", ""), entry.pop("cases", [])
-        if not reason or not cases or not entry or not entry.keys() <= _EXPECTATIONS:
-            raise ValueError(f"a difference needs `reason`, `cases` and one of {sorted(_EXPECTATIONS)}: {entry}")
+        if not reason or not cases or not entry or not entry.keys() <= _EXPECTED_FIELDS:
+            raise ValueError(f"a difference needs `reason`, `cases` and one of {sorted(_EXPECTED_FIELDS)}: {entry}")
         for case in cases:
             if case in differences:
                 raise ValueError(f"{case!r} is listed twice")
@@ -76,39 +76,41 @@ def compare(recorded: Mapping[str, Any], answers: Mapping[str, Any], listed: Map
     """Return what is wrong: a difference that is not listed, and a listed one that is another or none."""
     faults = []
     for case, answer in answers.items():
-        known, difference = recorded.get(case), listed.get(case)
-        if known is None:
+        recorded_answer, difference = recorded.get(case), listed.get(case)
+        if recorded_answer is None:
             faults.append(f"{case}: is not in the record; record it with `python -m tests.oracle.record --again`")
-        elif difference is None and answer != known:
-            faults.append(f"{case}: {describe(known, answer)}")
-        elif difference is not None and answer == known:
+        elif difference is None and answer != recorded_answer:
+            faults.append(f"{case}: {describe(recorded_answer, answer)}")
+        elif difference is not None and answer == recorded_answer:
             faults.append(f"{case}: is listed as a difference and is none")
         elif difference is not None and not difference.matches(answer):
-            faults.append(f"{case}: differs, and not as listed {dict(difference.expected)}: {describe(known, answer)}")
+            faults.append(
+                f"{case}: differs, and not as listed {dict(difference.expected)}: {describe(recorded_answer, answer)}"
+            )
     faults += [f"{case}: is in the record and not in the corpus" for case in recorded if case not in answers]
     return faults
 
 
-def describe(known: Any, answer: Any) -> str:
+def describe(recorded_answer: Any, answer: Any) -> str:
     """Say where two answers differ, and how the second would be listed."""
     summary = {name: value for name, value in summarize(answer).items() if value is not None}
-    return f"{'; '.join(_paths(known, answer)[:4])}  (now {summary})"
+    return f"{'; '.join(_find_differences(recorded_answer, answer)[:4])}  (now {summary})"
 
 
-def _paths(known: Any, answer: Any, path: str = "") -> list[str]:
-    if isinstance(known, dict) and isinstance(answer, dict):
-        names = [*known, *(name for name in answer if name not in known)]
+def _find_differences(recorded: Any, answer: Any, path: str = "") -> list[str]:
+    if isinstance(recorded, dict) and isinstance(answer, dict):
+        names = [*recorded, *(name for name in answer if name not in recorded)]
         return [
             text
             for name in names
-            for text in _paths(known.get(name, _ABSENT), answer.get(name, _ABSENT), f"{path}.{name}")
+            for text in _find_differences(recorded.get(name, _ABSENT), answer.get(name, _ABSENT), f"{path}.{name}")
         ]
-    if isinstance(known, list) and isinstance(answer, list) and len(known) == len(answer):
-        pairs = enumerate(zip(known, answer, strict=True))
-        return [text for index, (old, new) in pairs for text in _paths(old, new, f"{path}[{index}]")]
-    return [] if known == answer else [f"{path.lstrip('.')}: {_cut(known)} -> {_cut(answer)}"]
+    if isinstance(recorded, list) and isinstance(answer, list) and len(recorded) == len(answer):
+        pairs = enumerate(zip(recorded, answer, strict=True))
+        return [text for index, (old, new) in pairs for text in _find_differences(old, new, f"{path}[{index}]")]
+    return [] if recorded == answer else [f"{path.lstrip('.')}: {_shorten(recorded)} -> {_shorten(answer)}"]
 
 
-def _cut(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 120 else text[:117] + "..."

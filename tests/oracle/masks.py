@@ -13,12 +13,12 @@ _TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _HOUR: Final = re.compile(r"(?<=\w:)\d{6}\b")
 _PROBLEM: Final = "urn:gatepost:problem:"
 #: what is said to people about a problem, or by a check of the doctor
-_WORDS: Final = frozenset({"detail", "title", "hint"})
+_TEXT_FIELDS: Final = frozenset({"detail", "title", "hint"})
 #: fields whose numbers are measured, and cursors
-_MEASURED: Final = frozenset({"lagSeconds", "clockSkewSeconds", "hash"})
+_MEASURED_FIELDS: Final = frozenset({"lagSeconds", "clockSkewSeconds", "hash"})
 #: measured by the clock, where that is not the test's
-_MEASURED_BY_CLOCK: Final = frozenset({"durationMs"})
-_CURSORS: Final = frozenset({"next", "resumeFrom"})
+_CLOCK_FIELDS: Final = frozenset({"durationMs"})
+_CURSOR_FIELDS: Final = frozenset({"next", "resumeFrom"})
 
 
 class Masks:
@@ -35,11 +35,11 @@ class Masks:
         self._texts = dict(texts or {})
         self._ids: dict[str, str] = {}
         self._case = ""
-        self._shown = 0
+        self._id_count = 0
 
     def begin(self, case: str) -> None:
         self._case = case
-        self._shown = 0
+        self._id_count = 0
 
     def mask(self, value: Any, name: str = "") -> Any:
         """Mask a document; `name` is the field that it stands in."""
@@ -49,11 +49,11 @@ class Masks:
                 return {
                     self.mask(key): self.mask(inner, key)
                     for key, inner in value.items()
-                    if not (is_problem and key in _WORDS)
+                    if not (is_problem and key in _TEXT_FIELDS)
                 }
             case list():
                 return [self.mask(inner) for inner in value]
-            case _ if name in _CURSORS and value is not None:
+            case _ if name in _CURSOR_FIELDS and value is not None:
                 return "<cursor>"
             case _ if value is not None and self._is_measured(name, value):
                 return "<masked>"
@@ -65,21 +65,21 @@ class Masks:
     def _is_measured(self, name: str, value: Any) -> bool:
         if name == "version":
             return isinstance(value, str)
-        return name in _MEASURED or (name in _MEASURED_BY_CLOCK and self._start is None)
+        return name in _MEASURED_FIELDS or (name in _CLOCK_FIELDS and self._start is None)
 
     def _mask_text(self, text: str) -> str:
-        for found, mask in self._texts.items():
-            text = text.replace(found, mask)
+        for match, mask in self._texts.items():
+            text = text.replace(match, mask)
         if self._start is None:
             text = _HOUR.sub("<hour>", text)
-        text = _TIME.sub(lambda found: self._mask_time(found[0]), text)
-        text = _SECRET.sub(lambda found: f"<{found[1]}>", text)
-        return _ID.sub(lambda found: self._mask_id(found[0], found[1]), text)
+        text = _TIME.sub(lambda match: self._mask_time(match[0]), text)
+        text = _SECRET.sub(lambda match: f"<{match[1]}>", text)
+        return _ID.sub(lambda match: self._mask_id(match[0], match[1]), text)
 
     def _mask_id(self, id: str, kind: str) -> str:
         if id not in self._ids:
-            self._shown += 1
-            self._ids[id] = f"<{kind} {self._shown} of {self._case}>"
+            self._id_count += 1
+            self._ids[id] = f"<{kind} {self._id_count} of {self._case}>"
         return self._ids[id]
 
     def _mask_time(self, text: str) -> str:

@@ -19,7 +19,7 @@ LETTER: Final = Setup(
     request="POST /api/inbox", body={"to": "husam", "content": "number $n"}, capture={"new_letter": "eventId"}
 )
 DISCARD: Final = Setup(request="POST /api/events/$new_event/discard")
-HOLD: Final = Setup(
+CLAIM_SETUP: Final = Setup(
     request="POST /api/inbox/analyst/claim",
     body={"owner": "session-1", "limit": 1},
     capture={"claim": "claim.claimId", "fence": "claim.fence", "claimed": "items.0.eventId"},
@@ -53,12 +53,12 @@ _ANALYST: Final = {"name": "analyst"}
 _THINKER: Final = {"name": "thinker"}
 
 
-def _read(route: str, path: dict[str, str] | None = None, **more: Any) -> Operation:
-    return Operation(route=route, path=path or {}, **more)
+def _read(route: str, path: dict[str, str] | None = None, **fields: Any) -> Operation:
+    return Operation(route=route, path=path or {}, **fields)
 
 
-def _write(route: str, path: dict[str, str] | None = None, body: Any = None, **more: Any) -> Operation:
-    return Operation(route=route, path=path or {}, body=body, **more)
+def _write(route: str, path: dict[str, str] | None = None, body: Any = None, **fields: Any) -> Operation:
+    return Operation(route=route, path=path or {}, body=body, **fields)
 
 
 READS: Final[Sequence[Operation]] = (
@@ -198,7 +198,7 @@ WRITES: Final[Sequence[Operation]] = (
         _ANALYST,
         CLAIM,
         required=("claimId", "owner", "fence"),
-        before=[EVENT, HOLD],
+        before=[EVENT, CLAIM_SETUP],
         other={"owner": "session-2"},
     ),
     _write(
@@ -206,7 +206,7 @@ WRITES: Final[Sequence[Operation]] = (
         _ANALYST,
         {**CLAIM, "failed": ["$claimed"]},
         required=("claimId", "owner", "fence"),
-        before=[EVENT, HOLD],
+        before=[EVENT, CLAIM_SETUP],
         other={"failed": []},
     ),
     _write("POST /api/inbox/{name}/seen", _ANALYST, {"events": ["$new_event"]}, required=("events",), before=[EVENT]),

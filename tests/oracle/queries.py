@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tests.oracle.cases import Case, Setup, step, with_queries
+from tests.oracle.cases import Case, Setup, build_query_cases, build_step
 
 #: what every list with pages is asked
-_PAGES: Final = (
+_PAGE_QUERIES: Final = (
     "limit=1",
     "limit=0",
     "limit=1000",
@@ -25,7 +25,7 @@ _PAGES: Final = (
     "colour=red",
 )
 #: what only one list with pages of each kind is asked; the others are asked the first few
-_FEW: Final = (
+_FEW_PAGE_QUERIES: Final = (
     "limit=1",
     "limit=0",
     "limit=many",
@@ -35,7 +35,7 @@ _FEW: Final = (
     "colour=red",
 )
 
-_LISTS: Final = {
+_LIST_QUERIES: Final = {
     "GET /api/entities": (
         "kind=human",
         "kind=agent&team=web",
@@ -90,7 +90,7 @@ _LISTS: Final = {
     "GET /api/triggers": (),
     "GET /api/keys": (),
 }
-_INNER: Final = {
+_INNER_LIST_QUERIES: Final = {
     "GET /api/agents/{name}/runs": ("GET /api/agents/thinker/runs", ("status=running", "status=odd")),
     "GET /api/agents/{name}/memories": ("GET /api/agents/thinker/memories", ()),
     "GET /api/runs/{id}/steps": ("GET /api/runs/$run/steps", ()),
@@ -108,7 +108,7 @@ _INNER: Final = {
     ),
     "GET /api/inbox/{name}/peek": ("GET /api/inbox/analyst/peek", ()),
 }
-_MESSAGES: Final = (
+_MESSAGE_QUERIES: Final = (
     "limit=1",
     "limit=0",
     "limit=odd",
@@ -124,14 +124,14 @@ _MESSAGES: Final = (
     "colour=red",
 )
 #: lists that others than the administrator ask for what is not their own, or for what is
-_BY_OTHERS: Final = {
+_QUERIES_BY_OTHERS: Final = {
     "GET /api/runs": ("agent=thinker", "agent=designer", "agent=nobody-here"),
     "GET /api/spaces": ("member=analyst", "member=designer", "member=nobody-here"),
     "GET /api/plans": ("owner=analyst", "owner=designer", "owner=nobody-here"),
     "GET /api/gates": ("owner=analyst", "owner=designer", "waiter=husam", "owner=nobody-here"),
     "GET /api/decisions": ("asker=analyst", "asker=designer", "asked=husam", "asker=nobody-here"),
 }
-_STREAMS: Final = {
+_STREAM_QUERIES: Final = {
     "GET /api/spaces/{id}/stream": ("GET /api/spaces/q4-report/stream", ("after=odd", "after=-1", "member=designer")),
     "GET /api/inbox/{name}/stream": ("GET /api/inbox/analyst/stream", ("after=odd", "after=5", "after=1-x")),
     "GET /api/runs/{id}/stream": ("GET /api/runs/$past/stream", ("after=odd", "after=-1")),
@@ -144,49 +144,53 @@ _STREAMS: Final = {
 
 
 def build_queries() -> Iterator[Case]:
-    for number, (route, queries) in enumerate(_LISTS.items()):
-        yield from with_queries(route, route, [*(_PAGES if number < 1 else _FEW), *queries])
-        yield from _pages(route, route)
-    for route, (path, queries) in _INNER.items():
-        yield from with_queries(route, path, [*_FEW, *queries])
-        yield from _pages(route, path)
-    yield from with_queries("GET /api/spaces/{id}/messages", "GET /api/spaces/q4-report/messages", _MESSAGES)
-    yield from with_queries(
+    for number, (route, queries) in enumerate(_LIST_QUERIES.items()):
+        yield from build_query_cases(route, route, [*(_PAGE_QUERIES if number < 1 else _FEW_PAGE_QUERIES), *queries])
+        yield from _build_page_cases(route, route)
+    for route, (path, queries) in _INNER_LIST_QUERIES.items():
+        yield from build_query_cases(route, path, [*_FEW_PAGE_QUERIES, *queries])
+        yield from _build_page_cases(route, path)
+    yield from build_query_cases(
+        "GET /api/spaces/{id}/messages", "GET /api/spaces/q4-report/messages", _MESSAGE_QUERIES
+    )
+    yield from build_query_cases(
         "GET /api/agents/{name}/goals", "GET /api/agents/thinker/goals", ("status=active", "status=odd")
     )
-    for route, queries in _BY_OTHERS.items():
+    for route, queries in _QUERIES_BY_OTHERS.items():
         for caller in ("designer", "husam"):
-            yield from with_queries(route, route, queries, by=caller)
-    for route, (path, queries) in _STREAMS.items():
+            yield from build_query_cases(route, route, queries, by=caller)
+    for route, (path, queries) in _STREAM_QUERIES.items():
         for caller in ("admin", "designer"):
-            yield from with_queries(route, path, queries, by=caller)
-    yield from _resumed()
+            yield from build_query_cases(route, path, queries, by=caller)
+    yield from _build_resume_cases()
 
 
-def _pages(route: str, path: str) -> Iterator[Case]:
+def _build_page_cases(route: str, path: str) -> Iterator[Case]:
     """Take a page of one, and the page after it; where there is no page after it, that is asked for by nothing."""
     yield Case(id=f"{route} first page", route=route, request=f"{path}?limit=1", capture={"cursor": "next"})
     yield Case(id=f"{route} second page", route=route, request=f"{path}?limit=1&after=$cursor")
 
 
-def _resumed() -> Iterator[Case]:
+def _build_resume_cases() -> Iterator[Case]:
     message = Setup(request="POST /api/spaces/q4-report/messages", body={"content": "live", "sender": "husam"})
-    yield step("GET /api/stream", "GET /api/stream a space", query="space=q4-report", frames=2, meanwhile=[message])
-    yield step(
+    yield build_step(
+        "GET /api/stream", "GET /api/stream a space", query="space=q4-report", frames=2, meanwhile=[message]
+    )
+    yield build_step(
         "GET /api/spaces/{id}/stream",
         "GET /api/spaces/{id}/stream from Last-Event-ID",
         path={"id": "q4-report"},
         headers={"last-event-id": "1"},
         frames=2,
     )
-    yield step(
+    yield build_step(
         "GET /api/spaces/{id}/stream",
         "GET /api/spaces/{id}/stream as a member",
         path={"id": "q4-report"},
         query="member=analyst&after=1",
         frames=2,
     )
-    yield step(
+    yield build_step(
         "GET /api/runs/{id}/stream",
         "GET /api/runs/{id}/stream from its second step",
         path={"id": "$past"},

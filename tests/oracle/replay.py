@@ -18,8 +18,8 @@ import structlog
 from gatepost.actions import runs, sessions
 from gatepost.errors import Conflict
 from gatepost.testing import FakeClock
-from tests import residents
-from tests.gateways import Gateway, gateway
+from tests import resident_runs
+from tests.gateways import Gateway, open_gateway
 from tests.oracle.callers import build_credential
 from tests.oracle.cases import Case, Setup
 from tests.oracle.masks import Masks
@@ -27,7 +27,7 @@ from tests.oracle.masks import Masks
 Answer = dict[str, Any]
 
 #: seconds in which a frame of a stream comes, or is missing
-_PATIENCE: Final = 5.0
+_FRAME_TIMEOUT: Final = 5.0
 #: headers that are part of an answer
 _HEADERS: Final = ("allow", "location", "retry-after", "www-authenticate")
 _METRIC: Final = re.compile(r"^# TYPE (\S+ \S+)$", re.MULTILINE)
@@ -35,40 +35,40 @@ _METRIC: Final = re.compile(r"^# TYPE (\S+ \S+)$", re.MULTILINE)
 
 def replay(corpus: Sequence[Case]) -> dict[str, Answer]:
     """Return the answers by case."""
-    with TemporaryDirectory() as folder, silenced():
+    with TemporaryDirectory() as folder, silence_logs():
         return asyncio.run(_replay(corpus, f"sqlite:///{Path(folder, 'oracle.db')}"))
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def silence_logs() -> Iterator[None]:
     """While entered, nothing is logged."""
-    before = structlog.get_config()
+    config = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         yield
     finally:
-        structlog.configure(**before)
+        structlog.configure(**config)
 
 
 async def _replay(corpus: Sequence[Case], url: str) -> dict[str, Answer]:
     clock = FakeClock()
     masks = Masks(clock.now())
-    async with gateway(url, clock=clock) as made, made.client(x_nobody="yes") as client:
-        caller = Caller(made, client, clock, masks)
+    async with open_gateway(url, clock=clock) as gateway, gateway.open_client(x_nobody="yes") as client:
+        caller = Caller(gateway, client, clock, masks)
         return {case.id: await caller.ask(case) for case in corpus}
 
 
 class Caller:
     """Makes the requests, and knows what was captured from the answers."""
 
-    def __init__(self, made: Gateway, client: httpx2.AsyncClient, clock: FakeClock, masks: Masks) -> None:
-        self._gateway = made
+    def __init__(self, gateway: Gateway, client: httpx2.AsyncClient, clock: FakeClock, masks: Masks) -> None:
+        self._gateway = gateway
         self._client = client
         self._clock = clock
         self._masks = masks
         self._requests = 0
         self._values: dict[str, Any] = {}
-        self._credentials: dict[str, Mapping[str, str]] = {"admin": {"x-secret-key": made.admin}, "nobody": {}}
+        self._credentials: dict[str, Mapping[str, str]] = {"admin": {"x-secret-key": gateway.admin_key}, "nobody": {}}
 
     async def ask(self, case: Case) -> Answer:
         self._masks.begin(case.id)
@@ -132,7 +132,7 @@ class Caller:
             case str() if value[:1] == "$" and value[1:] in self._values:
                 return self._values[value[1:]]
             case str() if "$" in value:
-                return re.sub(r"\$(\w+)", lambda found: str(self._values.get(found[1], found[0])), value)
+                return re.sub(r"\$(\w+)", lambda match: str(self._values.get(match[1], match[0])), value)
             case _:
                 return value
 
@@ -144,9 +144,9 @@ class Caller:
     def _record(self, answer: httpx2.Response) -> Answer:
         media = answer.headers.get("content-type", "").partition(";")[0]
         record: Answer = {"status": answer.status_code, "media": media}
-        kept = {name: self._masks.mask(answer.headers[name]) for name in _HEADERS if name in answer.headers}
-        if kept:
-            record["headers"] = kept
+        recorded_headers = {name: self._masks.mask(answer.headers[name]) for name in _HEADERS if name in answer.headers}
+        if recorded_headers:
+            record["headers"] = recorded_headers
         if media.endswith("json") and answer.content:
             document = answer.json()
             record["body"] = summarize_openapi(document) if "openapi" in document else self._masks.mask(document)
@@ -156,19 +156,19 @@ class Caller:
 
     async def _listen(self, case: Case, path: str, headers: Mapping[str, str]) -> Answer:
         """Read the first frames of a stream, or the answer that is none."""
-        async with await self._gateway.listen(path, **{"x-nobody": "yes"}, **headers) as listener:
+        async with await self._gateway.open_stream(path, **{"x-nobody": "yes"}, **headers) as listener:
             record: Answer = {"status": listener.status, "media": "text/event-stream"}
             if listener.status != 200:
                 record |= {
                     "media": "application/problem+json",
-                    "body": self._masks.mask(json.loads(await listener.body())),
+                    "body": self._masks.mask(json.loads(await listener.read_body())),
                 }
                 return record
             for setup in case.meanwhile:
                 await self._prepare(setup, case)
             frames: list[Any] = []
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_FRAME_TIMEOUT):
                     async for frame in listener:
                         has_id = frame.id is not None
                         frames.append({"event": frame.event, "data": self._masks.mask(frame.data), "hasId": has_id})
@@ -183,32 +183,36 @@ def summarize_openapi(document: Any) -> list[str]:
     """Return the operations, with the names of their parameters: the rest of the description may change."""
     return sorted(
         " ".join(
-            [method.upper(), path, *sorted(f"{each['in']}:{each['name']}" for each in operation.get("parameters", []))]
+            [
+                method.upper(),
+                path,
+                *sorted(f"{parameter['in']}:{parameter['name']}" for parameter in operation.get("parameters", [])),
+            ]
         )
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     )
 
 
-def _prepare_session(made: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
-    return {"session": made.store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session}
+def _prepare_session(gateway: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
+    return {"session": gateway.store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session}
 
 
-def _prepare_resident(made: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
+def _prepare_resident(gateway: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
     """A resident with one run that has ended and one that waits for a tool."""
-    residents.resident(made.store)
-    past = residents.begun(made.store)
-    residents.ended(made.store, past)
-    run = residents.begun(made.store)
-    return {"past": past.run, "run": run.run, "call": run.call}
+    resident_runs.create_resident(gateway.store)
+    past_run = resident_runs.begin_run(gateway.store)
+    resident_runs.finish_run(gateway.store, past_run)
+    run = resident_runs.begin_run(gateway.store)
+    return {"past": past_run.run_id, "run": run.run_id, "call": run.call_id}
 
 
-def _prepare_run(made: Gateway, values: Mapping[str, Any]) -> dict[str, Any]:
+def _prepare_run(gateway: Gateway, values: Mapping[str, Any]) -> dict[str, Any]:
     """Another run of the resident that waits for a tool; the one before is stopped."""
     with suppress(Conflict):
-        made.store.call(runs.cancel, values["run"])
-    run = residents.begun(made.store)
-    return {"run": run.run, "call": run.call}
+        gateway.store.call(runs.cancel, values["run"])
+    run = resident_runs.begin_run(gateway.store)
+    return {"run": run.run_id, "call": run.call_id}
 
 
 #: what cannot be made by requests: nobody thinks in this process, and no program of a guest runs

@@ -17,12 +17,12 @@ import pytest
 
 from gatepost import app, settings
 from gatepost.cli.main import run
-from tests import residents
+from tests import resident_runs
 from tests.oracle.masks import Masks
-from tests.oracle.replay import silenced
+from tests.oracle.replay import silence_logs
 
 #: what the machine of the test must not say to commands
-_FOREIGN: Final = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_", "CURSOR_", "OPENAI_", "ANTHROPIC_")
+_FOREIGN_PREFIXES: Final = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_", "CURSOR_", "OPENAI_", "ANTHROPIC_")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +41,11 @@ class Command:
 
 def run_commands(commands: Sequence[Command]) -> dict[str, Any]:
     """Return the exit code and the masked JSON of every command."""
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        folder = Path(name).resolve()
+    with TemporaryDirectory() as temporary_path, pytest.MonkeyPatch.context() as patch:
+        folder = Path(temporary_path).resolve()
         for part in ("here", "user"):
             (folder / part).mkdir()
-        for variable in [one for one in os.environ if one.startswith(_FOREIGN)]:
+        for variable in [name for name in os.environ if name.startswith(_FOREIGN_PREFIXES)]:
             patch.delenv(variable)
         home = folder / "home"
         for variable, value in {"GATEPOST_HOME": str(home), "HOME": str(folder / "user"), "NO_COLOR": "1"}.items():
@@ -58,7 +58,7 @@ def run_commands(commands: Sequence[Command]) -> dict[str, Any]:
         }
         masks = Masks(texts=texts)
         values: dict[str, Any] = {"folder": str(folder)}
-        with silenced():
+        with silence_logs():
             return {command.id: _run(command, masks, values, patch) for command in commands}
 
 
@@ -69,16 +69,16 @@ def _run(command: Command, masks: Masks, values: dict[str, Any], patch: pytest.M
     words = shlex.split(string.Template(command.words).safe_substitute(values))
     stdin = string.Template(command.stdin).safe_substitute(values).encode()
     with TemporaryFile() as file:
-        with patch.context() as inner, _redirected(file):
+        with patch.context() as inner_patch, _redirect_output(file):
             for name, value in command.environ.items():
-                inner.setenv(name, value)
-            inner.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+                inner_patch.setenv(name, value)
+            inner_patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
             code = run(words)
         file.seek(0)
-        printed = file.read().decode()
-    if not printed.strip():
+        output = file.read().decode()
+    if not output.strip():
         return {"exit": code}
-    documents = _parse(printed)
+    documents = _parse(output)
     if documents is None:
         return {"exit": code, "printsText": True}
     for name, path in command.capture.items():
@@ -87,7 +87,7 @@ def _run(command: Command, masks: Masks, values: dict[str, Any], patch: pytest.M
 
 
 @contextmanager
-def _redirected(file: IO[bytes]) -> Iterator[None]:
+def _redirect_output(file: IO[bytes]) -> Iterator[None]:
     """While entered, what is printed goes to the file, also by those who write to descriptors; errors go nowhere."""
     saved = [os.dup(1), os.dup(2)]
     with Path(os.devnull).open("wb") as nowhere:
@@ -102,19 +102,19 @@ def _redirected(file: IO[bytes]) -> Iterator[None]:
             ):
                 yield
         finally:
-            for descriptor, before in enumerate(saved, 1):
-                os.dup2(before, descriptor)
-                os.close(before)
+            for descriptor, saved_descriptor in enumerate(saved, 1):
+                os.dup2(saved_descriptor, descriptor)
+                os.close(saved_descriptor)
 
 
-def _parse(printed: str) -> Any:
+def _parse(output: str) -> Any:
     """Return the document, or a list of those that have a line each; None for what is no JSON."""
     try:
-        return json.loads(printed)
+        return json.loads(output)
     except ValueError:
         pass
     try:
-        return [json.loads(line) for line in printed.splitlines()]
+        return [json.loads(line) for line in output.splitlines()]
     except ValueError:
         return None
 
@@ -128,7 +128,7 @@ def _find(document: Any, path: str) -> Any:
 def _prepare_runs() -> dict[str, Any]:
     """Give the store a resident with one run that has ended and one that waits for a tool."""
     with app.prepare_store(settings.load(os.environ)) as store:
-        residents.resident(store)
-        past = residents.begun(store)
-        residents.ended(store, past)
-        return {"past": past.run, "run": residents.begun(store).run}
+        resident_runs.create_resident(store)
+        past_run = resident_runs.begin_run(store)
+        resident_runs.finish_run(store, past_run)
+        return {"past": past_run.run_id, "run": resident_runs.begin_run(store).run_id}

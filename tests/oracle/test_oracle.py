@@ -6,22 +6,24 @@ import pytest
 from typer.main import get_command
 
 from gatepost.cli.commands import app
-from tests.gateways import operations
+from tests.gateways import list_operations
 from tests.oracle import record
 from tests.oracle.commands import build_commands
 from tests.oracle.corpus import build_corpus
-from tests.oracle.differences import COMMANDS, LISTED, REQUESTS, Record, compare, read_differences, summarize
+from tests.oracle.differences import COMMANDS, LIST_FILE, REQUESTS, Record, compare, read_differences, summarize
 from tests.oracle.replay import replay
 from tests.oracle.shell import run_commands
 from tools import reference
 
-KNOWN = {"GET /a": {"status": 200, "media": "application/json", "body": {"name": "a"}}}
-REFUSED = {"GET /a": {"status": 403, "media": "application/problem+json", "body": {"type": "refused", "status": 403}}}
+RECORDED = {"GET /a": {"status": 200, "media": "application/json", "body": {"name": "a"}}}
+REFUSED_ANSWERS = {
+    "GET /a": {"status": 403, "media": "application/problem+json", "body": {"type": "refused", "status": 403}}
+}
 ENTRY = '[[difference]]\nreason = "rights come first"\ncases = ["GET /a"]\n'
 
 
 def test_every_operation_has_a_case() -> None:
-    assert {case.route for case in build_corpus()} - {None} == set(operations())
+    assert {case.route for case in build_corpus()} - {None} == set(list_operations())
 
 
 def test_every_command_has_a_case() -> None:
@@ -30,8 +32,8 @@ def test_every_command_has_a_case() -> None:
         for path, command in reference.commands(get_command(app), "gatepost")
         if not hasattr(command, "list_commands")
     ]
-    words = [f"{command.words} " for command in build_commands()]
-    assert [path for path in paths if not any(said.startswith(f"{path} ") for said in words)] == []
+    command_words = [f"{command.words} " for command in build_commands()]
+    assert [path for path in paths if not any(words.startswith(f"{path} ") for words in command_words)] == []
 
 
 def test_requests_are_answered_as_recorded() -> None:
@@ -43,39 +45,40 @@ def test_commands_end_as_recorded() -> None:
 
 
 def _check(recorded: Record, answers: dict[str, Any]) -> None:
-    faults = compare(recorded.read(), answers, read_differences(LISTED.read_text(encoding="utf-8")))
+    faults = compare(recorded.read(), answers, read_differences(LIST_FILE.read_text(encoding="utf-8")))
     assert not faults, f"{len(faults)} differ:\n" + "\n".join(faults)
 
 
 def test_what_is_listed_is_a_case() -> None:
-    known = {*REQUESTS.read(), *COMMANDS.read()}
-    assert set(read_differences(LISTED.read_text(encoding="utf-8"))) <= known
+    case_ids = {*REQUESTS.read(), *COMMANDS.read()}
+    assert set(read_differences(LIST_FILE.read_text(encoding="utf-8"))) <= case_ids
 
 
 def test_a_difference_that_is_not_listed_is_a_fault() -> None:
-    [fault] = compare(KNOWN, REFUSED, {})
+    [fault] = compare(RECORDED, REFUSED_ANSWERS, {})
     assert "status: 200 -> 403" in fault
 
 
 @pytest.mark.parametrize(
-    "expected", ["status = 403", 'type = "refused"', f'fingerprint = "{summarize(REFUSED["GET /a"])["fingerprint"]}"']
+    "expected",
+    ["status = 403", 'type = "refused"', f'fingerprint = "{summarize(REFUSED_ANSWERS["GET /a"])["fingerprint"]}"'],
 )
 def test_a_listed_difference_is_none(expected: str) -> None:
-    assert compare(KNOWN, REFUSED, read_differences(ENTRY + expected)) == []
+    assert compare(RECORDED, REFUSED_ANSWERS, read_differences(ENTRY + expected)) == []
 
 
 def test_a_listed_difference_that_does_not_occur_is_a_fault() -> None:
-    [fault] = compare(KNOWN, KNOWN, read_differences(ENTRY + "status = 403"))
+    [fault] = compare(RECORDED, RECORDED, read_differences(ENTRY + "status = 403"))
     assert "is none" in fault
 
 
 def test_a_difference_that_is_another_than_listed_is_a_fault() -> None:
-    [fault] = compare(KNOWN, REFUSED, read_differences(ENTRY + "status = 404"))
+    [fault] = compare(RECORDED, REFUSED_ANSWERS, read_differences(ENTRY + "status = 404"))
     assert "not as listed" in fault
 
 
 def test_a_case_that_is_new_or_gone_is_a_fault() -> None:
-    new, gone = compare(KNOWN, {"GET /b": KNOWN["GET /a"]}, {})
+    new, gone = compare(RECORDED, {"GET /b": RECORDED["GET /a"]}, {})
     assert new.startswith("GET /b: is not in the record")
     assert gone.startswith("GET /a: is in the record")
 

@@ -84,10 +84,10 @@ def _find_npm(node: Path) -> list[Path | str]:
 def _read_version(node: Path) -> int:
     """Return the major version of a Node.js, or 0 if it is none."""
     try:
-        ended = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+        result = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return 0
-    match = re.match(r"v(\d+)\.", ended.stdout)
+    match = re.match(r"v(\d+)\.", result.stdout)
     return int(match[1]) if match else 0
 
 

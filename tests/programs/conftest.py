@@ -36,4 +36,4 @@ def model() -> Iterator[ScriptedModel]:
 def guest(request: pytest.FixtureRequest, programs: Path, model: ScriptedModel, tmp_path: Path) -> Guest:
     """The agent ann in a program, with the hooks installed and an empty inbox."""
     program = request.param(tmp_path / "user", tmp_path / "project", model.url)
-    return Guest.settle(program, model, tmp_path / "home")
+    return Guest.create(program, model, tmp_path / "home")

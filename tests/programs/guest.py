@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost import app, settings
-from gatepost.actions import directory, push
+from gatepost.actions import directory
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.ports import Store
 from tests.programs.model import ScriptedModel
-from tests.programs.programs import Ended, Program
+from tests.programs.programs import Program, ProgramResult
 
 GATEPOST: Final = Path(sys.executable).with_name("gatepost")
 
@@ -30,51 +31,51 @@ class Guest:
     home: Path
 
     @classmethod
-    def settle(cls, program: Program, model: ScriptedModel, home: Path) -> "Guest":
+    def create(cls, program: Program, model: ScriptedModel, home: Path) -> "Guest":
         """Make a Gatepost home with both, and install the hooks."""
         program.environ |= {"GATEPOST_HOME": str(home), "GATEPOST_AGENT": "ann"}
         guest = cls(program, model, home)
         with guest._open_store() as store:
             store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
             store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
-        guest.gatepost("hooks", "install", "--host", program.host)
+        guest.run_gatepost("hooks", "install", "--host", program.host)
         return guest
 
-    def gatepost(self, *words: str) -> str:
+    def run_gatepost(self, *arguments: str) -> str:
         """Run a command that has to succeed, as a person does in another terminal; return what it printed."""
         environ = {name: value for name, value in self.program.environ.items() if name != "GATEPOST_AGENT"}
-        ended = subprocess.run(
-            [GATEPOST, *words], cwd=self.home.parent, env=environ, capture_output=True, text=True, check=False
+        result = subprocess.run(
+            [GATEPOST, *arguments], cwd=self.home.parent, env=environ, capture_output=True, text=True, check=False
         )
-        assert ended.returncode == 0, (words, ended)
-        return ended.stdout.strip()
+        assert result.returncode == 0, (arguments, result)
+        return result.stdout.strip()
 
     def push(self, text: str) -> None:
-        self.gatepost("inbox", "push", "--to", "ann", "--as", "husam", text)
+        self.run_gatepost("inbox", "push", "--to", "ann", "--as", "husam", text)
 
     def push_many(self, texts: Iterable[str]) -> None:
         """Push into the store alone, as a push on another machine does."""
         with self._open_store() as store:
             for text in texts:
-                store.call(push.push_event, Push(to="ann", source="cli", sender="husam", content=text))
+                store.call(push_actions.push_event, Push(to="ann", source="cli", sender="husam", content=text))
 
     def count_items(self, name: str = "ann") -> Mapping[str, int]:
         """Return how many items an inbox has, by state."""
-        document: Any = json.loads(self.gatepost("agent", "show", name, "--json"))
+        document: Any = json.loads(self.run_gatepost("agent", "show", name, "--json"))
         counts: Mapping[str, int] = document["inbox"]
         return counts
 
     def read_alerts(self) -> list[str]:
         """Return the alerts in the owner's inbox."""
-        items: Any = json.loads(self.gatepost("inbox", "list", "--to", "husam", "--json"))
+        items: Any = json.loads(self.run_gatepost("inbox", "list", "--to", "husam", "--json"))
         return [item["content"] for item in items if item["type"] == "alert"]
 
-    def prompt(self, text: str = "Go ahead.", *, resume: bool = False) -> Ended:
+    def prompt(self, text: str = "Go ahead.", *, resume: bool = False) -> ProgramResult:
         """Give the program a prompt that has to succeed."""
-        ended = self.program.run(text, resume=resume)
+        result = self.program.run(text, resume=resume)
         assert not self.model.errors, self.model.errors
-        assert ended.code == 0, ended
-        return ended
+        assert result.code == 0, result
+        return result
 
     def _open_store(self) -> AbstractContextManager[Store]:
         return app.prepare_store(settings.load({"GATEPOST_HOME": str(self.home)}))

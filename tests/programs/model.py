@@ -48,19 +48,19 @@ class Exchange:
     reply: Reply
 
     @property
-    def shown(self) -> str:
+    def shown_text(self) -> str:
         """The text that is new to the model; nothing if it did not answer."""
         return self.request.new_text if isinstance(self.reply, Message) else ""
 
 
 def follow(*replies: Reply) -> Script:
     """Return a script that gives these replies in turn, and then says that it is done."""
-    left = iter(replies)
+    remaining = iter(replies)
     lock = threading.Lock()
 
     def script(_: Request) -> Reply:
         with lock:
-            return next(left, DONE)
+            return next(remaining, DONE)
 
     return script
 
@@ -77,9 +77,9 @@ def call_helper(request: Request) -> Reply:
             case _:
                 call = Call("invoke_agent", {"agent_name": "generalist", "prompt": "Help."})
         return Message(calls=[call])
-    started = re.search(r'"agent_id":\s*"([0-9a-f-]+)"', request.new_text)
-    if request.protocol == "openai" and started:  # the others have waited for it
-        return Message(calls=[Call("wait_agent", {"targets": [started[1]], "timeout_ms": 60_000})])
+    match = re.search(r'"agent_id":\s*"([0-9a-f-]+)"', request.new_text)
+    if request.protocol == "openai" and match:  # the others have waited for it
+        return Message(calls=[Call("wait_agent", {"targets": [match[1]], "timeout_ms": 60_000})])
     return DONE
 
 
@@ -121,7 +121,7 @@ class ScriptedModel:
 
     def count_shown(self, text: str) -> int:
         """Return how often a model that answered was shown the text anew."""
-        return sum(exchange.shown.count(text) for exchange in self.exchanges)
+        return sum(exchange.shown_text.count(text) for exchange in self.exchanges)
 
     def _decide(self, request: Request) -> Reply:
         if not request.is_from_agent:

@@ -17,11 +17,11 @@ from typing import ClassVar, Final
 from tests.programs import cache
 
 #: seconds after which a program is taken for hung
-PATIENCE: Final = 300
+PROGRAM_TIMEOUT: Final = 300
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramResult:
     code: int
     out: str
     err: str
@@ -48,7 +48,7 @@ class Program(ABC):
         self.environ |= inherited | {"PATH": path, "HOME": str(self.home), "NO_PROXY": "127.0.0.1", "NO_COLOR": "1"}
         self.settings.parent.mkdir()
         self.configure()
-        self.first_settings = self.read_settings()
+        self.original_settings = self.read_settings()
 
     @property
     @abstractmethod
@@ -67,15 +67,15 @@ class Program(ABC):
         """Return what the settings file holds, or None if there is none."""
         return self.settings.read_bytes() if self.settings.exists() else None
 
-    def run(self, prompt: str, *, resume: bool = False) -> Ended:
+    def run(self, prompt: str, *, resume: bool = False) -> ProgramResult:
         """Give the program a prompt, and wait until it ends."""
         with self.start(prompt, resume=resume) as process:
             try:
-                out, err = process.communicate(timeout=PATIENCE)
+                out, err = process.communicate(timeout=PROGRAM_TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        return Ended(process.returncode, out, err)
+        return ProgramResult(process.returncode, out, err)
 
     def start(self, prompt: str, *, resume: bool = False) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -109,11 +109,18 @@ class ClaudeCode(Program):
         }
 
     def build_command(self, prompt: str, *, resume: bool) -> Sequence[str]:
-        return [*self._base(), *(["--continue"] if resume else []), prompt]
+        return [*self._build_base_command(), *(["--continue"] if resume else []), prompt]
 
     def converse(self, prompts: Sequence[str]) -> Iterator[str]:
         """Give several prompts to one process, each after the answer to the one before; yield the answers."""
-        command = [*self._base(), "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+        command = [
+            *self._build_base_command(),
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+        ]
         with subprocess.Popen(
             command,
             cwd=self.project,
@@ -132,9 +139,9 @@ class ClaudeCode(Program):
                 yield next(event["result"] for event in map(json.loads, process.stdout) if event["type"] == "result")
             process.stdin.close()
             process.stdout.read()
-            process.wait(PATIENCE)
+            process.wait(PROGRAM_TIMEOUT)
 
-    def _base(self) -> list[str]:
+    def _build_base_command(self) -> list[str]:
         return [_find_program("@anthropic-ai/claude-code-*/claude"), "-p", "--dangerously-skip-permissions"]
 
 

@@ -80,7 +80,10 @@ def encode(request: Request, message: Message, number: int, *, streams: bool) ->
 
 
 def _encode_anthropic(request: Request, message: Message, number: int, streams: bool) -> Encoded:
-    calls = [*message.calls, *(Call("Bash", {"command": each, "description": "run"}) for each in message.commands)]
+    calls = [
+        *message.calls,
+        *(Call("Bash", {"command": shell_command, "description": "run"}) for shell_command in message.commands),
+    ]
     blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
     blocks += [
         {"type": "tool_use", "id": f"toolu_{number}_{index}", "name": call.name, "input": call.arguments}
@@ -117,7 +120,7 @@ def _encode_anthropic(request: Request, message: Message, number: int, streams: 
 
 
 def _encode_openai(request: Request, message: Message, number: int, streams: bool) -> Encoded:
-    calls = [*message.calls, *(Call("exec_command", {"cmd": each}) for each in message.commands)]
+    calls = [*message.calls, *(Call("exec_command", {"cmd": shell_command}) for shell_command in message.commands)]
     namespaces = {
         tool["name"]: group["name"]
         for group in request.body.get("tools", ())
@@ -148,18 +151,24 @@ def _encode_openai(request: Request, message: Message, number: int, streams: boo
     return _encode_events(
         [
             {"type": "response.created", "response": response},
-            *({"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)),
+            *(
+                {"type": "response.output_item.done", "output_index": output_index, "item": item}
+                for output_index, item in enumerate(items)
+            ),
             {"type": "response.completed", "response": {**response, "usage": usage}},
         ]
     )
 
 
 def _encode_gemini(request: Request, message: Message, number: int, streams: bool) -> Encoded:
-    shell = (Call("run_shell_command", {"command": each, "description": "run"}) for each in message.commands)
+    shell_calls = (
+        Call("run_shell_command", {"command": shell_command, "description": "run"})
+        for shell_command in message.commands
+    )
     parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
     parts += [
         {"functionCall": {"id": f"call_{number}_{index}", "name": call.name, "args": call.arguments}}
-        for index, call in enumerate([*message.calls, *shell])
+        for index, call in enumerate([*message.calls, *shell_calls])
     ]
     document = {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
@@ -194,8 +203,8 @@ def _find_strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _find_strings(each)
+        for inner in value.values():
+            yield from _find_strings(inner)
     elif isinstance(value, list):
-        for each in value:
-            yield from _find_strings(each)
+        for inner in value:
+            yield from _find_strings(inner)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.gateway_process import run_gateway_process
 from tests.programs.guest import Guest
 from tests.programs.model import DONE, Reply, call_helper, follow
 from tests.programs.programs import ClaudeCode, Codex, GeminiCli
 from tests.programs.protocols import Message, Request
-from tests.uplinks import running
 
 #: six different commands: Gemini CLI ends a turn that repeats a call
 SIX_TOOLS = [Message(commands=[f"echo {number}"]) for number in range(6)]
@@ -33,7 +33,9 @@ def check_each_item_is_shown_once(guest: Guest) -> None:
     guest.push("after a resume")
     guest.prompt("Go on.", resume=True)
     texts = ["at the start", "after a tool", "after a failed tool", "at the stop", "after a resume"]
-    shown_in = [[n for n, exchange in enumerate(guest.model.exchanges) if text in exchange.shown] for text in texts]
+    shown_in = [
+        [index for index, exchange in enumerate(guest.model.exchanges) if text in exchange.shown_text] for text in texts
+    ]
     # Gemini CLI may drop what is printed after a tool, so what comes during its turn is shown at the stop.
     is_gemini = isinstance(guest.program, GeminiCli)
     assert shown_in == ([[0], [3], [3], [3], [4]] if is_gemini else [[0], [1], [2], [3], [4]])
@@ -49,7 +51,7 @@ def test_each_item_reaches_the_model_once(guest: Guest) -> None:
 
 @pytest.mark.nightly
 def test_each_item_reaches_the_model_once_through_a_gateway(guest: Guest) -> None:
-    with running(guest.home):
+    with run_gateway_process(guest.home):
         check_each_item_is_shown_once(guest)
 
 
@@ -61,7 +63,7 @@ def test_an_item_between_two_prompts_comes_with_the_second(guest: Guest) -> None
     next(answers)
     guest.push("between the prompts")
     assert list(answers) == ["Done."]
-    assert [exchange.shown.count("between the prompts") for exchange in guest.model.exchanges] == [0, 1]
+    assert [exchange.shown_text.count("between the prompts") for exchange in guest.model.exchanges] == [0, 1]
 
 
 @pytest.mark.nightly
@@ -119,12 +121,12 @@ def test_long_items_in_any_script_are_shown_whole(guest: Guest, letter: str) -> 
 @pytest.mark.parametrize("guest", [ClaudeCode, Codex], indirect=True)  # Gemini's hooks do not say who runs a tool
 def test_a_helper_is_not_shown_the_inbox(guest: Guest) -> None:
     """A helper that the agent starts has hooks of its own; what waits is for the agent."""
-    by_helper = []
+    helper_requests = []
 
     def script(request: Request) -> Reply:
         if "Go ahead." not in request.text:
-            by_helper.append(request)
-            if len(by_helper) > 1:
+            helper_requests.append(request)
+            if len(helper_requests) > 1:
                 return Message("I helped.")
             guest.push("for the agent")
             return Message(commands=["true"])
@@ -132,6 +134,6 @@ def test_a_helper_is_not_shown_the_inbox(guest: Guest) -> None:
 
     guest.model.script = script
     guest.prompt()
-    assert len(by_helper) == 2
-    assert not any("for the agent" in request.text for request in by_helper)
+    assert len(helper_requests) == 2
+    assert not any("for the agent" in request.text for request in helper_requests)
     assert guest.model.count_shown("for the agent") == 1

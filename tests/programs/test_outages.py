@@ -72,22 +72,22 @@ def test_an_item_at_the_stop_survives_an_outage(guest: Guest) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_item_of_an_interrupted_turn_is_shown_again(guest: Guest, how: signal.Signals) -> None:
-    is_asked, goes_on = threading.Event(), threading.Event()
+    asked_event, resume_event = threading.Event(), threading.Event()
 
     def script(_: Request) -> Reply:
         if not guest.model.exchanges:
             guest.push("after the tool")
             return Message(commands=["true"])
-        is_asked.set()
-        goes_on.wait()
+        asked_event.set()
+        resume_event.wait()
         return Disconnect()
 
     guest.model.script = script
     with guest.program.start("Go ahead.") as process:
-        is_asked.wait()
+        asked_event.wait()
         process.send_signal(how)
         process.communicate()
-    goes_on.set()
+    resume_event.set()
     guest.model.script = follow()
     guest.prompt("Go on.", resume=True)
     check_that_all_was_shown(guest, "after the tool")

@@ -12,15 +12,15 @@ from tests.programs.guest import Guest
 def test_the_program_runs_with_our_entries_and_gets_its_file_back(guest: Guest) -> None:
     program = guest.program
     installed = program.read_settings()
-    assert installed != program.first_settings
-    states = json.loads(guest.gatepost("hooks", "status", "--host", program.host, "--json"))
+    assert installed != program.original_settings
+    states = json.loads(guest.run_gatepost("hooks", "status", "--host", program.host, "--json"))
     assert "installed" in [state["state"] for state in states]
     guest.push("through the hooks")
     guest.prompt()
     assert guest.model.count_shown("through the hooks") == 1
     assert program.read_settings() == installed, "the program leaves the file alone"
-    guest.gatepost("hooks", "uninstall", "--host", program.host)
-    assert program.read_settings() == program.first_settings
+    guest.run_gatepost("hooks", "uninstall", "--host", program.host)
+    assert program.read_settings() == program.original_settings
     guest.push("without the hooks")
     guest.prompt("Go on.", resume=True)
     assert guest.model.count_shown("without the hooks") == 0

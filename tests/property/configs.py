@@ -19,7 +19,7 @@ from tests.property import texts
 
 _letters = st.sampled_from("abcXYZ019_-")
 names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in agent_config.BUILT_IN_TOOLS)
-words = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
+free_texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 secrets = st.builds(
     "{}{}".format, st.sampled_from(["", "Bearer ", "Basic "]), st.text(_letters, min_size=1, max_size=20)
 )
@@ -54,7 +54,7 @@ def tools(draw: st.DrawFn) -> Tool:
         st.builds(
             Tool,
             name=names,
-            description=words,
+            description=free_texts,
             schema=st.just({"type": "object", "properties": {"id": {"type": "string"}}}),
             execution=st.just(execution),
             visible=st.booleans(),
@@ -68,28 +68,28 @@ def tools(draw: st.DrawFn) -> Tool:
 servers = st.builds(ToolServer, name=names, url=urls, headers=headers) | st.builds(
     ToolServer,
     name=names,
-    command=st.lists(words.filter(bool), min_size=1, max_size=3).map(tuple),
+    command=st.lists(free_texts.filter(bool), min_size=1, max_size=3).map(tuple),
     env=st.dictionaries(st.sampled_from(["TOKEN", "HOME"]), secrets),
 )
 
 
 @st.composite
 def configs(draw: st.DrawFn) -> AgentConfig:
-    own = tuple(draw(st.lists(tools(), max_size=3, unique_by=lambda tool: tool.name)))
-    known = st.sampled_from(sorted({*agent_config.BUILT_IN_TOOLS, *(tool.name for tool in own)}))
+    own_tools = tuple(draw(st.lists(tools(), max_size=3, unique_by=lambda tool: tool.name)))
+    tool_names = st.sampled_from(sorted({*agent_config.BUILT_IN_TOOLS, *(tool.name for tool in own_tools)}))
     steps = sorted(draw(st.sets(st.integers(1, 200), max_size=3)))
     return AgentConfig(
         model=draw(model_choices),
-        description=draw(words),
-        instructions=draw(words),
-        tools=own,
+        description=draw(free_texts),
+        instructions=draw(free_texts),
+        tools=own_tools,
         servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name))),
         mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), min_recent_cycles=draw(st.integers(1, 1_000))),
         loop=LoopRules(
             max_steps=draw(st.integers(1, 200)),
             max_calls=draw(st.integers(1, 1_000)),
             max_tokens=draw(st.integers(100, 10**7)),
-            phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(known, max_size=3)))) for step in steps),
+            phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(tool_names, max_size=3)))) for step in steps),
         ),
         budget=draw(st.none() | budgets),
         skills=tuple(draw(st.sampled_from([[], ["routing"]]))),

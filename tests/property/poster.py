@@ -9,20 +9,20 @@ from gatepost.app import open_store
 from gatepost.ports import Store
 
 
-async def post(store: Store, space: str, senders: list[str], rounds: int) -> list[int]:
+async def post_messages(store: Store, space: str, senders: list[str], rounds: int) -> list[int]:
     """Let everybody post at once, each one message after the other; return the numbers in the order of the answers."""
     seqs: list[int] = []
 
-    async def speak(sender: str, number: int) -> None:
-        for round in range(rounds):
+    async def post_in_turn(sender: str, number: int) -> None:
+        for round_number in range(rounds):
             message = await store.run(
-                spaces.post, space, sender=sender, content=f"{sender} {number}.{round}", lane=f"space:{space}"
+                spaces.post, space, sender=sender, content=f"{sender} {number}.{round_number}", lane=f"space:{space}"
             )
             seqs.append(message.seq)
 
     async with asyncio.TaskGroup() as group:
         for number, sender in enumerate(senders):
-            group.create_task(speak(sender, number))
+            group.create_task(post_in_turn(sender, number))
     return seqs
 
 
@@ -32,7 +32,7 @@ def main(url: str, space: str, senders: str, rounds: str) -> None:
     sys.stdout.flush()
     sys.stdin.readline()
     try:
-        json.dump(asyncio.run(post(store, space, senders.split(","), int(rounds))), sys.stdout)
+        json.dump(asyncio.run(post_messages(store, space, senders.split(","), int(rounds))), sys.stdout)
     finally:
         store.close()
 

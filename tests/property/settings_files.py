@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 #: what may stand between two tokens; a line comment brings its line end along
-GAPS = ["", "", "", " ", "\n", "\n  ", "\n\t", "\r\n    ", "  \n\n  "]
-REMARKS = [
+WHITESPACE = ["", "", "", " ", "\n", "\n  ", "\n\t", "\r\n    ", "  \n\n  "]
+COMMENTS = [
     " // note\n",
     '\n  // "hooks": {}\r\n  ',
     "/* { [ , */",
@@ -18,7 +18,7 @@ REMARKS = [
     "\n/* a\n   b */\n",
 ]
 #: commands of others, some of which name us without being us
-OTHERS = [
+OTHER_COMMANDS = [
     "echo done",
     "gatepost hook Stop | tee log",
     "/opt/gatepost hooks status",
@@ -28,7 +28,7 @@ OTHERS = [
     "",
 ]
 #: what earlier releases, or copies of us elsewhere, have written
-OLDER = [
+OLD_COMMANDS = [
     "gatepost hook Stop",
     "gatepost hook Stop --host codex",
     "/old/venv/bin/gatepost hook Stop",
@@ -40,59 +40,66 @@ _scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.
 _values = st.recursive(
     _scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
 )
-_entry = st.sampled_from(OTHERS).map(lambda command: {"type": "command", "command": command})
-_older = st.sampled_from(OLDER).map(lambda command: {"type": "command", "command": command, "timeout": 60})
+_other_entries = st.sampled_from(OTHER_COMMANDS).map(lambda command: {"type": "command", "command": command})
+_old_entries = st.sampled_from(OLD_COMMANDS).map(lambda command: {"type": "command", "command": command, "timeout": 60})
 
 
-def _groups(entries: st.SearchStrategy[dict[str, Any]], *, flat: bool) -> st.SearchStrategy[list[Any]]:
+def _build_groups(entries: st.SearchStrategy[dict[str, Any]], *, is_flat: bool) -> st.SearchStrategy[list[Any]]:
     group = st.fixed_dictionaries({"hooks": st.lists(entries, max_size=3)}, optional={"matcher": st.just("Bash|Edit")})
-    return st.lists(entries if flat else group, max_size=3)
+    return st.lists(entries if is_flat else group, max_size=3)
 
 
-def values(events: list[str], *, flat: bool, older: bool) -> st.SearchStrategy[dict[str, Any]]:
+def build_values(events: list[str], *, is_flat: bool, with_old: bool) -> st.SearchStrategy[dict[str, Any]]:
     """What a settings file says: anything, and perhaps hooks of others, and `older` ones of ours."""
-    entries = _entry | _older if older else _entry
-    hooks = st.dictionaries(st.sampled_from([*events, "PreToolUse"]), _groups(entries, flat=flat), max_size=4)
+    entries = _other_entries | _old_entries if with_old else _other_entries
+    hooks = st.dictionaries(
+        st.sampled_from([*events, "PreToolUse"]), _build_groups(entries, is_flat=is_flat), max_size=4
+    )
     rest = st.dictionaries(st.text(max_size=4).filter(lambda key: key not in ("hooks", "version")), _values, max_size=4)
-    return st.builds(lambda first, hooks, last: first | hooks | last, rest, st.just({}) | hooks.map(_under), rest)
+    return st.builds(lambda first, hooks, last: first | hooks | last, rest, st.just({}) | hooks.map(_wrap_hooks), rest)
 
 
-def _under(hooks: dict[str, Any]) -> dict[str, Any]:
+def _wrap_hooks(hooks: dict[str, Any]) -> dict[str, Any]:
     return {"hooks": hooks}
 
 
 @st.composite
-def written(
-    draw: st.DrawFn, value: Any, *, remarks: bool = True, commas: bool = True, heads: Sequence[str] = ("", "\ufeff")
+def write_jsonc(
+    draw: st.DrawFn,
+    value: Any,
+    *,
+    with_comments: bool = True,
+    with_commas: bool = True,
+    prefixes: Sequence[str] = ("", "\ufeff"),
 ) -> str:
     """A value, written in some way."""
-    gaps = st.sampled_from(GAPS + (REMARKS if remarks else []))
-    head = draw(st.sampled_from(heads))
-    return head + draw(gaps) + draw(_written(value, gaps, ["", ","] if commas else [""])) + draw(gaps)
+    gaps = st.sampled_from(WHITESPACE + (COMMENTS if with_comments else []))
+    head = draw(st.sampled_from(prefixes))
+    return head + draw(gaps) + draw(_write_value(value, gaps, ["", ","] if with_commas else [""])) + draw(gaps)
 
 
 @st.composite
-def _written(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str], endings: Sequence[str]) -> str:
+def _write_value(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str], endings: Sequence[str]) -> str:
     if not isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=draw(st.booleans()))
     if is_ours(value):  # a remark within an entry of ours would go with it
-        gaps = st.sampled_from(GAPS)
+        gaps = st.sampled_from(WHITESPACE)
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     parts: list[str] = []
     for part in value.items() if isinstance(value, dict) else value:
         name = f"{json.dumps(part[0])}{draw(gaps)}:{draw(gaps)}" if isinstance(value, dict) else ""
-        inner = part[1] if isinstance(value, dict) else part
-        parts.append(draw(gaps) + name + draw(_written(inner, gaps, endings)) + draw(gaps))
+        item = part[1] if isinstance(value, dict) else part
+        parts.append(draw(gaps) + name + draw(_write_value(item, gaps, endings)) + draw(gaps))
     comma = draw(st.sampled_from(endings)) if parts else ""
     return opening + ",".join(parts) + comma + (draw(gaps) if comma or not parts else "") + closing
 
 
 def is_ours(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("command") in OLDER
+    return isinstance(value, dict) and value.get("command") in OLD_COMMANDS
 
 
 #: what may stand in a config.toml; `%d` makes the names of tables differ
-TABLES = [
+OTHER_TABLES = [
     "[table%d]\nkey = 1 # [[hooks.Stop]]\n",
     '[table%d]\ntext = """\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop"\n"""\n',
     "[table%d]\nlist = [\n  [1],\n[2],\n]\n",
@@ -101,7 +108,7 @@ TABLES = [
     '  [[hooks."PreToolUse"]] # %d\n  hooks = [{ command = "guard" }]\n',
 ]
 #: the same, of ours: by themselves, beside another, and written in line
-OURS = [
+OUR_TABLES = [
     '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop --host codex"\ntimeout = %d\n',
     '[[hooks.Stop]]\nhooks = [{ command = "/old/venv/bin/gatepost hook Stop", timeout = %d }]\n',
     '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "%d"\n[[hooks.Stop.hooks]]\ncommand = "gatepost hook Stop"\n',
@@ -109,10 +116,10 @@ OURS = [
 
 
 @st.composite
-def tables(draw: st.DrawFn, *, older: bool = False) -> str:
+def write_toml(draw: st.DrawFn, *, with_old: bool = False) -> str:
     """A config.toml."""
-    pieces = draw(st.lists(st.sampled_from(TABLES + (OURS if older else [])), max_size=6))
+    pieces = draw(st.lists(st.sampled_from(OTHER_TABLES + (OUR_TABLES if with_old else [])), max_size=6))
     head = draw(st.sampled_from(["", 'model = "gpt"\n', "# mine\n\n", "\ufeff"]))
-    between = st.sampled_from(["", "\n", "\n# a remark\n", "\n\n"])
-    text = head + "".join(piece % number + draw(between) for number, piece in enumerate(pieces))
+    separators = st.sampled_from(["", "\n", "\n# a remark\n", "\n\n"])
+    text = head + "".join(piece % number + draw(separators) for number, piece in enumerate(pieces))
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))

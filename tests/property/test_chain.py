@@ -12,30 +12,32 @@ from hypothesis import strategies as st
 from gatepost.hooks.chain import Handler, Wait, run_handlers
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
-from tests.visits import Guest, finished
+from tests.hook_guest import HookGuest, run_to_end
 
 EVENTS = ("Stop", "PostToolUse")
-HABITS = ("nothing", "blocks", "shows", "warns", "raises", "exits", "babbles", "ends")
+BEHAVIOURS = ("nothing", "blocks", "shows", "warns", "raises", "exits", "babbles", "ends")
 
 
 @dataclass
-class Scene:
+class HandlerRecorder:
     """What handlers were asked, and what became of what they took."""
 
-    asked: list[str] = field(default_factory=list)
-    printed: Counter[str] = field(default_factory=Counter)
-    unprinted: Counter[str] = field(default_factory=Counter)
+    called_names: list[str] = field(default_factory=list)
+    printed_counts: Counter[str] = field(default_factory=Counter)
+    unprinted_counts: Counter[str] = field(default_factory=Counter)
 
-    def handler(self, name: str, priority: int, events: frozenset[str] | None, habit: str, waits: int) -> Handler:
-        left = waits
+    def build_handler(
+        self, name: str, priority: int, events: frozenset[str] | None, behaviour: str, wait_count: int
+    ) -> Handler:
+        remaining = wait_count
 
-        def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict | Wait | None:
-            nonlocal left
-            if left:
-                left -= 1
-                return Wait(agent="ann", until=desk.started_at)
-            self.asked.append(name)
-            match habit:
+        def handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | Wait | None:
+            nonlocal remaining
+            if remaining:
+                remaining -= 1
+                return Wait(agent="ann", until=ctx.started_at)
+            self.called_names.append(name)
+            match behaviour:
                 case "raises":
                     raise RuntimeError(name)
                 case "exits":
@@ -51,15 +53,15 @@ class Scene:
                 case "shows":
                     return Verdict(
                         context=name,
-                        printed=self._counting(self.printed, name),
-                        unprinted=self._counting(self.unprinted, name),
+                        printed=self._count_call(self.printed_counts, name),
+                        unprinted=self._count_call(self.unprinted_counts, name),
                     )
                 case _:
                     return None
 
         return Handler(name=name, priority=priority, events=events, handle=handle)
 
-    def _counting(self, counter: Counter[str], name: str) -> Callable[[], None]:
+    def _count_call(self, counter: Counter[str], name: str) -> Callable[[], None]:
         return lambda: counter.update([name])
 
 
@@ -68,7 +70,7 @@ class Scene:
         st.tuples(
             st.integers(0, 50),
             st.none() | st.frozensets(st.sampled_from(EVENTS)),
-            st.sampled_from(HABITS),
+            st.sampled_from(BEHAVIOURS),
             st.integers(0, 2),
         ),
         max_size=8,
@@ -76,50 +78,57 @@ class Scene:
     st.sampled_from(EVENTS),
 )
 def test_handlers_are_asked_in_order_and_heard(
-    given: list[tuple[int, frozenset[str] | None, str, int]], event: str
+    specs: list[tuple[int, frozenset[str] | None, str, int]], event: str
 ) -> None:
-    scene = Scene()
-    handlers = {f"h{at}": (scene.handler(f"h{at}", *each), each) for at, each in enumerate(given)}
+    recorder = HandlerRecorder()
+    handlers = {f"h{index}": (recorder.build_handler(f"h{index}", *spec), spec) for index, spec in enumerate(specs)}
     with TemporaryDirectory() as home:
-        desk = Guest(Path(home)).desk()
-        running = run_handlers([each[0] for each in handlers.values()], desk, HookEvent(host="claude", name=event))
+        ctx = HookGuest(Path(home)).create_context()
+        handler_run = run_handlers([spec[0] for spec in handlers.values()], ctx, HookEvent(host="claude", name=event))
         waits: list[Wait] = []
-        verdict = finished(running, waits.append)
-    meant = sorted(
-        (name for name, (_, each) in handlers.items() if each[1] is None or event in each[1]),
+        verdict = run_to_end(handler_run, waits.append)
+    expected_names = sorted(
+        (name for name, (_, spec) in handlers.items() if spec[1] is None or event in spec[1]),
         key=lambda name: (handlers[name][1][0], name),
     )
-    habit = {name: each[2] for name, (_, each) in handlers.items()}
-    last = next((at for at, name in enumerate(meant) if habit[name] == "ends"), len(meant) - 1)
-    meant = meant[: last + 1]
-    assert scene.asked == meant
-    assert len(waits) == sum(handlers[name][1][3] for name in meant)
+    behaviours = {name: spec[2] for name, (_, spec) in handlers.items()}
+    last = next(
+        (index for index, name in enumerate(expected_names) if behaviours[name] == "ends"), len(expected_names) - 1
+    )
+    expected_names = expected_names[: last + 1]
+    assert recorder.called_names == expected_names
+    assert len(waits) == sum(handlers[name][1][3] for name in expected_names)
 
-    def did(what: str) -> list[str]:
-        return [name for name in meant if habit[name] == what]
+    def list_with_behaviour(behaviour: str) -> list[str]:
+        return [name for name in expected_names if behaviours[name] == behaviour]
 
-    failed = [name for name in meant if habit[name] in ("raises", "exits", "babbles")]
-    assert [f"{name!r} failed" for name in failed] == [note.split("handler ")[1].split(":")[0] for note in desk.notes]
-    assert verdict.block == ("\n".join(did("blocks")) or None)
-    assert verdict.warnings == tuple(did("warns"))
-    assert not scene.printed
-    if did("blocks"):
+    failed_names = [name for name in expected_names if behaviours[name] in ("raises", "exits", "babbles")]
+    assert [f"{name!r} failed" for name in failed_names] == [
+        note.split("handler ")[1].split(":")[0] for note in ctx.notes
+    ]
+    assert verdict.block == ("\n".join(list_with_behaviour("blocks")) or None)
+    assert verdict.warnings == tuple(list_with_behaviour("warns"))
+    assert not recorder.printed_counts
+    if list_with_behaviour("blocks"):
         assert verdict.context is None
-        assert scene.unprinted == Counter(did("shows"))
+        assert recorder.unprinted_counts == Counter(list_with_behaviour("shows"))
         verdict.printed()
-        assert not scene.printed, "what was given back is not taken after all"
+        assert not recorder.printed_counts, "what was given back is not taken after all"
     else:
-        assert verdict.context == ("\n".join(did("shows")) or None)
-        assert not scene.unprinted
+        assert verdict.context == ("\n".join(list_with_behaviour("shows")) or None)
+        assert not recorder.unprinted_counts
         verdict.printed()
-        assert scene.printed == Counter(did("shows"))
+        assert recorder.printed_counts == Counter(list_with_behaviour("shows"))
 
 
 def test_a_chain_that_is_left_gives_back_what_it_took(tmp_path: Path) -> None:
-    scene = Scene()
-    handlers = [scene.handler("takes", 10, None, "shows", 0), scene.handler("waits", 20, None, "nothing", 1)]
-    running = run_handlers(handlers, Guest(tmp_path).desk(), HookEvent(host="claude", name="Stop"))
-    next(running)
-    running.close()
-    assert scene.unprinted == Counter(["takes"])
-    assert not scene.printed
+    recorder = HandlerRecorder()
+    handlers = [
+        recorder.build_handler("takes", 10, None, "shows", 0),
+        recorder.build_handler("waits", 20, None, "nothing", 1),
+    ]
+    handler_run = run_handlers(handlers, HookGuest(tmp_path).create_context(), HookEvent(host="claude", name="Stop"))
+    next(handler_run)
+    handler_run.close()
+    assert recorder.unprinted_counts == Counter(["takes"])
+    assert not recorder.printed_counts

@@ -17,41 +17,43 @@ TOOL = {"name": "weather", "execution": {"url": "https://example.com/{city}"}}
 
 
 @given(configs())
-def test_what_is_written_is_read_as_it_was(wish: AgentConfig) -> None:
-    assert agent_config.parse(agent_config.build_document(wish)) == wish
-    assert agent_config.decode(agent_config.encode(wish)) == wish
-    assert agent_config.encode(wish).isascii()
+def test_what_is_written_is_read_as_it_was(resident_config: AgentConfig) -> None:
+    assert agent_config.parse(agent_config.build_document(resident_config)) == resident_config
+    assert agent_config.decode(agent_config.encode(resident_config)) == resident_config
+    assert agent_config.encode(resident_config).isascii()
 
 
 @given(configs())
-def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(wish: AgentConfig) -> None:
-    shown = agent_config.build_document(wish, mask_secrets=True)
-    everywhere = [*(tool.request.headers for tool in wish.tools if tool.request)]
-    everywhere += [secrets for server in wish.servers for secrets in (server.headers, server.env)]
-    hidden = [each["execution"]["headers"] for each in shown["tools"] if each["execution"]]
-    hidden += [secrets for each in shown["mcp"]["servers"] for secrets in (each["headers"], each["env"])]
-    assert [list(secrets) for secrets in hidden] == [list(secrets) for secrets in everywhere]
-    assert all(value in ("***", "Bearer ***", "Basic ***") for secrets in hidden for value in secrets.values())
-    assert agent_config.parse(shown, stored_config=wish) == wish
-    told = agent_config.parse(shown, is_masked=True)
-    assert agent_config.build_document(told, mask_secrets=True) == shown
-    if any(everywhere):
+def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(resident_config: AgentConfig) -> None:
+    masked_document = agent_config.build_document(resident_config, mask_secrets=True)
+    secret_maps = [*(tool.request.headers for tool in resident_config.tools if tool.request)]
+    secret_maps += [secrets for server in resident_config.servers for secrets in (server.headers, server.env)]
+    masked_maps = [entry["execution"]["headers"] for entry in masked_document["tools"] if entry["execution"]]
+    masked_maps += [
+        secrets for entry in masked_document["mcp"]["servers"] for secrets in (entry["headers"], entry["env"])
+    ]
+    assert [list(secrets) for secrets in masked_maps] == [list(secrets) for secrets in secret_maps]
+    assert all(value in ("***", "Bearer ***", "Basic ***") for secrets in masked_maps for value in secrets.values())
+    assert agent_config.parse(masked_document, stored_config=resident_config) == resident_config
+    masked_config = agent_config.parse(masked_document, is_masked=True)
+    assert agent_config.build_document(masked_config, mask_secrets=True) == masked_document
+    if any(secret_maps):
         with pytest.raises(Invalid, match="secret"):
-            agent_config.parse(shown)
+            agent_config.parse(masked_document)
         with pytest.raises(Invalid, match="secret"):
-            agent_config.parse(shown, stored_config=AgentConfig())
+            agent_config.parse(masked_document, stored_config=AgentConfig())
 
 
 @given(configs(), st.data())
-def test_whatever_is_wrong_is_said_in_one_way(wish: AgentConfig, data: st.DataObject) -> None:
+def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data: st.DataObject) -> None:
     """Any value of a good document replaced by another one is read, or refused in a sentence; so is any JSON."""
-    document = json.loads(agent_config.encode(wish))
-    places = list(_places(document))
+    document = json.loads(agent_config.encode(resident_config))
+    places = list(_find_places(document))
     holder, name = data.draw(st.sampled_from(places))
     holder[name] = data.draw(texts.values | st.just(float("nan")) | st.just("***"))
-    for each in (document, data.draw(texts.values)):
-        found, message = _read(each)
-        assert found is None or agent_config.decode(agent_config.encode(found)) == found
+    for value in (document, data.draw(texts.values)):
+        parsed, message = _parse_or_message(value)
+        assert parsed is None or agent_config.decode(agent_config.encode(parsed)) == parsed
         assert "\n" not in message
 
 
@@ -121,26 +123,26 @@ def test_short_forms() -> None:
     assert agent_config.parse({}) == agent_config.parse(None) == AgentConfig()
     assert agent_config.parse({"model": "ollama:llama3:8b"}).model == ModelChoice(name="ollama:llama3:8b")
     assert agent_config.parse({"model": {"provider": "demo"}}).model == ModelChoice(name="demo")
-    local = {"model": "qwen", "baseUrl": "http://127.0.0.1:8000/v1"}
-    assert agent_config.parse({"model": local}).model.name == "openai:qwen"
+    local_model = {"model": "qwen", "baseUrl": "http://127.0.0.1:8000/v1"}
+    assert agent_config.parse({"model": local_model}).model.name == "openai:qwen"
     [weather] = agent_config.parse({"tools": [TOOL]}).tools
     assert weather.execution is Execution.GATEWAY
     assert weather.request is not None
     assert weather.request.method == "POST"
-    [outside] = agent_config.parse({"tools": [{"name": "x", "timeout": 1_500}]}).tools
-    assert (outside.execution, outside.timeout) == (Execution.EXTERNAL, 1_500_000)
+    [outside_tool] = agent_config.parse({"tools": [{"name": "x", "timeout": 1_500}]}).tools
+    assert (outside_tool.execution, outside_tool.timeout) == (Execution.EXTERNAL, 1_500_000)
 
 
-def _read(document: Any) -> tuple[AgentConfig | None, str]:
+def _parse_or_message(document: Any) -> tuple[AgentConfig | None, str]:
     try:
         return agent_config.parse(document), ""
     except Invalid as error:
         return None, error.message
 
 
-def _places(value: Any) -> Any:
+def _find_places(value: Any) -> Any:
     """Every field and element, as what holds it and its name there."""
     for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, name
         if isinstance(inner, dict | list):
-            yield from _places(inner)
+            yield from _find_places(inner)

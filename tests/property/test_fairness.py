@@ -7,14 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, push
+from gatepost.actions import directory, inbox
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import event as core
 from gatepost.core import render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
 from gatepost.testing import Kit
-from tests.property.model import Event, Model
+from tests.property.inbox_model import EventModel, InboxModel
 
 PEOPLE = {"husam": "husam"}
 
@@ -39,13 +40,13 @@ names = (f"agent-{number}" for number in count())
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(crowds, st.integers(1, 24), st.sampled_from([600, 2_000, 9_000, 10**6]))
 def test_a_claim_takes_what_the_rule_says(
-    kit: Kit, crowds: list[tuple[str, int, Priority]], cap: int, budget: int
+    kit: Kit, crowds: list[tuple[str, int, Priority]], limit: int, budget: int
 ) -> None:
     name = next(names)
     kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    model = Model()
+    model = InboxModel()
     model.register(name, EntityKind.AGENT, None)
-    wishes = [
+    pushes = [
         Push(
             to=name,
             source=source,
@@ -56,29 +57,31 @@ def test_a_claim_takes_what_the_rule_says(
         for source, size, priority in crowds
         for number in range(size)
     ]
-    for arrival, (wish, outcome) in enumerate(zip(wishes, kit.store.call(push.push_all, wishes), strict=True)):
+    for arrival, (push, outcome) in enumerate(zip(pushes, kit.store.call(push_actions.push_all, pushes), strict=True)):
         assert isinstance(outcome, core.PushResult)
-        sender = core.Sender("husam", "husam", EntityKind.HUMAN) if wish.sender else None
-        told = core.Event(
+        sender = core.Sender("husam", "husam", EntityKind.HUMAN) if push.sender else None
+        core_event = core.Event(
             id=outcome.event,
-            type=wish.type,
-            source=wish.source,
+            type=push.type,
+            source=push.source,
             sender=sender,
-            content=wish.content,
-            priority=wish.priority,
+            content=push.content,
+            priority=push.priority,
             created_at=kit.clock.now(),
         )
         model.accept(
             name,
-            Event(told, arrival, wish.source, sender is not None, len(render.render_event(told).encode())),
+            EventModel(
+                core_event, arrival, push.source, sender is not None, len(render.render_event(core_event).encode())
+            ),
             None,
             None,
         )
 
-    batch = kit.store.call(inbox.claim, name, owner="me", limit=cap, budget=budget)
+    batch = kit.store.call(inbox.claim, name, owner="me", limit=limit, budget=budget)
 
-    ids = {item.event.arrival: item.event.told.id for item in model.items}
-    chosen = model.chosen(name, cap, budget, kit.clock.now())
-    assert [item.event.id for item in batch.items] == [ids[one.arrival] for one in chosen]
-    assert list(batch.size_limits) == [one.size_limit for one in chosen]
-    assert batch.deferred_count == min(1_000, len(wishes) - len(chosen))
+    ids = {item.event.arrival: item.event.core_event.id for item in model.items}
+    selected_items = model.select(name, limit, budget, kit.clock.now())
+    assert [item.event.id for item in batch.items] == [ids[selected.arrival] for selected in selected_items]
+    assert list(batch.size_limits) == [selected.size_limit for selected in selected_items]
+    assert batch.deferred_count == min(1_000, len(pushes) - len(selected_items))

@@ -15,16 +15,16 @@ from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option
 from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, Invalid
-from tests.property.gatehouse import GateMachine
-from tests.property.machines import run_on_postgres, run_on_sqlite
+from tests.property.gate_machine import GateMachine
+from tests.property.run_machine import run_on_postgres, run_on_sqlite
 from tests.property.texts import texts
 
 NOW = 1_000_000_000
 
-ended = st.builds(
+resolutions = st.builds(
     Resolution, ending=st.sampled_from(Ending), reason=texts, by=st.sampled_from([None, "bob"]), at=st.just(NOW)
 )
-any_gate = st.builds(
+gate_strategy = st.builds(
     Gate,
     id=st.just("gate_" + "0" * 32),
     name=texts,
@@ -40,14 +40,14 @@ any_gate = st.builds(
     trouble=st.sampled_from([None, "no gh"]),
     escalated_at=st.sampled_from([None, NOW]),
     created_at=st.just(0),
-    resolution=st.none() | ended,
+    resolution=st.none() | resolutions,
 )
 options = st.lists(
     st.builds(Option, id=st.sampled_from("abcd"), label=texts, description=texts),
-    unique_by=lambda one: one.id,
+    unique_by=lambda option: option.id,
     max_size=3,
 ).map(tuple)
-any_decision = st.builds(
+decision_strategy = st.builds(
     lambda options, iteration, free_text: Decision(
         id="dec_" + "0" * 32,
         gate="gate_" + "0" * 32,
@@ -82,61 +82,80 @@ replies = st.builds(
 )
 
 
-@given(any_gate)
+@given(gate_strategy)
 def test_what_has_ended_holds_nobody_and_what_has_not_says_why_it_does_not(gate: Gate) -> None:
-    open_at = gate.deadline is not None and (gate.at_deadline is AtDeadline.OPEN or gate.kind is GateKind.TIMER)
-    excused = (open_at and gate.is_overdue(NOW)) or (gate.trouble is not None and gate.fail is FailMode.OPEN)
-    assert gate.holds(NOW) is (gate.is_pending and not excused)
+    opens_at_deadline = gate.deadline is not None and (
+        gate.at_deadline is AtDeadline.OPEN or gate.kind is GateKind.TIMER
+    )
+    is_excused = (opens_at_deadline and gate.is_overdue(NOW)) or (
+        gate.trouble is not None and gate.fail is FailMode.OPEN
+    )
+    assert gate.holds(NOW) is (gate.is_pending and not is_excused)
     if not gate.is_pending:
         assert not gate.is_overdue(NOW)
 
 
-@given(any_gate, st.integers(0, 5))
+@given(gate_strategy, st.integers(0, 5))
 def test_a_gate_that_lets_go_in_time_does_not_hold_again_later(gate: Gate, later: int) -> None:
     if not gate.holds(NOW):
         assert not gate.holds(NOW + later)
 
 
-@given(st.lists(any_gate, min_size=1, max_size=5))
-def test_the_instruction_has_a_line_for_each_gate_whatever_is_in_it(found: list[Gate]) -> None:
-    lines = gates.render_blocked_stop(found).splitlines()
-    assert len(lines) == len(found) + 1
+@given(st.lists(gate_strategy, min_size=1, max_size=5))
+def test_the_instruction_has_a_line_for_each_gate_whatever_is_in_it(gate_list: list[Gate]) -> None:
+    lines = gates.render_blocked_stop(gate_list).splitlines()
+    assert len(lines) == len(gate_list) + 1
     assert all(line.startswith("- ") and "<" not in line for line in lines[1:])
 
 
-@given(any_decision, replies)
+@given(decision_strategy, replies)
 def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision: Decision, reply: AnswerSpec) -> None:
-    said = bool(reply.text and reply.text.strip())
-    wishes = [reply.again, reply.reject, reply.option is not None]
+    has_text = bool(reply.text and reply.text.strip())
+    choices = [reply.again, reply.reject, reply.option is not None]
     try:
         outcome = decisions.decide_outcome(decision, reply)
     except Conflict:
         assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MAX_ROUNDS)
     except Invalid:
-        known = reply.option in {None, *(each.id for each in decision.options)}
-        alone = reply.option is None and not reply.reject
-        assert not known or sum(wishes) > 1 or (alone and not (said and decision.free_text))
+        is_known_option = reply.option in {None, *(option.id for option in decision.options)}
+        has_no_choice = reply.option is None and not reply.reject
+        assert not is_known_option or sum(choices) > 1 or (has_no_choice and not (has_text and decision.free_text))
     else:
         assert reply.context_hash is None
-        assert sum(wishes) <= 1
+        assert sum(choices) <= 1
         assert (outcome is DecisionOutcome.REJECTED) is reply.reject
         assert (outcome is DecisionOutcome.AGAIN) is reply.again
-        assert reply.reject or reply.option in {each.id for each in decision.options} or (said and decision.free_text)
+        assert (
+            reply.reject
+            or reply.option in {option.id for option in decision.options}
+            or (has_text and decision.free_text)
+        )
 
 
-words = st.sampled_from(["a", "b", "a:b", ":", "\ud800", '"', "[]"])
-some = st.lists(st.builds(Option, id=words, label=words, description=words), max_size=2).map(tuple)
-asked = st.tuples(words, some, st.none() | st.builds(Ref, words, words), st.none() | words)
+short_texts = st.sampled_from(["a", "b", "a:b", ":", "\ud800", '"', "[]"])
+option_tuples = st.lists(st.builds(Option, id=short_texts, label=short_texts, description=short_texts), max_size=2).map(
+    tuple
+)
+question_parts = st.tuples(
+    short_texts, option_tuples, st.none() | st.builds(Ref, short_texts, short_texts), st.none() | short_texts
+)
 
 
-@given(asked, asked)
+@given(question_parts, question_parts)
 def test_two_questions_have_one_hash_only_if_they_are_one(
-    one: tuple[str, tuple[Option, ...], Ref | None, str | None],
-    other: tuple[str, tuple[Option, ...], Ref | None, str | None],
+    first_question: tuple[str, tuple[Option, ...], Ref | None, str | None],
+    second_question: tuple[str, tuple[Option, ...], Ref | None, str | None],
 ) -> None:
-    assert (decisions.hash_question(*one) == decisions.hash_question(*other)) is (one == other)
-    changed = (one[0], (*one[1], Option(id="x", label="y")), one[2], one[3])
-    assert decisions.hash_question(*one) != decisions.hash_question(*changed)
+    assert (decisions.hash_question(*first_question) == decisions.hash_question(*second_question)) is (
+        first_question == second_question
+    )
+    changed_question = (
+        first_question[0],
+        (*first_question[1], Option(id="x", label="y")),
+        first_question[2],
+        first_question[3],
+    )
+    assert decisions.hash_question(*first_question) != decisions.hash_question(*changed_question)
 
 
 @given(st.text(max_size=30))
@@ -150,5 +169,5 @@ def test_gates_and_decisions_on_sqlite(tmp_path: Path) -> None:
     run_on_sqlite(GateMachine, tmp_path, examples=50, steps=40)
 
 
-def test_gates_and_decisions_on_postgres(swept_url: str) -> None:
-    run_on_postgres(GateMachine, swept_url, examples=10, steps=40)
+def test_gates_and_decisions_on_postgres(empty_postgres_url: str) -> None:
+    run_on_postgres(GateMachine, empty_postgres_url, examples=10, steps=40)

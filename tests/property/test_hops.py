@@ -21,10 +21,10 @@ class Arrival(NamedTuple):
     kind: str
     hops: int
     #: how long after the one before
-    wait: int
+    delay: int
 
 
-ARRIVALS = st.lists(
+arrival_lists = st.lists(
     st.builds(
         Arrival,
         st.sampled_from(["agent", "person", "service", "itself", "read"]),
@@ -38,38 +38,38 @@ ARRIVALS = st.lists(
 def expected_hops(history: list[tuple[str, int, int, bool]], now: int) -> int:
     """The rule as it is written: (kind, hops, time, read) of every item, oldest first."""
     recent = [item for item in history if now - item[2] < 5 * MINUTE]
-    people = [place for place, (kind, hops, *_) in enumerate(recent) if kind == "person" and hops == 0]
-    chain = recent[people[-1] :] if people else recent
-    before = [hops if kind != "itself" or read else hops - 1 for kind, hops, _, read in chain]
-    return min(1 + max(before), MAX_HOPS) if before else 0
+    person_indexes = [index for index, (kind, hops, *_) in enumerate(recent) if kind == "person" and hops == 0]
+    chain = recent[person_indexes[-1] :] if person_indexes else recent
+    previous_hops = [hops if kind != "itself" or read else hops - 1 for kind, hops, _, read in chain]
+    return min(1 + max(previous_hops), MAX_HOPS) if previous_hops else 0
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(arrivals=ARRIVALS, last=st.sampled_from([0, 1, MINUTE, 5 * MINUTE - 1, 5 * MINUTE]))
+@given(arrivals=arrival_lists, last=st.sampled_from([0, 1, MINUTE, 5 * MINUTE - 1, 5 * MINUTE]))
 def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: list[Arrival], last: int) -> None:
     """Every example has an agent of its own, because the store stays."""
     name = f"agent-{kit.store.call(lambda tx: tx.new_id('run')).removeprefix('run_')}"
-    everybody = {entity.name for entity in kit.store.query(directory.page)}
+    known_names = {entity.name for entity in kit.store.query(directory.page)}
     for other, kind in (("other", EntityKind.AGENT), ("husam", EntityKind.HUMAN)):
-        if other not in everybody:
+        if other not in known_names:
             kit.store.call(directory.register, EntitySpec(name=other, kind=kind))
     kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     senders = {"agent": "other", "person": "husam", "service": None, "itself": name}
     history: list[tuple[str, int, int, bool]] = []
-    for what, hops, wait in arrivals:
-        kit.clock.advance(wait)
-        if what == "read":
+    for sender_kind, hops, delay in arrivals:
+        kit.clock.advance(delay)
+        if sender_kind == "read":
             kit.store.call(inbox.claim, name, owner="me", limit=100)
             history = [(*item[:3], True) for item in history]
             continue
-        pushed = kit.store.call(
-            push.push_event, Push(to=name, source="test", sender=senders[what], content="x", hops=hops)
+        result = kit.store.call(
+            push.push_event, Push(to=name, source="test", sender=senders[sender_kind], content="x", hops=hops)
         )
-        [item] = kit.store.query(inbox.show, pushed.event)
-        history.append((what, item.event.hops, kit.clock.now(), False))
+        [item] = kit.store.query(inbox.show, result.event)
+        history.append((sender_kind, item.event.hops, kit.clock.now(), False))
     kit.clock.advance(last)
-    sent = kit.store.call(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
-    [item] = kit.store.query(inbox.show, sent.event)
+    sent_result = kit.store.call(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
+    [item] = kit.store.query(inbox.show, sent_result.event)
     assert item.event.hops == expected_hops(history, kit.clock.now())
 
 

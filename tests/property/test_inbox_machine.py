@@ -5,13 +5,13 @@ expiries, retirements, replays and reapings, every inbox holds exactly what it s
 
 from pathlib import Path
 
-from tests.property.machine import InboxMachine
-from tests.property.machines import run_on_postgres, run_on_sqlite
+from tests.property.inbox_machine import InboxMachine
+from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
 
 def test_inboxes_on_sqlite(tmp_path: Path) -> None:
     run_on_sqlite(InboxMachine, tmp_path, examples=65, steps=50)
 
 
-def test_inboxes_on_postgres(swept_url: str) -> None:
-    run_on_postgres(InboxMachine, swept_url, examples=13, steps=50)
+def test_inboxes_on_postgres(empty_postgres_url: str) -> None:
+    run_on_postgres(InboxMachine, empty_postgres_url, examples=13, steps=50)

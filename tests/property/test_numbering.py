@@ -18,7 +18,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.errors import GatepostError, Refused
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
-from tests.property.poster import post
+from tests.property.poster import post_messages
 
 AGENTS = ("designer", "developer", "analyst")
 ROUNDS = 4
@@ -26,12 +26,12 @@ ROUNDS = 4
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    furnish(kit.store)
+    create_space_members(kit.store)
     kit.signal_sink.clear()
     return kit.store
 
 
-def furnish(store: Store) -> None:
+def create_space_members(store: Store) -> None:
     for name in ("husam", "ana"):
         store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in AGENTS:
@@ -39,14 +39,16 @@ def furnish(store: Store) -> None:
     store.call(spaces.create, name="q4", members=["husam", "ana", *AGENTS])
 
 
-def check(store: Store, seqs: list[int]) -> None:
+def check_messages(store: Store, seqs: list[int]) -> None:
     """The numbers that were answered are the numbers there are, and each agent has each message of the others once."""
     assert sorted(seqs) == list(range(1, len(seqs) + 1))
-    said = store.query(spaces.read, "q4", after_seq=0, limit=10_000)
-    assert [message.seq for message in said] == list(range(1, len(seqs) + 1))
+    messages = store.query(spaces.read, "q4", after_seq=0, limit=10_000)
+    assert [message.seq for message in messages] == list(range(1, len(seqs) + 1))
     for agent in AGENTS:
         items = store.query(inbox.page, agent, limit=10_000)
-        assert [item.event.data["seq"] for item in items] == [one.seq for one in said if one.sender != agent]
+        assert [item.event.data["seq"] for item in items] == [
+            space_message.seq for space_message in messages if space_message.sender != agent
+        ]
     for person in ("husam", "ana"):
         assert store.query(inbox.page, person) == []
     assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
@@ -54,12 +56,12 @@ def check(store: Store, seqs: list[int]) -> None:
 
 async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
     senders = ["husam", *AGENTS, "ana"] * 10
-    seqs = await post(store, "q4", senders, ROUNDS)
+    seqs = await post_messages(store, "q4", senders, ROUNDS)
     assert len(seqs) == 50 * ROUNDS
-    check(store, seqs)
-    rings = Counter(ring.recipient for ring in kit.signal_sink.clear())
-    assert rings["space:q4"] == 50 * ROUNDS
-    assert {rings[agent] for agent in AGENTS} == {40 * ROUNDS}
+    check_messages(store, seqs)
+    signal_counts = Counter(signal.recipient for signal in kit.signal_sink.clear())
+    assert signal_counts["space:q4"] == 50 * ROUNDS
+    assert {signal_counts[agent] for agent in AGENTS} == {40 * ROUNDS}
 
 
 async def test_one_who_fails_takes_no_number(store: Store) -> None:
@@ -75,14 +77,14 @@ async def test_one_who_fails_takes_no_number(store: Store) -> None:
     store.call(directory.register, EntitySpec(name="stranger", kind=EntityKind.AGENT))
     answers = await asyncio.gather(*(attempt(number) for number in range(150)))
     assert sum(answer is None for answer in answers) == 50
-    check(store, [answer for answer in answers if answer is not None])
+    check_messages(store, [answer for answer in answers if answer is not None])
 
 
 def test_two_processes_leave_no_gap(postgres_url: str) -> None:
     with Kit(postgres_url) as kit:
-        furnish(kit.store)
+        create_space_members(kit.store)
         command = [sys.executable, "-m", "tests.property.poster", postgres_url, "q4"]
-        lives = [
+        processes = [
             subprocess.Popen(
                 [*command, ",".join([sender] * 25), str(ROUNDS)],
                 cwd=Path(__file__).parents[2],
@@ -92,82 +94,82 @@ def test_two_processes_leave_no_gap(postgres_url: str) -> None:
             )
             for sender in ("husam", "analyst")
         ]
-        for life in lives:
-            assert life.stdout is not None
-            assert life.stdout.readline() == "ready\n"
-        for life in lives:
-            assert life.stdin is not None
-            life.stdin.write("go\n")
-            life.stdin.flush()
-        seqs = [seq for life in lives for seq in json.loads(life.communicate(timeout=120)[0])]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        seqs = [seq for process in processes for seq in json.loads(process.communicate(timeout=120)[0])]
         assert len(seqs) == 50 * ROUNDS
-        check(kit.store, seqs)
+        check_messages(kit.store, seqs)
 
 
 async def test_who_is_removed_midway_hears_and_reads_nothing_more(store: Store) -> None:
     """Leaving and posting race, and for every message it is settled which came first."""
-    posting = asyncio.create_task(post(store, "q4", ["husam"] * 20, ROUNDS))
+    post_task = asyncio.create_task(post_messages(store, "q4", ["husam"] * 20, ROUNDS))
     await store.run(spaces.leave, "q4", "analyst")
-    left_at = (await store.read(spaces.show, "q4")).last_seq
+    last_seq = (await store.read(spaces.show, "q4")).last_seq
     with pytest.raises(Refused):
         await store.read(spaces.read, "q4", viewer="analyst")
-    await posting
-    heard = [item.event.data["seq"] for item in store.query(inbox.page, "analyst", limit=1_000)]
-    assert heard == list(range(1, len(heard) + 1))
-    assert len(heard) <= left_at
+    await post_task
+    seqs = [item.event.data["seq"] for item in store.query(inbox.page, "analyst", limit=1_000)]
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert len(seqs) <= last_seq
     assert len(store.query(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
 
 
-STEPS = st.lists(
+step_lists = st.lists(
     st.tuples(st.sampled_from(("post", "join", "leave", "read")), st.sampled_from(("husam", *AGENTS))), max_size=30
 )
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS)
+@given(steps=step_lists)
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""
     space = store.call(spaces.create, name=f"room {len(store.query(spaces.page, limit=10_000))}", members=AGENTS).id
     members, last = set(AGENTS), 0
-    heard: dict[str, list[int]] = {agent: [] for agent in AGENTS}
-    read = dict.fromkeys(AGENTS, 0)
-    for step, who in steps:
+    expected_seqs: dict[str, list[int]] = {agent: [] for agent in AGENTS}
+    read_seqs = dict.fromkeys(AGENTS, 0)
+    for step, name in steps:
         match step:
             case "join":
-                store.call(spaces.join, space, who)
-                if who not in members:
-                    read[who] = last
-                members.add(who)
-            case _ if who not in members:
+                store.call(spaces.join, space, name)
+                if name not in members:
+                    read_seqs[name] = last
+                members.add(name)
+            case _ if name not in members:
                 with pytest.raises(GatepostError):
-                    _do(store, step, space, who, last)
+                    _run_step(store, step, space, name, last)
             case "leave":
-                _do(store, step, space, who, last)
-                members.remove(who)
+                _run_step(store, step, space, name, last)
+                members.remove(name)
             case "read":
-                _do(store, step, space, who, last)
-                read[who] = last
+                _run_step(store, step, space, name, last)
+                read_seqs[name] = last
             case _:
-                _do(store, step, space, who, last)
+                _run_step(store, step, space, name, last)
                 last += 1
-                read[who] += read[who] == last - 1
-                for agent in members.intersection(AGENTS) - {who}:
-                    heard[agent].append(last)
+                read_seqs[name] += read_seqs[name] == last - 1
+                for agent in members.intersection(AGENTS) - {name}:
+                    expected_seqs[agent].append(last)
     for agent in AGENTS:
-        found = [item.event for item in store.query(inbox.page, agent, limit=10_000)]
-        assert [event.data["seq"] for event in found if event.source == space] == heard[agent]
-    for who in members:
-        assert store.query(spaces.count_unread, who)[space] == last - read[who]
+        events = [item.event for item in store.query(inbox.page, agent, limit=10_000)]
+        assert [event.data["seq"] for event in events if event.source == space] == expected_seqs[agent]
+    for name in members:
+        assert store.query(spaces.count_unread, name)[space] == last - read_seqs[name]
 
 
-def _do(store: Store, step: str, space: str, who: str, last: int) -> None:
+def _run_step(store: Store, step: str, space: str, name: str, last: int) -> None:
     match step:
         case "post":
-            store.call(spaces.post, space, sender=who, content="hello")
+            store.call(spaces.post, space, sender=name, content="hello")
         case "leave":
-            store.call(spaces.leave, space, who)
+            store.call(spaces.leave, space, name)
         case _:
-            store.call(spaces.mark_read, space, who, last)
+            store.call(spaces.mark_read, space, name, last)
 
 
 def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
@@ -180,33 +182,33 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
         spaces.create(tx, name="town", members=names)
 
     store.call(populate)
-    counted: Counter[str] = Counter()
+    statement_counts: Counter[str] = Counter()
 
-    def counting(tx: Transaction) -> int:
-        watched = cast("Transaction", _Counting(tx, counted))
-        return spaces.post(watched, "town", sender="agent-7", content="hear, hear").seq
+    def post_and_count(tx: Transaction) -> int:
+        counting_tx = cast("Transaction", _CountingTransaction(tx, statement_counts))
+        return spaces.post(counting_tx, "town", sender="agent-7", content="hear, hear").seq
 
-    assert store.call(counting) == 1
-    assert counted.total() <= 12, counted
-    heard = [len(store.query(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
-    assert heard == [1, 0, 1]
+    assert store.call(post_and_count) == 1
+    assert statement_counts.total() <= 12, statement_counts
+    item_counts = [len(store.query(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
+    assert item_counts == [1, 0, 1]
     assert sum(account.accepted for account in store.query(maintenance.list_accounts)) == 999
 
 
-class _Counting:
+class _CountingTransaction:
     """A transaction that counts the statements it is asked for."""
 
-    def __init__(self, tx: Transaction, counted: Counter[str]) -> None:
+    def __init__(self, tx: Transaction, statement_counts: Counter[str]) -> None:
         self._tx = tx
-        self._counted = counted
+        self._statement_counts = statement_counts
 
     def __getattr__(self, name: str) -> Any:
-        asked = getattr(self._tx, name)
+        method = getattr(self._tx, name)
         if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
-            return asked
+            return method
 
-        def count(statement: str, /, *args: Any, **parameters: Any) -> Any:
-            self._counted[statement] += 1
-            return asked(statement, *args, **parameters)
+        def count_and_call(statement: str, /, *args: Any, **parameters: Any) -> Any:
+            self._statement_counts[statement] += 1
+            return method(statement, *args, **parameters)
 
-        return count
+        return count_and_call

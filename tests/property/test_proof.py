@@ -12,7 +12,8 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import spool_line as spool_lines
 from gatepost.core.entity import EntityKind
@@ -20,16 +21,16 @@ from gatepost.core.event import ItemState, Push
 from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import MINUTE
 from gatepost.testing import Kit
-from tests.property.deliveries import Session, words
-from tests.property.machines import run_on_postgres, run_on_sqlite
+from tests.property.hook_host import HostSession, count_words
+from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
 #: where something new comes to before a hook
-NEWS: Final = st.lists(st.sampled_from(["store", "both", "spool", "key"]), max_size=2)
+NEW_ITEMS: Final = st.lists(st.sampled_from(["store", "both", "spool", "key"]), max_size=2)
 #: the step at which a hook is killed; mostly it is not
-KILLS: Final = st.integers(0, 60).map(lambda step: step if 1 <= step <= 14 else None)
+kill_steps: Final = st.integers(0, 60).map(lambda step: step if 1 <= step <= 14 else None)
 #: whether a rare thing happens
-RARELY: Final = st.integers(0, 5).map(lambda number: number == 1)
-TOOLS: Final = st.sampled_from(["PostToolUse", "PostToolUseFailure"])
+rare_booleans: Final = st.integers(0, 5).map(lambda number: number == 1)
+TOOL_EVENTS: Final = st.sampled_from(["PostToolUse", "PostToolUseFailure"])
 
 
 class Deliveries(RuleBasedStateMachine):
@@ -48,142 +49,149 @@ class Deliveries(RuleBasedStateMachine):
         self.store, self.clock = self.kit.store, self.kit.clock
         self.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         names = ("s-1", "s-2") if two else ("s-1",)
-        self.sessions = [Session(self.home, self.store, self.clock, name, turns) for name in names]
-        self.two = two
+        self.sessions = [HostSession(self.home, self.store, self.clock, name, turns) for name in names]
+        self.has_two_sessions = two
         self.calm = calm
         #: what is to be read; by word, how often it was read in a request that was answered
-        self.owed: set[str] = set()
-        self.read: Counter[str] = Counter()
+        self.expected_words: set[str] = set()
+        self.read_counts: Counter[str] = Counter()
         #: what was printed and may come again, because something went wrong on its way
-        self.excused: set[str] = set()
+        self.excused_words: set[str] = set()
         #: minutes that passed since things may have lapsed
-        self.waited = 0
+        self.waited_minutes = 0
         #: what was printed by a session since its last Stop that went well
-        self.recent: dict[str, set[str]] = {name: set() for name in names}
+        self.recent_words: dict[str, set[str]] = {name: set() for name in names}
 
-    def push(self, session: Session, news: list[str]) -> None:
+    def push(self, session: HostSession, new_items: list[str]) -> None:
         """Others push to the store, which a courier may carry to the spools, or write to the spool alone."""
-        for where in news:
-            word = f"w{len(self.owed)}"
-            self.owed.add(word)
-            if where in ("spool", "key"):
-                key = f"k-{word}" if where == "key" else None
-                session.spool.append(session.id, [SpoolLine(id=word, content=f"<{word}>", dedup_key=key)])
+        for target in new_items:
+            word = f"w{len(self.expected_words)}"
+            self.expected_words.add(word)
+            if target in ("spool", "key"):
+                key = f"k-{word}" if target == "key" else None
+                session.spool.append(session.session_id, [SpoolLine(id=word, content=f"<{word}>", dedup_key=key)])
                 continue
-            pushed = self.store.call(push.push_event, Push(to="ann", source="test", content=f"<{word}>"))
-            if where == "both":
+            pushed = self.store.call(push_actions.push_event, Push(to="ann", source="test", content=f"<{word}>"))
+            if target == "both":
                 event = self.store.query(inbox.show, pushed.event)[0].event
-                for each in self.sessions:
-                    each.spool.append(each.id, [spool_lines.from_event(event)])
+                for other_session in self.sessions:
+                    other_session.spool.append(other_session.session_id, [spool_lines.from_event(event)])
 
-    def hook(self, session: Session, event: str, kill: int | None = None, reached: bool = True, **told: object) -> str:
-        text, self.is_killed = session.hook(
-            event, kill=None if self.calm else kill, reached=reached or self.two, **told
+    def run_hook(
+        self, session: HostSession, event_name: str, kill_at: int | None = None, reached: bool = True, **payload: object
+    ) -> str:
+        text, self.is_killed = session.run_hook(
+            event_name, kill_at=None if self.calm else kill_at, reached=reached or self.has_two_sessions, **payload
         )
-        self.recent[session.id] |= words([text]).keys()
+        self.recent_words[session.session_id] |= count_words([text]).keys()
         if self.is_killed:
-            self.disturb(session)
+            self.excuse_recent(session)
         return text
 
-    def disturb(self, session: Session) -> None:
-        self.excused |= self.recent[session.id]
+    def excuse_recent(self, session: HostSession) -> None:
+        self.excused_words |= self.recent_words[session.session_id]
 
-    def drop(self, session: Session) -> None:
+    def drop_request(self, session: HostSession) -> None:
         """The request fails, or is not made: its texts are gone."""
-        self.disturb(session)
-        session.context.clear()
+        self.excuse_recent(session)
+        session.pending_texts.clear()
         session.is_requesting = False
 
-    def answer(self, session: Session) -> None:
-        self.read += words(session.context)
-        session.context.clear()
-        twice = {word for word, times in self.read.items() if times > 1} - self.excused
-        assert not twice, f"read twice: {twice}"
+    def answer_request(self, session: HostSession) -> None:
+        self.read_counts += count_words(session.pending_texts)
+        session.pending_texts.clear()
+        repeated_words = {word for word, times in self.read_counts.items() if times > 1} - self.excused_words
+        assert not repeated_words, f"read twice: {repeated_words}"
 
-    def pick(self, index: int) -> Session:
+    def pick_session(self, index: int) -> HostSession:
         return self.sessions[index % len(self.sessions)]
 
     @rule(minutes=st.sampled_from([1, 16, 31]))
     def wait(self, minutes: int) -> None:
         self.clock.advance(minutes * MINUTE)
-        self.waited += minutes
-        if self.waited > 30:  # in one go or in several: what nobody has proved by now may have lapsed
-            self.waited = 0
-            for each in self.sessions:
-                self.disturb(each)
+        self.waited_minutes += minutes
+        if self.waited_minutes > 30:  # in one go or in several: what nobody has proved by now may have lapsed
+            self.waited_minutes = 0
+            for session in self.sessions:
+                self.excuse_recent(session)
         if minutes > 30:
             self.store.call(maintenance.lapse_claims)
 
-    @rule(index=st.integers(0, 1), kill=KILLS, reached=st.booleans(), died=RARELY, news=NEWS)
+    @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), died=rare_booleans, news=NEW_ITEMS)
     def end(self, index: int, kill: int | None, reached: bool, died: bool, news: list[str]) -> None:
-        session = self.pick(index)
+        session = self.pick_session(index)
         self.push(session, news)
         if session.is_open and not (self.calm and session.is_requesting):
-            self.drop(session)
+            self.drop_request(session)
             if not died:
-                self.hook(session, "SessionEnd", kill, reached, reason="other")
+                self.run_hook(session, "SessionEnd", kill, reached, reason="other")
             session.is_open = False
 
-    @rule(index=st.integers(0, 1), kill=KILLS, reached=st.booleans(), veto=RARELY, news=NEWS)
+    @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), veto=rare_booleans, news=NEW_ITEMS)
     def prompt(self, index: int, kill: int | None, reached: bool, veto: bool, news: list[str]) -> None:
-        session = self.pick(index)
+        session = self.pick_session(index)
         self.push(session, news[:1])
         if session.is_requesting and self.calm:
             return
         if not session.is_open:
             session.is_open = True
-            session.context = [self.hook(session, "SessionStart", kill, reached, source="resume")]
+            session.pending_texts = [self.run_hook(session, "SessionStart", kill, reached, source="resume")]
         if session.is_requesting:  # a person interrupts
-            self.drop(session)
+            self.drop_request(session)
         self.push(session, news[1:])
-        session.turn += 1
-        session.context.append(self.hook(session, "UserPromptSubmit", kill, reached, prompt=f"do {session.turn}"))
+        session.turn_number += 1
+        session.pending_texts.append(
+            self.run_hook(session, "UserPromptSubmit", kill, reached, prompt=f"do {session.turn_number}")
+        )
         session.is_requesting = True
         if veto and not self.calm:
-            self.drop(session)
+            self.drop_request(session)
 
     @rule(index=st.integers(0, 1), event=st.sampled_from(["UserPromptSubmit", "PostToolUse", "SubagentStop"]))
     def run_helper(self, index: int, event: str) -> None:
         """A helper works beside the agent, whatever that does."""
-        session = self.pick(index)
+        session = self.pick_session(index)
         if session.is_open:
-            assert self.hook(session, event, subagent="h-1", prompt="help") == ""
+            assert self.run_hook(session, event, subagent="h-1", prompt="help") == ""
 
-    @precondition(lambda self: any(each.is_requesting for each in self.sessions) and not self.calm)
+    @precondition(lambda self: any(session.is_requesting for session in self.sessions) and not self.calm)
     @rule(index=st.integers(0, 1))
     def fail(self, index: int) -> None:
-        session = self.pick(index)
+        session = self.pick_session(index)
         if session.is_requesting:
-            self.drop(session)
+            self.drop_request(session)
 
-    @precondition(lambda self: any(each.is_requesting for each in self.sessions))
-    @rule(index=st.integers(0, 1), tools=st.lists(st.tuples(TOOLS, KILLS, st.booleans(), NEWS), min_size=1, max_size=3))
+    @precondition(lambda self: any(session.is_requesting for session in self.sessions))
+    @rule(
+        index=st.integers(0, 1),
+        tools=st.lists(st.tuples(TOOL_EVENTS, kill_steps, st.booleans(), NEW_ITEMS), min_size=1, max_size=3),
+    )
     def use_tools(self, index: int, tools: list[tuple[str, int | None, bool, list[str]]]) -> None:
-        session = self.pick(index)
+        session = self.pick_session(index)
         if session.is_requesting:
-            self.answer(session)
-            for event, kill, reached, news in tools:
-                self.push(session, news)
-                session.context.append(self.hook(session, event, kill, reached))
+            self.answer_request(session)
+            for event, kill_at, reached, new_items in tools:
+                self.push(session, new_items)
+                session.pending_texts.append(self.run_hook(session, event, kill_at, reached))
 
-    @precondition(lambda self: any(each.is_requesting for each in self.sessions))
-    @rule(index=st.integers(0, 1), kill=KILLS, reached=st.booleans(), veto=RARELY, news=NEWS)
+    @precondition(lambda self: any(session.is_requesting for session in self.sessions))
+    @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), veto=rare_booleans, news=NEW_ITEMS)
     def stop(self, index: int, kill: int | None, reached: bool, veto: bool, news: list[str]) -> None:
-        session = self.pick(index)
+        session = self.pick_session(index)
         if not session.is_requesting:
             return
-        self.answer(session)
+        self.answer_request(session)
         self.push(session, news)
-        before, self.recent[session.id] = self.recent[session.id], set()
-        text = self.hook(session, "Stop", kill, reached)
+        earlier_words, self.recent_words[session.session_id] = self.recent_words[session.session_id], set()
+        text = self.run_hook(session, "Stop", kill, reached)
         if self.is_killed or not reached:  # what it proves, the store has still to hear
-            self.recent[session.id] |= before
+            self.recent_words[session.session_id] |= earlier_words
         if self.is_killed:
-            self.disturb(session)
-        session.context.append(text)
+            self.excuse_recent(session)
+        session.pending_texts.append(text)
         session.is_requesting = bool(text)
         if text and veto and not self.calm:
-            self.drop(session)
+            self.drop_request(session)
 
     # what holds
 
@@ -193,7 +201,7 @@ class Deliveries(RuleBasedStateMachine):
             return
         for item in self.store.query(inbox.page, "ann", limit=1_000):
             if item.state is ItemState.DELIVERED:
-                assert words([item.event.content]).keys() <= self.read.keys(), (
+                assert count_words([item.event.content]).keys() <= self.read_counts.keys(), (
                     f"{item.event.content} was read by nobody"
                 )
 
@@ -201,20 +209,20 @@ class Deliveries(RuleBasedStateMachine):
         with self.exit:
             if not hasattr(self, "sessions"):
                 return
-            for each in self.sessions:
-                self.drop(each)
-                each.is_open = False
+            for session in self.sessions:
+                self.drop_request(session)
+                session.is_open = False
             self.clock.advance(31 * MINUTE)
             for index in range(len(self.sessions)):
-                for _ in range(len(self.owed) // 20 + 3):
+                for _ in range(len(self.expected_words) // 20 + 3):
                     self.prompt(index, None, True, False, [])
                     while self.sessions[index].is_requesting:
                         self.stop(index, None, True, False, [])
-            assert self.read.keys() == self.owed
+            assert self.read_counts.keys() == self.expected_words
             states = {item.state for item in self.store.query(inbox.page, "ann", limit=1_000)}
             assert states <= {ItemState.DELIVERED}
-            assert not [batch for each in self.sessions for batch in each.spool.read_unproved(each.id)]
-            assert not [line for each in self.sessions for line in each.spool.peek(each.id)]
+            assert not [batch for session in self.sessions for batch in session.spool.read_unproved(session.session_id)]
+            assert not [line for session in self.sessions for line in session.spool.peek(session.session_id)]
             [account] = self.store.query(maintenance.list_accounts, "ann")
             assert account.is_balanced
 
@@ -223,5 +231,5 @@ def test_deliveries_on_sqlite(tmp_path: Path) -> None:
     run_on_sqlite(Deliveries, tmp_path, examples=100, steps=40)
 
 
-def test_deliveries_on_postgres(swept_url: str) -> None:
-    run_on_postgres(Deliveries, swept_url, examples=8, steps=30)
+def test_deliveries_on_postgres(empty_postgres_url: str) -> None:
+    run_on_postgres(Deliveries, empty_postgres_url, examples=8, steps=30)

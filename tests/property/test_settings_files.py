@@ -17,80 +17,84 @@ from hypothesis import strategies as st
 from gatepost.errors import Invalid, Malformed
 from gatepost.hooks import host_settings, install, jsonc, merge, toml
 from gatepost.hooks.wire import HOSTS
-from tests.property.settings_files import OLDER, is_ours, tables, values, written
+from tests.property.settings_files import OLD_COMMANDS, build_values, is_ours, write_jsonc, write_toml
 
 PROGRAM = "/opt/my tools/gatepost"
 #: the hosts that read strict JSON, and what their files may begin with
-STRICT = {"claude": ["", "\ufeff"], "codex": [""]}
+STRICT_HOSTS = {"claude": ["", "\ufeff"], "codex": [""]}
 hosts = st.sampled_from(HOSTS)
 
 
 @st.composite
-def files(
-    draw: st.DrawFn, *, older: bool = False, remarks: bool = True, loaded: bool = False
+def settings_texts(
+    draw: st.DrawFn, *, with_old: bool = False, with_comments: bool = True, is_host_readable: bool = False
 ) -> tuple[str, dict[str, Any], str]:
     """A host, what its settings file says, and how that is written; if `loaded`, so that the host itself reads it."""
     host = draw(hosts)
     value = draw(
-        values(list(host_settings.build_entries(host, PROGRAM)), flat=host in host_settings.FLAT_HOSTS, older=older)
+        build_values(
+            list(host_settings.build_entries(host, PROGRAM)),
+            is_flat=host in host_settings.FLAT_HOSTS,
+            with_old=with_old,
+        )
     )
-    if not loaded or host not in STRICT:
-        return host, value, draw(written(value, remarks=remarks))
-    return host, value, draw(written(value, remarks=False, commas=False, heads=STRICT[host]))
+    if not is_host_readable or host not in STRICT_HOSTS:
+        return host, value, draw(write_jsonc(value, with_comments=with_comments))
+    return host, value, draw(write_jsonc(value, with_comments=False, with_commas=False, prefixes=STRICT_HOSTS[host]))
 
 
-def read(text: str) -> Any:
+def parse_value(text: str) -> Any:
     root = jsonc.parse(text)
     return None if root is None else root.value
 
 
-@given(files(older=True))
+@given(settings_texts(with_old=True))
 def test_any_such_text_is_read_as_json_reads_it(file: tuple[str, dict[str, Any], str]) -> None:
     _, value, text = file
-    assert read(text) == value
+    assert parse_value(text) == value
 
 
-@given(files(loaded=True))
+@given(settings_texts(is_host_readable=True))
 def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tuple[str, dict[str, Any], str]) -> None:
     host, _, text = file
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
         assert install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
-        once = path.read_bytes()
+        installed = path.read_bytes()
         assert not install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
-        assert path.read_bytes() == once
+        assert path.read_bytes() == installed
         state = install.inspect_file(path, host, lambda agent: host_settings.build_entries(host, PROGRAM, agent=agent))
         assert set(state.events) == host_settings.build_entries(host, PROGRAM).keys()
         assert install.uninstall(path, host).is_restored
         assert path.read_bytes() == text.encode()
-        assert [each.name for each in Path(folder).iterdir()] == ["settings.json"]
+        assert [item.name for item in Path(folder).iterdir()] == ["settings.json"]
 
 
-@given(files())
+@given(settings_texts())
 def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    wanted = host_settings.build_entries(host, PROGRAM)
-    added = merge.add_to_json(text, host, wanted)
+    our_entries = host_settings.build_entries(host, PROGRAM)
+    added = merge.add_to_json(text, host, our_entries)
     assert jsonc.list_comments(added) == jsonc.list_comments(text)
     hooks = value.get("hooks", {})
-    expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in wanted.items()}
+    expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in our_entries.items()}
     head = {} if value else merge.build_head(host)
-    assert read(added) == head | value | {"hooks": expected}
+    assert parse_value(added) == head | value | {"hooks": expected}
 
 
-@given(files())
+@given(settings_texts())
 def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     file: tuple[str, dict[str, Any], str],
 ) -> None:
     host, value, text = file
-    wanted = host_settings.build_entries(host, PROGRAM)
+    our_entries = host_settings.build_entries(host, PROGRAM)
     hooks = value.get("hooks", {"": [0]})
-    assume(value and hooks and all(hooks.get(event, [0]) for event in wanted))
-    assert merge.strip_from_json(merge.add_to_json(text, host, wanted), host, value) == text
+    assume(value and hooks and all(hooks.get(event, [0]) for event in our_entries))
+    assert merge.strip_from_json(merge.add_to_json(text, host, our_entries), host, value) == text
 
 
-@given(files(older=True, loaded=True), st.text(max_size=4), st.booleans())
+@given(settings_texts(with_old=True, is_host_readable=True), st.text(max_size=4), st.booleans())
 def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str], key: str, at_root: bool) -> None:
     host, _, text = file
     assume(key not in ("hooks", "version"))
@@ -101,29 +105,29 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
         changed = path.read_bytes().decode()
         root = jsonc.parse(changed)
         assert root is not None
-        box = root if at_root else root.get("hooks")
-        assert box is not None
-        changed = jsonc.append(changed, box, (key, ["theirs"]))
+        container = root if at_root else root.get("hooks")
+        assert container is not None
+        changed = jsonc.append(changed, container, (key, ["theirs"]))
         path.write_bytes(changed.encode())
         assert not install.uninstall(path, host).is_restored
-        left = path.read_bytes().decode()
-    assert others(read(left), host) == others(read(changed), host)
-    assert jsonc.list_comments(left) == jsonc.list_comments(changed)
-    assert "gatepost' hook" not in left
+        remaining = path.read_bytes().decode()
+    assert select_foreign(parse_value(remaining), host) == select_foreign(parse_value(changed), host)
+    assert jsonc.list_comments(remaining) == jsonc.list_comments(changed)
+    assert "gatepost' hook" not in remaining
 
 
-@given(files(older=True))
+@given(settings_texts(with_old=True))
 def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    left = merge.strip_from_json(text, host)
-    assert others(read(left), host) == others(value, host)
-    assert jsonc.list_comments(left) == jsonc.list_comments(text)
-    assert not any(json.dumps(command) in left for command in OLDER)
-    if not any(command in json.dumps(value) for command in map(json.dumps, OLDER)):
-        assert left == text
+    remaining = merge.strip_from_json(text, host)
+    assert select_foreign(parse_value(remaining), host) == select_foreign(value, host)
+    assert jsonc.list_comments(remaining) == jsonc.list_comments(text)
+    assert not any(json.dumps(command) in remaining for command in OLD_COMMANDS)
+    if not any(command in json.dumps(value) for command in map(json.dumps, OLD_COMMANDS)):
+        assert remaining == text
 
 
-def others(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]:
+def select_foreign(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]:
     """All that is not ours: what is not hooks, and every entry of others, event by event in its order."""
     hooks = sorted(document.get("hooks", {}).items())
     groups: list[Any] = [(event, group) for event, groups in hooks for group in groups]
@@ -134,54 +138,58 @@ def others(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]:
             for entry in (group["hooks"] if isinstance(group, dict) else [None])
         ]
     rest = {name: value for name, value in document.items() if name != "hooks"}
-    return rest, [each for each in groups if not is_ours(each[-1]) and "gatepost' hook" not in str(each[-1])]
+    return rest, [
+        foreign_entry
+        for foreign_entry in groups
+        if not is_ours(foreign_entry[-1]) and "gatepost' hook" not in str(foreign_entry[-1])
+    ]
 
 
-@given(files(older=True), st.data())
+@given(settings_texts(with_old=True), st.data())
 def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
     file: tuple[str, dict[str, Any], str], data: st.DataObject
 ) -> None:
     host, _, text = file
-    at = data.draw(st.integers(0, len(text)))
+    offset = data.draw(st.integers(0, len(text)))
     junk = data.draw(st.sampled_from(["", "}", ",", '"', "/*", "nul", "\x00", "-", "'", "]", "\\", "NaN"]))
-    broken = (text[:at] + junk + text[at + data.draw(st.integers(0, 3)) :]).encode()
+    broken = (text[:offset] + junk + text[offset + data.draw(st.integers(0, 3)) :]).encode()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(broken)
         try:
             install.install(path, host, host_settings.build_entries(host, PROGRAM))
         except Invalid as error:
-            said = error.message
+            message = error.message
         else:
             return
-        assert re.search(r"\(line \d+, column \d+\)$", said), said
+        assert re.search(r"\(line \d+, column \d+\)$", message), message
         assert path.read_bytes() == broken
-        assert [each.name for each in Path(folder).iterdir()] == ["settings.json"]
+        assert [item.name for item in Path(folder).iterdir()] == ["settings.json"]
 
 
-@given(tables())
+@given(write_toml())
 def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
-    wanted = host_settings.build_entries("codex", PROGRAM)
-    added = toml.add_to_toml(text, wanted)
+    our_entries = host_settings.build_entries("codex", PROGRAM)
+    added = toml.add_to_toml(text, our_entries)
     assert added.startswith(text)
     assert toml.strip_from_toml(added) == text
     assert added.count("\r") in (0, added.count("\n"))
     before, after = toml.parse(text), toml.parse(added)
     hooks = before.get("hooks", {})
-    expected = hooks | {event: [*hooks.get(event, []), group] for event, group in wanted.items()}
+    expected = hooks | {event: [*hooks.get(event, []), group] for event, group in our_entries.items()}
     assert after == before | {"hooks": expected}
 
 
-@given(tables(older=True))
+@given(write_toml(with_old=True))
 def test_older_entries_in_toml_go_and_those_of_others_stay(text: str) -> None:
-    left = toml.strip_from_toml(text)
-    assert others(_listed(left), "codex") == others(_listed(text), "codex")
-    assert left.count("#") == text.count("#")
-    if toml.parse(left) == toml.parse(text):
-        assert left == text
+    remaining = toml.strip_from_toml(text)
+    assert select_foreign(_parse_events(remaining), "codex") == select_foreign(_parse_events(text), "codex")
+    assert remaining.count("#") == text.count("#")
+    if toml.parse(remaining) == toml.parse(text):
+        assert remaining == text
 
 
-def _listed(text: str) -> dict[str, Any]:
+def _parse_events(text: str) -> dict[str, Any]:
     """What it says, with `hooks` holding events only."""
     document = toml.parse(text)
     hooks = document.pop("hooks", {})
@@ -191,28 +199,28 @@ def _listed(text: str) -> dict[str, Any]:
 
 def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be of several megabytes, and a host of thousands of projects."""
-    read: list[int] = []
+    read_sizes: list[int] = []
 
-    def counted(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-        def parsed(text: str) -> Any:
-            read.append(len(text))
+    def count_reads(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+        def parse_and_count(text: str) -> Any:
+            read_sizes.append(len(text))
             return parse(text)
 
-        return parsed
+        return parse_and_count
 
-    monkeypatch.setattr(jsonc, "parse", counted(jsonc.parse))
-    wanted = host_settings.build_entries("claude", PROGRAM)
-    text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*wanted, "PreToolUse"]}}, indent=2)
-    added = merge.add_to_json(text, "claude", wanted)
+    monkeypatch.setattr(jsonc, "parse", count_reads(jsonc.parse))
+    our_entries = host_settings.build_entries("claude", PROGRAM)
+    text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*our_entries, "PreToolUse"]}}, indent=2)
+    added = merge.add_to_json(text, "claude", our_entries)
     assert merge.strip_from_json(added, "claude") == text
-    assert len(read) == 2
-    read.clear()
+    assert len(read_sizes) == 2
+    read_sizes.clear()
 
-    monkeypatch.setattr(toml, "parse", counted(toml.parse))
+    monkeypatch.setattr(toml, "parse", count_reads(toml.parse))
     text = "".join(f'[projects."/home/{number}"]\ntrust_level = "trusted"\n\n' for number in range(100))
     added = toml.add_to_toml(text, host_settings.build_entries("codex", PROGRAM))
     assert toml.strip_from_toml(added) == text
-    assert len([size for size in read if size > len(text) / 2]) == 3
+    assert len([size for size in read_sizes if size > len(text) / 2]) == 3
 
 
 @pytest.mark.parametrize(

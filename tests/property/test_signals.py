@@ -11,10 +11,10 @@ from gatepost.core import wire
 from gatepost.core.event import Event, EventType
 from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.signals import Signal
-from tests.property.texts import events, texts, values
+from tests.property.texts import event_strategy, texts, values
 
-names = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
-rings = some.builds(Signal, names, some.sampled_from(["event", "release"]), some.none(), some.booleans())
+recipients = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
+ring_signals = some.builds(Signal, recipients, some.sampled_from(["event", "release"]), some.none(), some.booleans())
 
 
 def as_json(value: Any) -> Any:
@@ -22,44 +22,44 @@ def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-frames = some.builds(Frame, names, texts.map(as_json), values.map(as_json))
+frames = some.builds(Frame, recipients, texts.map(as_json), values.map(as_json))
 
 
-@given(some.lists(rings | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
-def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[TransportMessage], most: int) -> None:
-    messages, lost = codec.encode_payloads(signals, max_bytes=most)
-    assert all(len(message.encode()) <= most for message in messages)
+@given(some.lists(ring_signals | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
+def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[TransportMessage], limit: int) -> None:
+    messages, lost_count = codec.encode_payloads(signals, max_bytes=limit)
+    assert all(len(message.encode()) <= limit for message in messages)
     assert [signal for message in messages for signal in codec.decode_payload(message)] == signals
-    assert lost == 0
+    assert lost_count == 0
 
 
-@given(events())
+@given(event_strategy())
 @example(Event(id="evt_1", type=EventType.PLAN, source="plans", data={"dueAt": 0}, created_at=0))
 def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
-    [message], lost = codec.encode_payloads(
+    [message], lost_count = codec.encode_payloads(
         [Signal("ann", "event", event), Signal("bob", "event", event)], max_bytes=100_000
     )
-    assert lost == 0
-    for heard in codec.decode_payload(message):
-        assert isinstance(heard, Signal)
-        assert heard.event is not None
-        assert as_json(wire.write_event(heard.event)) == as_json(wire.write_event(event))
+    assert lost_count == 0
+    for signal in codec.decode_payload(message):
+        assert isinstance(signal, Signal)
+        assert signal.event is not None
+        assert as_json(wire.write_event(signal.event)) == as_json(wire.write_event(event))
 
 
-@given(some.lists(rings | frames, max_size=50), some.integers(min_value=2, max_value=300))
-def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[TransportMessage], most: int) -> None:
-    messages, lost = codec.encode_payloads(signals, max_bytes=most)
-    assert all(len(message) <= most for message in messages)
-    assert sum(len(codec.decode_payload(message)) for message in messages) + lost == len(signals)
+@given(some.lists(ring_signals | frames, max_size=50), some.integers(min_value=2, max_value=300))
+def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[TransportMessage], limit: int) -> None:
+    messages, lost_count = codec.encode_payloads(signals, max_bytes=limit)
+    assert all(len(message) <= limit for message in messages)
+    assert sum(len(codec.decode_payload(message)) for message in messages) + lost_count == len(signals)
 
 
-@given(events(), some.integers(min_value=100, max_value=2_000))
-def test_an_event_without_room_is_left_out(event: Event, most: int) -> None:
-    [message], lost = codec.encode_payloads([Signal("ann", "event", event)], max_bytes=most)
-    [heard] = codec.decode_payload(message)
-    assert isinstance(heard, Signal)
-    assert (heard.recipient, heard.cause, lost) == ("ann", "event", 0)
-    assert len(message) <= most
+@given(event_strategy(), some.integers(min_value=100, max_value=2_000))
+def test_an_event_without_room_is_left_out(event: Event, limit: int) -> None:
+    [message], lost_count = codec.encode_payloads([Signal("ann", "event", event)], max_bytes=limit)
+    [signal] = codec.decode_payload(message)
+    assert isinstance(signal, Signal)
+    assert (signal.recipient, signal.cause, lost_count) == ("ann", "event", 0)
+    assert len(message) <= limit
 
 
 @given(values | some.lists(some.dictionaries(some.sampled_from(["to", "topic", "event", "cause"]), values)))

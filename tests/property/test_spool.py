@@ -14,7 +14,8 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.core import spool_line as spool_lines
@@ -28,29 +29,29 @@ from gatepost.errors import Unavailable
 from gatepost.hooks.drain import DrainedBatch, drain
 from gatepost.ports import Store
 from gatepost.testing import Kit
-from tests.property.machines import run_on_postgres, run_on_sqlite
+from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
 SESSION: Final = "s-1"
 KEYS: Final = st.sampled_from(["k1", "k2", "k3"]) | st.none()
 PRIORITIES: Final = st.sampled_from(list(Priority))
-TOKEN: Final = re.compile(r"<(\w+)>|\\u003c(\w+)>")
+WORD_PATTERN: Final = re.compile(r"<(\w+)>|\\u003c(\w+)>")
 
 
-class Broken:
+class FailingStore:
     """A store that is out of reach, from the beginning or before the ack."""
 
-    def __init__(self, store: Store, calls: int) -> None:
+    def __init__(self, store: Store, remaining_calls: int) -> None:
         self._store = store
-        self._calls = calls
+        self._remaining_calls = remaining_calls
 
     def call(self, verb: Callable[..., object], /, *args: object, **kwargs: object) -> object:
-        self._calls -= 1
-        if self._calls < 0:
+        self._remaining_calls -= 1
+        if self._remaining_calls < 0:
             raise Unavailable("the store is out of reach")
         return self._store.call(verb, *args, **kwargs)
 
 
-class Guest(RuleBasedStateMachine):
+class GuestMachine(RuleBasedStateMachine):
     events: Bundle[Event] = Bundle("events")
 
     def __init__(self, url: str) -> None:
@@ -71,21 +72,21 @@ class Guest(RuleBasedStateMachine):
         self.spool = FileSpool(f"{self.folder}/spool/<session>.jsonl")
         self.file = Path(self.folder, "spool", f"{SESSION}.jsonl")
         #: what is to be seen: the key of what has one, a word of its own for what has none
-        self.owed: set[str] = set()
-        self.seen: Counter[str] = Counter()
+        self.expected_words: set[str] = set()
+        self.seen_counts: Counter[str] = Counter()
         self.elsewhere: Batch | None = None
-        self.words = 0
+        self.word_count = 0
 
-    def word(self, key: str | None) -> str:
-        self.words += 1
-        self.owed.add(word := key or f"w{self.words}")
+    def add_word(self, key: str | None) -> str:
+        self.word_count += 1
+        self.expected_words.add(word := key or f"w{self.word_count}")
         return word
 
     @rule(target=events, key=KEYS, priority=PRIORITIES)
     def push(self, key: str | None, priority: Priority) -> Event:
-        wish = Push(to="ann", source="test", content=f"<{self.word(key)}>", priority=priority, key=key)
-        pushed = self.store.call(push.push_event, wish)
-        return self.store.query(inbox.show, pushed.deliveries[0].event)[0].event
+        push = Push(to="ann", source="test", content=f"<{self.add_word(key)}>", priority=priority, key=key)
+        result = self.store.call(push_actions.push_event, push)
+        return self.store.query(inbox.show, result.deliveries[0].event)[0].event
 
     @rule(event=events)
     def carry(self, event: Event) -> None:
@@ -95,35 +96,35 @@ class Guest(RuleBasedStateMachine):
     @rule(key=KEYS, priority=PRIORITIES, ends=st.sampled_from(["\n", ""]))
     def write(self, key: str | None, priority: Priority, ends: str) -> None:
         """Another program writes a line of its own; it may know a key that is pushed too, before or later."""
-        self.words += 1
+        self.word_count += 1
         key = f"own_{key}" if key and self.doors else key
-        entry = SpoolLine(
-            id=f"x{self.words}",
-            content=f"<{self.word(key)}>",
+        spool_line = SpoolLine(
+            id=f"x{self.word_count}",
+            content=f"<{self.add_word(key)}>",
             priority=priority,
             dedup_key=key,
             timestamp_ms=self.kit.clock.now() // 1_000,
         )
         self.file.parent.mkdir(exist_ok=True)
         with self.file.open("ab") as file:
-            file.write(entry.to_bytes().rstrip() + ends.encode())
+            file.write(spool_line.to_bytes().rstrip() + ends.encode())
 
-    @rule(reconcile=st.booleans(), reached=st.sampled_from([0, 1, 9]), cap=st.sampled_from([1, 3, 20]))
-    def read(self, reconcile: bool, reached: int, cap: int) -> None:
-        drained = self.drained(reconcile, 9 if self.doors else reached, cap)
-        drained.ack()
-        self.note(drained)
+    @rule(reconcile=st.booleans(), reached=st.sampled_from([0, 1, 9]), limit=st.sampled_from([1, 3, 20]))
+    def read(self, reconcile: bool, reached: int, limit: int) -> None:
+        batch = self.drain(reconcile, 9 if self.doors else reached, limit)
+        batch.ack()
+        self.check_batch(batch)
 
     @rule(reconcile=st.booleans())
     def fail_to_read(self, reconcile: bool) -> None:
         """The output could not be written."""
-        self.drained(reconcile, 9, 20).release()
+        self.drain(reconcile, 9, 20).release()
 
     @precondition(lambda self: self.doors and not self.elsewhere)
     @rule()
     def claim_elsewhere(self) -> None:
-        found = self.store.call(inbox.claim, "ann", owner="door", limit=2)
-        self.elsewhere = found if found.claim else None
+        batch = self.store.call(inbox.claim, "ann", owner="door", limit=2)
+        self.elsewhere = batch if batch.claim else None
 
     @precondition(lambda self: self.elsewhere)
     @rule(read=st.booleans())
@@ -133,7 +134,7 @@ class Guest(RuleBasedStateMachine):
         claim = self.elsewhere.claim
         self.store.call(inbox.ack if read else inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
         text, self.elsewhere = str(self.elsewhere), None
-        self.count(text if read else "")
+        self.count_words(text if read else "")
 
     @precondition(lambda self: not self.elsewhere)
     @rule()
@@ -141,8 +142,8 @@ class Guest(RuleBasedStateMachine):
         """Long enough for a claim that was left open to lapse, and not so long that a key is forgotten."""
         self.kit.clock.advance(MINUTE + SECOND)
 
-    def drained(self, reconcile: bool, reached: int, cap: int) -> DrainedBatch:
-        store = Broken(self.store, reached)
+    def drain(self, reconcile: bool, call_count: int, limit: int) -> DrainedBatch:
+        store = FailingStore(self.store, call_count)
         return drain(
             store,  # type: ignore[arg-type]
             self.spool,
@@ -150,18 +151,18 @@ class Guest(RuleBasedStateMachine):
             agent="ann",
             now=self.kit.clock.now(),
             include_pending=reconcile,
-            limit=cap,
-            budget=MIN_BUDGET if cap == 3 else 9_000,
+            limit=limit,
+            budget=MIN_BUDGET if limit == 3 else 9_000,
         )
 
-    def note(self, drained: DrainedBatch) -> None:
-        if drained.text:
-            assert len(drained.text.splitlines()) == len(drained.events) + 1
-        self.count(drained.text)
+    def check_batch(self, batch: DrainedBatch) -> None:
+        if batch.text:
+            assert len(batch.text.splitlines()) == len(batch.events) + 1
+        self.count_words(batch.text)
 
-    def count(self, text: str) -> None:
-        self.seen.update(one or other for one, other in TOKEN.findall(text))
-        assert not [word for word, times in self.seen.items() if times > 1], "seen twice"
+    def count_words(self, text: str) -> None:
+        self.seen_counts.update(plain_word or escaped_word for plain_word, escaped_word in WORD_PATTERN.findall(text))
+        assert not [word for word, times in self.seen_counts.items() if times > 1], "seen twice"
 
     def teardown(self) -> None:
         with self.exit:
@@ -170,10 +171,10 @@ class Guest(RuleBasedStateMachine):
             if self.elsewhere:
                 self.end_elsewhere(read=True)
             self.kit.clock.advance(HOUR)
-            while (drained := self.drained(True, 9, 20)).text:
-                drained.ack()
-                self.note(drained)
-            assert set(self.seen) == self.owed
+            while (batch := self.drain(True, 9, 20)).text:
+                batch.ack()
+                self.check_batch(batch)
+            assert set(self.seen_counts) == self.expected_words
             assert not self.spool.peek(SESSION)
             [account] = self.store.query(maintenance.list_accounts, "ann")
             assert account.is_balanced
@@ -181,8 +182,8 @@ class Guest(RuleBasedStateMachine):
 
 
 def test_a_guest_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(Guest, tmp_path, examples=50, steps=30)
+    run_on_sqlite(GuestMachine, tmp_path, examples=50, steps=30)
 
 
-def test_a_guest_on_postgres(swept_url: str) -> None:
-    run_on_postgres(Guest, swept_url, examples=8, steps=30)
+def test_a_guest_on_postgres(empty_postgres_url: str) -> None:
+    run_on_postgres(GuestMachine, empty_postgres_url, examples=8, steps=30)

@@ -16,31 +16,31 @@ from gatepost.core.guest import IDLE, WORKING
 from gatepost.core.times import SECOND, WEEK
 from gatepost.hooks.context import HookOptions
 from gatepost.hooks.gates import SessionGate, register
-from tests.visits import Guest
+from tests.hook_guest import HookGuest
 
-WINDOW = 120 * SECOND
+LOOP_WINDOW = 120 * SECOND
 
 
-class Stops(RuleBasedStateMachine):
+class StopMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = TemporaryDirectory()
         # what was shown does not lapse meanwhile: that is another test's (test_proof.py)
-        self.guest = Guest(Path(self.folder.name), rules=HookOptions(agent="ann", proof_timeout=WEEK))
+        self.guest = HookGuest(Path(self.folder.name), options=HookOptions(agent="ann", proof_timeout=WEEK))
         register(self.guest.home, SessionGate(name="tested"))
         register(self.guest.home, SessionGate(name="summed-up", hook="SubagentStop"))
-        self.guest.hook("SessionStart", source="startup")
+        self.guest.run_hook("SessionStart", source="startup")
         #: what has to come of the next stop, told another way
-        self.blocked: list[int] = []
-        self.continued = 0
-        self.waiting: list[str] = []
+        self.blocked_at: list[int] = []
+        self.continuation_count = 0
+        self.waiting_texts: list[str] = []
         #: what was shown and no model has answered yet, and whether a tool's hook showed it
-        self.unproved: list[tuple[str, bool]] = []
-        self.numbers = count()
+        self.unproved_texts: list[tuple[str, bool]] = []
+        self.line_numbers = count()
         #: the blocked stops of each helper
-        self.helpers: dict[str, list[int]] = {"h-1": [], "h-2": []}
+        self.helper_blocks: dict[str, list[int]] = {"h-1": [], "h-2": []}
         #: what was said at the last stop, until a prompt comes
-        self.said: str | None = None
+        self.stop_text: str | None = None
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -59,89 +59,89 @@ class Stops(RuleBasedStateMachine):
 
     @rule(lines=st.integers(1, 3))
     def tell(self, lines: int) -> None:
-        texts = [f"line {next(self.numbers)}" for _ in range(lines)]
-        self.guest.spooled(*texts)
-        self.waiting += texts
+        texts = [f"line {next(self.line_numbers)}" for _ in range(lines)]
+        self.guest.append_lines(*texts)
+        self.waiting_texts += texts
 
     @rule()
     def speak(self) -> None:
-        self.waiting += [text for text, _ in self.unproved]
-        self.unproved = []
-        self._shown(self.guest.hook("UserPromptSubmit", prompt="Go on.").context)
-        self.blocked, self.continued, self.said = [], 0, None
-        self.helpers = {helper: [] for helper in self.helpers}
+        self.waiting_texts += [text for text, _ in self.unproved_texts]
+        self.unproved_texts = []
+        self._check_shown(self.guest.run_hook("UserPromptSubmit", prompt="Go on.").context)
+        self.blocked_at, self.continuation_count, self.stop_text = [], 0, None
+        self.helper_blocks = {helper: [] for helper in self.helper_blocks}
 
     @rule(rewrite=st.sampled_from([str, str.strip, lambda text: f" {text}\n", lambda text: text.replace("<", "&lt;")]))
-    @precondition(lambda self: self.said is not None)
+    @precondition(lambda self: self.stop_text is not None)
     def echo(self, rewrite: Callable[[str], str]) -> None:
-        assert self.said is not None
-        self._shown(self.guest.hook("UserPromptSubmit", prompt=rewrite(self.said)).context)
-        self.said = None
+        assert self.stop_text is not None
+        self._check_shown(self.guest.run_hook("UserPromptSubmit", prompt=rewrite(self.stop_text)).context)
+        self.stop_text = None
 
     @rule(helper=st.sampled_from(["h-1", "h-2"]))
     def instruct_helper(self, helper: str) -> None:
-        self.guest.hook("UserPromptSubmit", prompt="Look it up.", subagent=helper)
+        self.guest.run_hook("UserPromptSubmit", prompt="Look it up.", subagent=helper)
 
     @rule(helper=st.sampled_from(["h-1", "h-2"]))
     def stop_helper(self, helper: str) -> None:
         now = self.guest.clock.now()
-        recent = [at for at in self.helpers[helper] if now - at < WINDOW]
-        verdict = self.guest.hook("SubagentStop", subagent=helper)
+        recent_blocks = [instant for instant in self.helper_blocks[helper] if now - instant < LOOP_WINDOW]
+        verdict = self.guest.run_hook("SubagentStop", subagent=helper)
         assert verdict.context is None
-        if len(recent) >= 3:
+        if len(recent_blocks) >= 3:
             assert verdict.block is None
-            assert any("lets the helper stop" in each for each in verdict.warnings)
-            self.helpers[helper] = []
+            assert any("lets the helper stop" in warning for warning in verdict.warnings)
+            self.helper_blocks[helper] = []
         else:
             assert (verdict.block or "").startswith("summed-up: it is not marked. When it is done, run: ")
-            self.helpers[helper] = [*recent, now]
+            self.helper_blocks[helper] = [*recent_blocks, now]
 
     @rule()
     def tx(self) -> None:
-        self.unproved = [(text, by_tool) for text, by_tool in self.unproved if by_tool]
-        self._shown(self.guest.hook("PostToolUse").context, by_tool=True)
+        self.unproved_texts = [(text, by_tool) for text, by_tool in self.unproved_texts if by_tool]
+        self._check_shown(self.guest.run_hook("PostToolUse").context, by_tool=True)
 
     @rule(active=st.booleans())
     def stop(self, active: bool) -> None:
         now = self.guest.clock.now()
-        recent = [at for at in self.blocked if now - at < WINDOW]
-        verdict = self.guest.stop(stop_hook_active=active)
-        self.unproved = []
-        if len(recent) >= 3:
+        recent_blocks = [instant for instant in self.blocked_at if now - instant < LOOP_WINDOW]
+        verdict = self.guest.run_stop(stop_hook_active=active)
+        self.unproved_texts = []
+        if len(recent_blocks) >= 3:
             assert (verdict.block, verdict.context) == (None, None), "everything lets it go"
-            assert any("lets the agent stop" in each for each in verdict.warnings)
-            self.blocked, self.continued = [], 0
+            assert any("lets the agent stop" in warning for warning in verdict.warnings)
+            self.blocked_at, self.continuation_count = [], 0
         elif not self.guest.session.is_marked("tested"):
             assert (verdict.block or "").startswith("tested: it is not marked. When it is done, run: ")
             assert verdict.context is None
-            self.blocked = [*recent, now]
-        elif self.waiting and self.continued < 5:
+            self.blocked_at = [*recent_blocks, now]
+        elif self.waiting_texts and self.continuation_count < 5:
             assert verdict.block is None
             assert verdict.continues
-            self._shown(verdict.context)
-            self.continued += 1
+            self._check_shown(verdict.context)
+            self.continuation_count += 1
         else:
             assert (verdict.block, verdict.context, verdict.continues) == (None, None, False)
-            self.continued = 0
-        self.said = verdict.block or verdict.context
-        goes_on = verdict.block is not None or verdict.continues
-        assert self.guest.session.read().state == (WORKING if goes_on else IDLE)
+            self.continuation_count = 0
+        self.stop_text = verdict.block or verdict.context
+        continues = verdict.block is not None or verdict.continues
+        assert self.guest.session.read().state == (WORKING if continues else IDLE)
 
     @rule()
     def compact(self) -> None:
-        assert self.guest.hook("PreCompact").is_silent
+        assert self.guest.run_hook("PreCompact").is_silent
 
     @invariant()
     def nothing_is_lost(self) -> None:
-        assert [entry.content for entry in self.guest.spool.peek(self.guest.id)] == self.waiting
+        assert [entry.content for entry in self.guest.spool.peek(self.guest.session_id)] == self.waiting_texts
 
-    def _shown(self, context: str | None, *, by_tool: bool = False) -> None:
+    def _check_shown(self, context: str | None, *, by_tool: bool = False) -> None:
         """All that waits is shown, each once and in order."""
-        shown = [line.split('"')[1] for line in (context or "").splitlines()[1:]]
-        assert shown == self.waiting[: len(shown)]
-        assert shown or not self.waiting
-        self.waiting = self.waiting[len(shown) :]
-        self.unproved += [(text, by_tool) for text in shown]
+        shown_texts = [line.split('"')[1] for line in (context or "").splitlines()[1:]]
+        assert shown_texts == self.waiting_texts[: len(shown_texts)]
+        assert shown_texts or not self.waiting_texts
+        self.waiting_texts = self.waiting_texts[len(shown_texts) :]
+        self.unproved_texts += [(text, by_tool) for text in shown_texts]
 
 
-TestStops = Stops.TestCase
+TestStops = StopMachine.TestCase

@@ -40,7 +40,7 @@ texts = st.one_of(
     st.text(WIDE, max_size=20),
     st.lists(st.sampled_from(FORGERIES), max_size=3).map("".join),
 )
-words = texts.filter(bool)
+nonempty_texts = texts.filter(bool)
 
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts),
@@ -49,7 +49,7 @@ values = st.recursive(
 )
 
 #: The fields of data that lines are made of; intake refuses any that is not text, or not a number.
-_FIELDS = {
+_TEXT_FIELDS = {
     EventType.SPACE_MESSAGE: ["spaceId", "spaceName", "messageId", "content"],
     EventType.PLAN: ["planId", "planName", "instruction"],
     EventType.SERVICE: ["serviceName"],
@@ -58,35 +58,37 @@ _FIELDS = {
     EventType.DECISION: ["decisionId", "outcome", "by"],
     EventType.GATE: ["gateId", "outcome"],
 }
-_NUMBERS = {EventType.SPACE_MESSAGE: ["seq"], EventType.PLAN: ["dueAt"]}
+_NUMBER_FIELDS = {EventType.SPACE_MESSAGE: ["seq"], EventType.PLAN: ["dueAt"]}
 
 
-def _data(type: EventType) -> st.SearchStrategy[Any]:
-    named: dict[str, st.SearchStrategy[Any]] = dict.fromkeys(_FIELDS.get(type, []), texts)
-    named |= {name: st.integers(0, MAX_INSTANT) for name in _NUMBERS.get(type, [])}
-    named |= {"context": texts, "payload": values, "result": values}
-    known = st.fixed_dictionaries({}, optional=named)
-    return known if len(named) > 3 else known | values.filter(lambda value: not isinstance(value, dict))
+def _build_data(type: EventType) -> st.SearchStrategy[Any]:
+    field_strategies: dict[str, st.SearchStrategy[Any]] = dict.fromkeys(_TEXT_FIELDS.get(type, []), texts)
+    field_strategies |= {name: st.integers(0, MAX_INSTANT) for name in _NUMBER_FIELDS.get(type, [])}
+    field_strategies |= {"context": texts, "payload": values, "result": values}
+    documents = st.fixed_dictionaries({}, optional=field_strategies)
+    return (
+        documents if len(field_strategies) > 3 else documents | values.filter(lambda value: not isinstance(value, dict))
+    )
 
 
-_senders = st.none() | st.builds(Sender, st.just("quinn"), words, st.sampled_from(EntityKind))
-_refs = st.none() | st.builds(Ref, words, words)
-_routes = st.none() | st.builds(Route, words, words)
+_senders = st.none() | st.builds(Sender, st.just("quinn"), nonempty_texts, st.sampled_from(EntityKind))
+_refs = st.none() | st.builds(Ref, nonempty_texts, nonempty_texts)
+_routes = st.none() | st.builds(Route, nonempty_texts, nonempty_texts)
 _ids = st.builds(mint, st.just("evt"), st.integers(0, 100 * 365 * DAY), st.integers(0, 2**74))
 
 
-def events(content: st.SearchStrategy[str] = texts) -> st.SearchStrategy[Event]:
+def event_strategy(content: st.SearchStrategy[str] = texts) -> st.SearchStrategy[Event]:
     """An event of any type, with any text wherever there can be text."""
-    of_each: list[st.SearchStrategy[Event]] = [
+    strategies: list[st.SearchStrategy[Event]] = [
         st.builds(
             Event,
             id=_ids,
             type=st.just(type),
-            source=words,
+            source=nonempty_texts,
             sender=_senders,
             subject=st.none() | texts,
             content=content,
-            data=st.none() | _data(type),
+            data=st.none() | _build_data(type),
             priority=st.sampled_from(Priority),
             created_at=st.integers(0, 100 * 365 * DAY),
             ref=_refs,
@@ -95,10 +97,10 @@ def events(content: st.SearchStrategy[str] = texts) -> st.SearchStrategy[Event]:
         )
         for type in EventType
     ]
-    return st.one_of(of_each)
+    return st.one_of(strategies)
 
 
-def dangerous(character: str) -> bool:
+def is_dangerous(character: str) -> bool:
     """Whether a character could break a line, turn it round, hide, or begin a tag."""
     return (
         unicodedata.category(character) in ("Cc", "Co", "Zl", "Zp", "Cs")

@@ -11,8 +11,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store; a file is not made yet."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/office.db"
-    found: str = request.getfixturevalue("swept_url")
-    return found
+    swept: str = request.getfixturevalue("empty_postgres_url")
+    return swept
 
 
 @pytest.fixture(autouse=True)

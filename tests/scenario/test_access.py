@@ -26,132 +26,132 @@ from gatepost.core.gate import GateSpec
 from gatepost.core.webhook import Scheme
 from gatepost.ports import Store
 from gatepost.runtime.admin_key import generate_secret
-from tests import residents
-from tests.gateways import RULES, Gateway, furnish, gateway, operations, token
+from tests import resident_runs
+from tests.gateways import TOKEN_RULES, Gateway, create_entities, create_token, list_operations, open_gateway
 
 #: what one who is not concerned gets: nothing, or what everybody may see, or a list of what is its own
-REFUSED: Final = "refused"
-OPEN: Final = "open"
-OWN: Final = "own"
+EXPECT_REFUSED: Final = "refused"
+EXPECT_OPEN: Final = "open"
+EXPECT_OWN: Final = "own"
 #: each of many is refused by itself
-EACH: Final = "each"
+EXPECT_EACH: Final = "each"
 
 HOOK_SECRET: Final = "sixteen-chars-at-least"
 
 
 @dataclass(frozen=True)
-class Call:
+class CallCase:
     """How an operation is called on somebody else's things, and what one who is not concerned gets."""
 
-    expected: str = REFUSED
+    expected: str = EXPECT_REFUSED
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     #: other ways to ask for what is not one's own, each of which is refused
-    also: Sequence[Mapping[str, str]] = ()
+    other_queries: Sequence[Mapping[str, str]] = ()
     #: changes to the example of the OpenAPI, by its own words in `World`
     body: Mapping[str, str] = field(default_factory=dict)
     #: what the administrator gets, who is concerned by everything
-    admin: int = 200
+    admin_status: int = 200
 
 
-ANALYST: Final = {"name": "analyst"}
-SPACE: Final = {"id": "space"}
-EVENT: Final = {"id": "event"}
-PLAN: Final = {"id": "plan"}
-GATE: Final = {"id": "gate"}
-DECISION: Final = {"id": "decision"}
-TRIGGER: Final = {"name": "trigger"}
-THINKER: Final = {"name": "thinker"}
-RUN: Final = {"id": "run"}
-CLAIM: Final = {"claimId": "claim", "fence": "fence"}
+ANALYST_PATH: Final = {"name": "analyst"}
+SPACE_PATH: Final = {"id": "space"}
+EVENT_PATH: Final = {"id": "event"}
+PLAN_PATH: Final = {"id": "plan"}
+GATE_PATH: Final = {"id": "gate"}
+DECISION_PATH: Final = {"id": "decision"}
+TRIGGER_PATH: Final = {"name": "trigger"}
+THINKER_PATH: Final = {"name": "thinker"}
+RUN_PATH: Final = {"id": "run"}
+CLAIM_BODY: Final = {"claimId": "claim", "fence": "fence"}
 
-TABLE: Final = {
-    "POST /api/entities": Call(body={"name": "newcomer"}, admin=201),
-    "GET /api/entities": Call(OPEN),
-    "GET /api/entities/{name}": Call(OPEN, ANALYST),
-    "PATCH /api/entities/{name}": Call(path=ANALYST),
-    "DELETE /api/entities/{name}": Call(path=ANALYST),
-    "POST /api/agents": Call(body={"name": "newcomer"}, admin=201),
-    "GET /api/agents": Call(OPEN),
-    "GET /api/agents/{name}": Call(OPEN, ANALYST),
-    "PATCH /api/agents/{name}": Call(path=ANALYST),
-    "DELETE /api/agents/{name}": Call(path=ANALYST),
-    "POST /api/agents/{name}/wake": Call(path=ANALYST, admin=202),
-    "POST /api/agents/{name}/trigger": Call(path=ANALYST, admin=202),
-    "GET /api/agents/{name}/stream": Call(path=ANALYST),
-    "POST /api/agents/{name}/pause": Call(path=THINKER),
-    "POST /api/agents/{name}/resume": Call(path=THINKER),
-    "GET /api/agents/{name}/runs": Call(path=THINKER),
-    "GET /api/agents/{name}/mind": Call(path=THINKER),
-    "GET /api/agents/{name}/memories": Call(path=THINKER),
-    "GET /api/agents/{name}/goals": Call(path=THINKER),
-    "GET /api/runs": Call(OWN, also=[{"agent": "thinker"}]),
-    "GET /api/runs/{id}": Call(path=RUN),
-    "GET /api/runs/{id}/steps": Call(path=RUN),
-    "GET /api/runs/{id}/stream": Call(path=RUN),
-    "POST /api/runs/{id}/tool-results": Call(path=RUN, body={"callId": "call"}),
-    "POST /api/runs/{id}/replay": Call(path={"id": "past"}),
-    "POST /api/runs/{id}/cancel": Call(path=RUN),
-    "POST /api/inbox": Call(body={"sender": "husam"}, admin=201),
-    "POST /api/inbox/batch": Call(EACH, body={"pushes": "forged"}),
-    "GET /api/inbox": Call(),
-    "GET /api/inbox/{name}": Call(path=ANALYST),
-    "GET /api/inbox/{name}/account": Call(path=ANALYST),
-    "GET /api/inbox/{name}/peek": Call(path=ANALYST),
-    "POST /api/inbox/{name}/drain": Call(path=ANALYST),
-    "POST /api/inbox/{name}/claim": Call(path=ANALYST),
-    "POST /api/inbox/{name}/ack": Call(path=ANALYST, body=CLAIM),
-    "POST /api/inbox/{name}/release": Call(path=ANALYST, body=CLAIM | {"failed": "events"}),
-    "POST /api/inbox/{name}/seen": Call(path=ANALYST, body={"events": "events"}),
-    "GET /api/inbox/{name}/stream": Call(path=ANALYST),
-    "GET /api/events/{id}": Call(path=EVENT),
-    "POST /api/events/{id}/replay": Call(path={"id": "discarded"}),
-    "POST /api/events/{id}/discard": Call(path=EVENT),
-    "POST /api/events/{id}/done": Call(path={"id": "personal"}, body={"name": "husam"}),
-    "POST /api/spaces": Call(body={"name": "another"}, admin=201),
-    "GET /api/spaces": Call(OWN, also=[{"member": "analyst"}]),
-    "GET /api/spaces/{id}": Call(path=SPACE),
-    "PATCH /api/spaces/{id}": Call(path=SPACE),
-    "DELETE /api/spaces/{id}": Call(path=SPACE),
-    "GET /api/spaces/{id}/members": Call(path=SPACE),
-    "POST /api/spaces/{id}/members": Call(path=SPACE, admin=201),
-    "DELETE /api/spaces/{id}/members/{name}": Call(path=SPACE | ANALYST, admin=204),
-    "GET /api/spaces/{id}/messages": Call(path=SPACE),
-    "POST /api/spaces/{id}/messages": Call(path=SPACE, admin=201),
-    "PATCH /api/spaces/{id}/read": Call(path=SPACE),
-    "GET /api/spaces/{id}/stream": Call(path=SPACE),
-    "GET /api/stream": Call(
+CALL_CASES: Final = {
+    "POST /api/entities": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/entities": CallCase(EXPECT_OPEN),
+    "GET /api/entities/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
+    "PATCH /api/entities/{name}": CallCase(path=ANALYST_PATH),
+    "DELETE /api/entities/{name}": CallCase(path=ANALYST_PATH),
+    "POST /api/agents": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/agents": CallCase(EXPECT_OPEN),
+    "GET /api/agents/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
+    "PATCH /api/agents/{name}": CallCase(path=ANALYST_PATH),
+    "DELETE /api/agents/{name}": CallCase(path=ANALYST_PATH),
+    "POST /api/agents/{name}/wake": CallCase(path=ANALYST_PATH, admin_status=202),
+    "POST /api/agents/{name}/trigger": CallCase(path=ANALYST_PATH, admin_status=202),
+    "GET /api/agents/{name}/stream": CallCase(path=ANALYST_PATH),
+    "POST /api/agents/{name}/pause": CallCase(path=THINKER_PATH),
+    "POST /api/agents/{name}/resume": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/runs": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/mind": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/memories": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/goals": CallCase(path=THINKER_PATH),
+    "GET /api/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/runs/{id}": CallCase(path=RUN_PATH),
+    "GET /api/runs/{id}/steps": CallCase(path=RUN_PATH),
+    "GET /api/runs/{id}/stream": CallCase(path=RUN_PATH),
+    "POST /api/runs/{id}/tool-results": CallCase(path=RUN_PATH, body={"callId": "call"}),
+    "POST /api/runs/{id}/replay": CallCase(path={"id": "past"}),
+    "POST /api/runs/{id}/cancel": CallCase(path=RUN_PATH),
+    "POST /api/inbox": CallCase(body={"sender": "husam"}, admin_status=201),
+    "POST /api/inbox/batch": CallCase(EXPECT_EACH, body={"pushes": "forged"}),
+    "GET /api/inbox": CallCase(),
+    "GET /api/inbox/{name}": CallCase(path=ANALYST_PATH),
+    "GET /api/inbox/{name}/account": CallCase(path=ANALYST_PATH),
+    "GET /api/inbox/{name}/peek": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/drain": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/claim": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/ack": CallCase(path=ANALYST_PATH, body=CLAIM_BODY),
+    "POST /api/inbox/{name}/release": CallCase(path=ANALYST_PATH, body=CLAIM_BODY | {"failed": "events"}),
+    "POST /api/inbox/{name}/seen": CallCase(path=ANALYST_PATH, body={"events": "events"}),
+    "GET /api/inbox/{name}/stream": CallCase(path=ANALYST_PATH),
+    "GET /api/events/{id}": CallCase(path=EVENT_PATH),
+    "POST /api/events/{id}/replay": CallCase(path={"id": "discarded"}),
+    "POST /api/events/{id}/discard": CallCase(path=EVENT_PATH),
+    "POST /api/events/{id}/done": CallCase(path={"id": "personal"}, body={"name": "husam"}),
+    "POST /api/spaces": CallCase(body={"name": "another"}, admin_status=201),
+    "GET /api/spaces": CallCase(EXPECT_OWN, other_queries=[{"member": "analyst"}]),
+    "GET /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "PATCH /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "DELETE /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "GET /api/spaces/{id}/members": CallCase(path=SPACE_PATH),
+    "POST /api/spaces/{id}/members": CallCase(path=SPACE_PATH, admin_status=201),
+    "DELETE /api/spaces/{id}/members/{name}": CallCase(path=SPACE_PATH | ANALYST_PATH, admin_status=204),
+    "GET /api/spaces/{id}/messages": CallCase(path=SPACE_PATH),
+    "POST /api/spaces/{id}/messages": CallCase(path=SPACE_PATH, admin_status=201),
+    "PATCH /api/spaces/{id}/read": CallCase(path=SPACE_PATH),
+    "GET /api/spaces/{id}/stream": CallCase(path=SPACE_PATH),
+    "GET /api/stream": CallCase(
         query={"inbox": "analyst", "space": "space"},
-        also=[{"inbox": "analyst"}, {"space": "space"}, {"inbox": "admin"}],
+        other_queries=[{"inbox": "analyst"}, {"space": "space"}, {"inbox": "admin"}],
     ),
-    "POST /api/plans": Call(admin=201),
-    "GET /api/plans": Call(OWN, also=[{"owner": "analyst"}]),
-    "GET /api/plans/{id}": Call(path=PLAN),
-    "PATCH /api/plans/{id}": Call(path=PLAN),
-    "DELETE /api/plans/{id}": Call(path=PLAN, admin=204),
-    "POST /api/gates": Call(admin=201),
-    "GET /api/gates": Call(OWN, also=[{"owner": "analyst"}, {"waiter": "husam"}]),
-    "GET /api/gates/{id}": Call(path=GATE),
-    "PUT /api/gates/{id}/resolution": Call(path=GATE),
-    "POST /api/gates/{id}/waiters": Call(path=GATE),
-    "POST /api/decisions": Call(admin=201),
-    "GET /api/decisions": Call(OWN, also=[{"asker": "analyst"}, {"asked": "husam"}]),
-    "GET /api/decisions/{id}": Call(path=DECISION),
-    "PUT /api/decisions/{id}/answer": Call(path=DECISION),
-    "PUT /api/decisions/{id}/question": Call(path=DECISION),
-    "DELETE /api/decisions/{id}": Call(path=DECISION),
-    "POST /api/triggers": Call(body={"name": "newcomer"}, admin=201),
-    "GET /api/triggers": Call(),
-    "GET /api/triggers/{name}": Call(path=TRIGGER),
-    "PATCH /api/triggers/{name}": Call(path=TRIGGER),
-    "DELETE /api/triggers/{name}": Call(path=TRIGGER, admin=204),
-    "POST /api/keys": Call(admin=201),
-    "GET /api/keys": Call(),
-    "DELETE /api/keys/{id}": Call(path={"id": "key"}),
-    "GET /api/sessions/{id}": Call(path={"id": "guest"}),
-    "GET /health": Call(OPEN),
-    "GET /metrics": Call(),
-    "POST /hooks/{trigger}": Call(path={"trigger": "trigger"}, admin=401),
+    "POST /api/plans": CallCase(admin_status=201),
+    "GET /api/plans": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}]),
+    "GET /api/plans/{id}": CallCase(path=PLAN_PATH),
+    "PATCH /api/plans/{id}": CallCase(path=PLAN_PATH),
+    "DELETE /api/plans/{id}": CallCase(path=PLAN_PATH, admin_status=204),
+    "POST /api/gates": CallCase(admin_status=201),
+    "GET /api/gates": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}, {"waiter": "husam"}]),
+    "GET /api/gates/{id}": CallCase(path=GATE_PATH),
+    "PUT /api/gates/{id}/resolution": CallCase(path=GATE_PATH),
+    "POST /api/gates/{id}/waiters": CallCase(path=GATE_PATH),
+    "POST /api/decisions": CallCase(admin_status=201),
+    "GET /api/decisions": CallCase(EXPECT_OWN, other_queries=[{"asker": "analyst"}, {"asked": "husam"}]),
+    "GET /api/decisions/{id}": CallCase(path=DECISION_PATH),
+    "PUT /api/decisions/{id}/answer": CallCase(path=DECISION_PATH),
+    "PUT /api/decisions/{id}/question": CallCase(path=DECISION_PATH),
+    "DELETE /api/decisions/{id}": CallCase(path=DECISION_PATH),
+    "POST /api/triggers": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/triggers": CallCase(),
+    "GET /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
+    "PATCH /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
+    "DELETE /api/triggers/{name}": CallCase(path=TRIGGER_PATH, admin_status=204),
+    "POST /api/keys": CallCase(admin_status=201),
+    "GET /api/keys": CallCase(),
+    "DELETE /api/keys/{id}": CallCase(path={"id": "key"}),
+    "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
+    "GET /health": CallCase(EXPECT_OPEN),
+    "GET /metrics": CallCase(),
+    "POST /hooks/{trigger}": CallCase(path={"trigger": "trigger"}, admin_status=401),
 }
 
 
@@ -160,48 +160,48 @@ class World:
     """The things of others, by the words of the table."""
 
     gateway: Gateway
-    things: Mapping[str, Any]
+    values: Mapping[str, Any]
 
-    async def ask(
-        self, operation: str, headers: Mapping[str, str], given: Mapping[str, str] | None = None
+    async def call(
+        self, operation: str, headers: Mapping[str, str], query_words: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
         """Call an operation as the table says, or with another query; return the status and the answer."""
-        call = TABLE[operation]
+        case = CALL_CASES[operation]
         method, _, template = operation.partition(" ")
-        path = template.format(**{name: self.things.get(word, word) for name, word in call.path.items()})
-        query = "&".join(f"{name}={self.things.get(word, word)}" for name, word in (given or call.query).items())
+        path = template.format(**{name: self.values.get(word, word) for name, word in case.path.items()})
+        query = "&".join(f"{name}={self.values.get(word, word)}" for name, word in (query_words or case.query).items())
         if path.endswith("/stream"):
-            async with await self.gateway.listen(f"{path}?{query}", x_nobody="yes", **headers) as stream:
+            async with await self.gateway.open_stream(f"{path}?{query}", x_nobody="yes", **headers) as stream:
                 return stream.status, None
         body = None
-        if "requestBody" in operations()[operation]:
-            [content] = operations()[operation]["requestBody"]["content"].values()
-            body = content["example"] | {name: self.things.get(word, word) for name, word in call.body.items()}
-        async with self.gateway.client(x_nobody="yes") as client:
+        if "requestBody" in list_operations()[operation]:
+            [content] = list_operations()[operation]["requestBody"]["content"].values()
+            body = content["example"] | {name: self.values.get(word, word) for name, word in case.body.items()}
+        async with self.gateway.open_client(x_nobody="yes") as client:
             answer = await client.request(method, f"{path}?{query}", json=body, headers=dict(headers))
         return answer.status_code, answer.json() if answer.content.startswith(b"{") else None
 
 
-def furnished(store: Store) -> dict[str, Any]:
+def create_owned_objects(store: Store) -> dict[str, Any]:
     """Give others something of every kind."""
-    furnish(store)
-    wish = rules.parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
+    create_entities(store)
+    spec = rules.parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
     events = [
-        store.call(push.push_event, Push(to=to, source="test", content="something")).event
-        for to in ("analyst", "analyst", "analyst", "husam")
+        store.call(push.push_event, Push(to=recipient, source="test", content="something")).event
+        for recipient in ("analyst", "analyst", "analyst", "husam")
     ]
     store.call(inbox.discard, events[1])
     claim = store.call(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
     assert claim is not None
-    plan = store.call(plans.set_plan, "analyst", wish)
+    plan = store.call(plans.set_plan, "analyst", spec)
     gate = store.call(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
     question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), respondents=("husam",))
     decision = store.call(decisions.ask, question, by="analyst")
     store.call(spaces.post, "q4-report", sender="husam", content="hello")
-    residents.resident(store)
-    past = residents.begun(store)
-    residents.ended(store, past)
-    thinking = residents.begun(store)
+    resident_runs.create_resident(store)
+    finished_run = resident_runs.begin_run(store)
+    resident_runs.finish_run(store, finished_run)
+    waiting_run = resident_runs.begin_run(store)
     store.call(
         triggers.add, TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst")
     )
@@ -215,9 +215,9 @@ def furnished(store: Store) -> dict[str, Any]:
         "gate": gate.id,
         "decision": decision.id,
         "guest": store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session,
-        "past": past.run,
-        "run": thinking.run,
-        "call": thinking.call,
+        "past": finished_run.run_id,
+        "run": waiting_run.run_id,
+        "call": waiting_run.call_id,
         "trigger": "github-main",
         "claim": claim.id,
         "fence": claim.fence,
@@ -228,161 +228,174 @@ def furnished(store: Store) -> dict[str, Any]:
 
 @pytest.fixture
 async def world(url: str) -> AsyncIterator[World]:
-    async with gateway(url) as made:
-        yield World(made, furnished(made.store))
+    async with open_gateway(url) as gateway:
+        yield World(gateway, create_owned_objects(gateway.store))
 
 
-def rows(url: str) -> dict[str, list[str]]:
+def read_database(url: str) -> dict[str, list[str]]:
     """Everything that is in the database, but for the numbers that are not given yet."""
-    found = _rows(url)
-    del found["counters"]
-    return found
+    tables = _read_tables(url)
+    del tables["counters"]
+    return tables
 
 
-def _rows(url: str) -> dict[str, list[str]]:
+def _read_tables(url: str) -> dict[str, list[str]]:
     if url.startswith("sqlite:"):
-        with sqlite3.connect(parse_sqlite_path(url)) as lite:
-            tables = [name for (name,) in lite.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            return {name: sorted(map(repr, lite.execute(f'SELECT * FROM "{name}"'))) for name in tables}
+        with sqlite3.connect(parse_sqlite_path(url)) as sqlite_connection:
+            tables = [
+                name for (name,) in sqlite_connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            ]
+            return {name: sorted(map(repr, sqlite_connection.execute(f'SELECT * FROM "{name}"'))) for name in tables}
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        table_rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         return {
             name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'.encode()).fetchall()))
-            for (name,) in found
+            for (name,) in table_rows
         }
 
 
-def credentials(world: World) -> dict[str, dict[str, str]]:
-    made = world.gateway
-    revoked = made.key("admin")
-    made.store.call(keys.revoke, revoked[:11])
+def create_credentials(world: World) -> dict[str, dict[str, str]]:
+    gateway = world.gateway
+    revoked = gateway.create_key("admin")
+    gateway.store.call(keys.revoke, revoked[:11])
     return {
         "nobody": {},
         "unknown key": {"x-secret-key": "sk_" + "x" * 43},
         "empty key": {"x-secret-key": ""},
         "revoked key": {"x-secret-key": revoked},
-        "public key as a secret": {"x-secret-key": made.key("public")},
-        "public key alone": {"x-public-key": made.key("public")},
-        "token alone": {"authorization": f"Bearer {token('analyst')}"},
-        "secret key as a public one": {"x-public-key": made.admin, "authorization": f"Bearer {token('analyst')}"},
-        "agent's key": {"x-secret-key": made.key("agent", "designer")},
-        "token": {"x-public-key": made.key("public"), "authorization": f"Bearer {token('designer')}"},
-        "trigger's key": {"x-secret-key": made.key("trigger", "designer")},
+        "public key as a secret": {"x-secret-key": gateway.create_key("public")},
+        "public key alone": {"x-public-key": gateway.create_key("public")},
+        "token alone": {"authorization": f"Bearer {create_token('analyst')}"},
+        "secret key as a public one": {
+            "x-public-key": gateway.admin_key,
+            "authorization": f"Bearer {create_token('analyst')}",
+        },
+        "agent's key": {"x-secret-key": gateway.create_key("agent", "designer")},
+        "token": {"x-public-key": gateway.create_key("public"), "authorization": f"Bearer {create_token('designer')}"},
+        "trigger's key": {"x-secret-key": gateway.create_key("trigger", "designer")},
     }
 
 
-ACTING: Final = ("agent's key", "token")
+ENTITY_CREDENTIALS: Final = ("agent's key", "token")
 
 
 def test_every_operation_is_in_the_table() -> None:
-    assert set(operations()) == set(TABLE)
+    assert set(list_operations()) == set(CALL_CASES)
 
 
 async def test_nothing_is_done_for_one_who_is_not_concerned(world: World, url: str) -> None:
     wrong: list[str] = []
-    for who, headers in credentials(world).items():
-        before = rows(url)
-        for operation, call in TABLE.items():
-            status, answer = await world.ask(operation, headers)
-            if not _as_expected(who, operation, call.expected, status, answer):
-                wrong.append(f"{operation} by {who}: {status} {str(answer)[:100]}")
-            for other in call.also:
-                status, answer = await world.ask(operation, headers, other)
-                if status not in ((403, 404) if who in (*ACTING, "trigger's key") else (401,)):
-                    wrong.append(f"{operation} {other} by {who}: {status} {str(answer)[:100]}")
-            if status < 300 and rows(url) != before:
-                wrong.append(f"{operation} by {who} changed the database")
-                before = rows(url)
-        if rows(url) != before:
-            wrong.append(f"something by {who} changed the database, though all was refused")
+    for credential, headers in create_credentials(world).items():
+        before = read_database(url)
+        for operation, call in CALL_CASES.items():
+            status, answer = await world.call(operation, headers)
+            if not _is_expected(credential, operation, call.expected, status, answer):
+                wrong.append(f"{operation} by {credential}: {status} {str(answer)[:100]}")
+            for query in call.other_queries:
+                status, answer = await world.call(operation, headers, query)
+                if status not in ((403, 404) if credential in (*ENTITY_CREDENTIALS, "trigger's key") else (401,)):
+                    wrong.append(f"{operation} {query} by {credential}: {status} {str(answer)[:100]}")
+            if status < 300 and read_database(url) != before:
+                wrong.append(f"{operation} by {credential} changed the database")
+                before = read_database(url)
+        if read_database(url) != before:
+            wrong.append(f"something by {credential} changed the database, though all was refused")
     assert not wrong, "\n".join(wrong)
 
 
-def _as_expected(who: str, operation: str, expected: str, status: int, answer: Any) -> bool:
+def _is_expected(credential: str, operation: str, expected: str, status: int, answer: Any) -> bool:
     if operation == "GET /health":
         return status == 200
     if operation == "POST /hooks/{trigger}":
         return status == 401
-    if who == "trigger's key":
+    if credential == "trigger's key":
         return status in (403, 404)
-    if who not in ACTING:
+    if credential not in ENTITY_CREDENTIALS:
         return status == 401
     match expected:
         case "refused":
             return status in (403, 404)
         case "each":
-            return status == 200 and [each["status"] for each in answer["items"]] == [403, 403]
+            return status == 200 and [item["status"] for item in answer["items"]] == [403, 403]
         case "own":
             return status == 200 and answer == {"items": [], "next": None}
         case _:
             return status == 200
 
 
-@pytest.mark.parametrize("operation", TABLE)
+@pytest.mark.parametrize("operation", CALL_CASES)
 async def test_the_same_call_is_good_when_the_administrator_makes_it(operation: str, tmp_path: Path) -> None:
     """So what was refused above was refused for who it was."""
-    async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
-        world = World(made, furnished(made.store))
-        status, answer = await world.ask(operation, {"x-secret-key": made.admin})
-        assert status == TABLE[operation].admin, answer
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
+        world = World(gateway, create_owned_objects(gateway.store))
+        status, answer = await world.call(operation, {"x-secret-key": gateway.admin_key})
+        assert status == CALL_CASES[operation].admin_status, answer
 
 
 async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:
     """Without a name, the caller's is taken; with another's it is refused, and so are the house's own words."""
-    made = world.gateway
-    made.store.call(spaces.create, name="Design", members=["designer", "developer"])
-    for who in ACTING:
-        async with made.client(**_underscored(credentials(world)[who])) as me:
-            pushed = await me.post("/api/inbox", json={"to": "developer", "content": "hi", "type": "mail"})
-            assert pushed.status_code == 201
-            [item] = made.store.query(inbox.show, pushed.json()["eventId"])
+    gateway = world.gateway
+    gateway.store.call(spaces.create, name="Design", members=["designer", "developer"])
+    for credential in ENTITY_CREDENTIALS:
+        async with gateway.open_client(**_underscore_names(create_credentials(world)[credential])) as caller:
+            push_response = await caller.post("/api/inbox", json={"to": "developer", "content": "hi", "type": "mail"})
+            assert push_response.status_code == 201
+            [item] = gateway.store.query(inbox.show, push_response.json()["eventId"])
             assert item.event.sender is not None
             assert (item.event.sender.name, item.event.source) == ("designer", "designer")
 
-            said = await me.post("/api/spaces/design/messages", json={"content": "hi"})
-            assert (said.status_code, said.json()["sender"]) == (201, "designer")
-            forged = await me.post("/api/spaces/design/messages", json={"content": "hi", "sender": "developer"})
-            assert forged.status_code == 403
+            post_response = await caller.post("/api/spaces/design/messages", json={"content": "hi"})
+            assert (post_response.status_code, post_response.json()["sender"]) == (201, "designer")
+            forged_response = await caller.post(
+                "/api/spaces/design/messages", json={"content": "hi", "sender": "developer"}
+            )
+            assert forged_response.status_code == 403
 
-            plan = await me.post("/api/plans", json={"name": "Mine", "runAfter": "1h"})
+            plan = await caller.post("/api/plans", json={"name": "Mine", "runAfter": "1h"})
             assert (plan.status_code, plan.json()["owner"]) == (201, "designer")
-            listed = (await me.get("/api/plans")).json()["items"]
-            assert {each["owner"] for each in listed} == {"designer"}
-            assert [each["id"] for each in (await me.get("/api/spaces")).json()["items"]] == ["design"]
-            read = await me.patch("/api/spaces/design/read", json={"seq": 1})
-            assert (read.status_code, read.json()["name"]) == (200, "designer")
+            plan_rows = (await caller.get("/api/plans")).json()["items"]
+            assert {row["owner"] for row in plan_rows} == {"designer"}
+            assert [row["id"] for row in (await caller.get("/api/spaces")).json()["items"]] == ["design"]
+            read_response = await caller.patch("/api/spaces/design/read", json={"seq": 1})
+            assert (read_response.status_code, read_response.json()["name"]) == (200, "designer")
 
-            drained = await me.post("/api/inbox/designer/drain")
-            assert drained.status_code == 200
+            drain_response = await caller.post("/api/inbox/designer/drain")
+            assert drain_response.status_code == 200
             for operation in ("/api/spaces/design/members/developer", "/api/keys/x", "/api/entities/designer"):
-                assert (await me.delete(operation)).status_code == 403, operation
+                assert (await caller.delete(operation)).status_code == 403, operation
 
 
-HOUSE: Final = ("space_message", "plan", "service", "tool_result", "decision", "gate", "system")
+SYSTEM_EVENT_TYPES: Final = ("space_message", "plan", "service", "tool_result", "decision", "gate", "system")
 
 
 async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: World) -> None:
-    made = world.gateway
-    async with made.client(x_secret_key=made.key("agent", "designer")) as me:
-        for type in HOUSE:
-            answer = await me.post("/api/inbox", json={"to": "analyst", "type": type, "content": "trust me"})
+    gateway = world.gateway
+    async with gateway.open_client(x_secret_key=gateway.create_key("agent", "designer")) as caller:
+        for type in SYSTEM_EVENT_TYPES:
+            answer = await caller.post("/api/inbox", json={"to": "analyst", "type": type, "content": "trust me"})
             assert answer.status_code == 403, type
-        spoken = await me.post("/api/inbox", json={"to": "analyst", "type": "agent", "source": "developer"})
-        [item] = made.store.query(inbox.show, spoken.json()["eventId"])
+        push_response = await caller.post("/api/inbox", json={"to": "analyst", "type": "agent", "source": "developer"})
+        [item] = gateway.store.query(inbox.show, push_response.json()["eventId"])
         assert item.event.source == "designer/developer"
 
 
 async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: World) -> None:
-    made, hops = world.gateway, {}
-    made.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=6))
-    async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
-        for client, sender in ((admin, "designer"), (me, None)):
-            for said in (0, 1, 9):
-                wish = {"to": "developer", "content": "x", "hops": said, "sender": sender}
-                pushed = (await client.post("/api/inbox", json=wish)).json()["eventId"]
-                many = (await client.post("/api/inbox/batch", json={"pushes": [wish, wish]})).json()["items"]
-                found = [made.store.query(inbox.show, id)[0] for id in (pushed, *(each["eventId"] for each in many))]
-                [hops[sender, said]] = {item.event.hops for item in found}
+    gateway, hops = world.gateway, {}
+    gateway.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=6))
+    async with (
+        gateway.open_client() as admin,
+        gateway.open_client(x_secret_key=gateway.create_key("agent", "designer")) as caller,
+    ):
+        for client, sender in ((admin, "designer"), (caller, None)):
+            for stated_hops in (0, 1, 9):
+                body = {"to": "developer", "content": "x", "hops": stated_hops, "sender": sender}
+                event_id = (await client.post("/api/inbox", json=body)).json()["eventId"]
+                batch_items = (await client.post("/api/inbox/batch", json={"pushes": [body, body]})).json()["items"]
+                items = [
+                    gateway.store.query(inbox.show, id)[0]
+                    for id in (event_id, *(batch_item["eventId"] for batch_item in batch_items))
+                ]
+                [hops[sender, stated_hops]] = {item.event.hops for item in items}
     assert hops == {
         ("designer", 0): 7,
         ("designer", 1): 7,
@@ -394,28 +407,31 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
 
 
 async def test_nor_does_it_begin_a_new_one_with_what_it_had_before(world: World) -> None:
-    made = world.gateway
-    event = made.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=5)).event
-    claim = made.store.call(inbox.claim, "designer", owner="session-1").claim
+    gateway = world.gateway
+    event = gateway.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=5)).event
+    claim = gateway.store.call(inbox.claim, "designer", owner="session-1").claim
     assert claim is not None
-    made.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
-    async with made.client() as admin, made.client(x_secret_key=made.key("agent", "designer")) as me:
-        again = [(await client.post(f"/api/events/{event}/replay")).json()["items"] for client in (me, admin)]
-    assert [item["hops"] for items in again for item in items] == [6, 0]
+    gateway.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
+    async with (
+        gateway.open_client() as admin,
+        gateway.open_client(x_secret_key=gateway.create_key("agent", "designer")) as caller,
+    ):
+        replays = [(await client.post(f"/api/events/{event}/replay")).json()["items"] for client in (caller, admin)]
+    assert [item["hops"] for items in replays for item in items] == [6, 0]
 
 
 async def test_the_idempotency_keys_of_two_callers_are_not_the_same(world: World) -> None:
-    made, answers = world.gateway, []
+    gateway, answers = world.gateway, []
     for name in ("designer", "developer", "designer"):
-        async with made.client(x_secret_key=made.key("agent", name), idempotency_key="1") as me:
-            answers.append((await me.post("/api/inbox", json={"to": "analyst", "content": name})).json())
-    assert [each["recipients"][0]["duplicate"] for each in answers] == [False, False, True]
+        async with gateway.open_client(x_secret_key=gateway.create_key("agent", name), idempotency_key="1") as caller:
+            answers.append((await caller.post("/api/inbox", json={"to": "analyst", "content": name})).json())
+    assert [answer["recipients"][0]["duplicate"] for answer in answers] == [False, False, True]
     assert answers[0]["eventId"] == answers[2]["eventId"] != answers[1]["eventId"]
 
 
 async def test_a_triggers_key_triggers_its_agent_and_nobody_else(world: World) -> None:
-    made = world.gateway
-    async with made.client(x_secret_key=made.key("trigger", "designer")) as service:
+    gateway = world.gateway
+    async with gateway.open_client(x_secret_key=gateway.create_key("trigger", "designer")) as service:
         call = {"serviceName": "jira", "payload": {"issue": 1}}
         assert (await service.post("/api/agents/designer/trigger", json=call)).status_code == 202
         assert (await service.post("/api/agents/analyst/trigger", json=call)).status_code == 403
@@ -423,55 +439,55 @@ async def test_a_triggers_key_triggers_its_agent_and_nobody_else(world: World) -
 
 
 async def test_a_key_is_good_for_nothing_from_the_moment_it_is_revoked(world: World) -> None:
-    made = world.gateway
-    key = made.key("agent", "analyst")
-    async with made.client() as admin, made.client(x_secret_key=key) as me:
-        assert (await me.get("/api/inbox/analyst")).status_code == 200
-        stream = await made.listen("/api/inbox/analyst/stream", x_secret_key=key)
+    gateway = world.gateway
+    key = gateway.create_key("agent", "analyst")
+    async with gateway.open_client() as admin, gateway.open_client(x_secret_key=key) as caller:
+        assert (await caller.get("/api/inbox/analyst")).status_code == 200
+        stream = await gateway.open_stream("/api/inbox/analyst/stream", x_secret_key=key)
         assert (await anext(aiter(stream))).event == "connected"
         assert (await admin.delete(f"/api/keys/{key[:11]}")).status_code == 200
-        assert (await me.get("/api/inbox/analyst")).status_code == 401
-        [ended] = [told async for told in stream]
-        assert (ended.event, ended.data["reason"]) == ("ended", "the credential is no longer good")
+        assert (await caller.get("/api/inbox/analyst")).status_code == 401
+        [last_frame] = [frame async for frame in stream]
+        assert (last_frame.event, last_frame.data["reason"]) == ("ended", "the credential is no longer good")
 
 
 async def test_a_key_that_is_revoked_while_it_is_looked_up_is_not_kept(world: World) -> None:
-    made = world.gateway
-    key = made.key("agent", "analyst")
-    keeper = made.office.doorkeeper
-    looking, go = asyncio.Event(), asyncio.Event()
+    gateway = world.gateway
+    key = gateway.create_key("agent", "analyst")
+    authenticator = gateway.app_state.doorkeeper
+    lookup_started, lookup_allowed = asyncio.Event(), asyncio.Event()
 
-    class Slow:
+    class SlowStore:
         async def read(self, query: Any, *args: Any) -> Any:
-            found = await made.store.read(query, *args)
-            looking.set()
-            await go.wait()
-            return found
+            result = await gateway.store.read(query, *args)
+            lookup_started.set()
+            await lookup_allowed.wait()
+            return result
 
-    slow = type(keeper)(Slow(), RULES)  # type: ignore[arg-type]
-    with made.office.exchange.subscribe(slow.heard):
-        early = asyncio.create_task(slow._looked_up(key))
-        await looking.wait()
-        await made.store.run(keys.revoke, key[:11])
-        go.set()
-        await early
-        assert await slow._looked_up(key) is None
+    slow_authenticator = type(authenticator)(SlowStore(), TOKEN_RULES)  # type: ignore[arg-type]
+    with gateway.app_state.exchange.subscribe(slow_authenticator.heard):
+        early_lookup = asyncio.create_task(slow_authenticator._looked_up(key))
+        await lookup_started.wait()
+        await gateway.store.run(keys.revoke, key[:11])
+        lookup_allowed.set()
+        await early_lookup
+        assert await slow_authenticator._looked_up(key) is None
 
 
 async def test_a_retired_entity_is_nobody(world: World) -> None:
-    made = world.gateway
-    key, public = made.key("agent", "developer"), made.key("public")
+    gateway = world.gateway
+    key, public = gateway.create_key("agent", "developer"), gateway.create_key("public")
     async with (
-        made.client() as admin,
-        made.client(x_secret_key=key) as me,
-        made.client(x_public_key=public, authorization=f"Bearer {token('developer')}") as also,
+        gateway.open_client() as admin,
+        gateway.open_client(x_secret_key=key) as caller,
+        gateway.open_client(x_public_key=public, authorization=f"Bearer {create_token('developer')}") as token_caller,
     ):
-        assert (await me.get("/api/inbox/developer")).status_code == 200
-        assert (await also.get("/api/inbox/developer")).status_code == 200
+        assert (await caller.get("/api/inbox/developer")).status_code == 200
+        assert (await token_caller.get("/api/inbox/developer")).status_code == 200
         assert (await admin.delete("/api/agents/developer")).status_code == 200
-        assert (await me.get("/api/inbox/developer")).status_code == 401
-        assert (await also.get("/api/inbox/developer")).status_code == 403
+        assert (await caller.get("/api/inbox/developer")).status_code == 401
+        assert (await token_caller.get("/api/inbox/developer")).status_code == 403
 
 
-def _underscored(headers: Mapping[str, str]) -> dict[str, str]:
+def _underscore_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("-", "_"): value for name, value in headers.items()}

@@ -17,22 +17,22 @@ from gatepost.runtime.cycle import CyclePaused
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
-from tests.rooms import Mind, Room, done, quiet, use
+from tests.scripted_agent import ReplyFunction, ScriptedAgent, build_call, build_final_reply, reply_done
 
 
-def add_room(kit: Kit, mind: Mind, **budget: object) -> Room:
-    room = Room(kit, mind)
+def add_agent(kit: Kit, respond: ReplyFunction, **budget: object) -> ScriptedAgent:
+    agent = ScriptedAgent(kit, respond)
     kit.store.call(agents.configure, "ana", {"budget": budget})
-    return room
+    return agent
 
 
-def list_alerts(room: Room) -> list[str]:
-    return [item.event.content for item in room.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
+def list_alerts(agent: ScriptedAgent) -> list[str]:
+    return [item.event.content for item in agent.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
 
 
-def spend_hundred(ask: ChatRequest, replies: int) -> ModelReply:
+def spend_hundred(request: ChatRequest, replies: int) -> ModelReply:
     """Call a tool in the first step and end in the second, for 100 tokens each."""
-    reply = done("Done.") if replies else ModelReply("Looking.", calls=(use("get_memories"),))
+    reply = build_final_reply("Done.") if replies else ModelReply("Looking.", calls=(build_call("get_memories"),))
     return ModelReply(reply.text, reply.calls, Usage(90, 10), "played")
 
 
@@ -53,14 +53,14 @@ def test_the_rule(budget: Budget, spending: Spending, now: int) -> None:
 
 async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit) -> None:
     """Two requests a cycle, a hundred tokens each: the fourth request does not happen."""
-    room = add_room(kit, spend_hundred, tokens=250, per="hour")
+    agent = add_agent(kit, spend_hundred, tokens=250, per="hour")
     kit.clock.advance(20 * MINUTE)
-    room.push("first")
-    await room.cycle()
-    room.push("second")
-    room.push("third")
-    outcome = await room.cycle()
-    assert len(room.model.asked) == 3
+    agent.push("first")
+    await agent.run_cycle()
+    agent.push("second")
+    agent.push("third")
+    outcome = await agent.run_cycle()
+    assert len(agent.model.requests) == 3
     assert outcome == CyclePaused(40 * 60.0), "until the hour ends"
     first, second = kit.store.query(runs.page, agent="ana")[::-1]
     assert (first.status, first.limit, first.summary) == (RunStatus.COMPLETED, None, "Done.")
@@ -69,78 +69,78 @@ async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit)
     resident = kit.store.query(agents.show, "ana")
     assert resident is not None
     assert (resident.paused_at, resident.rest_until) == (None, kit.clock.now() + 40 * MINUTE)
-    assert list_alerts(room) == [
+    assert list_alerts(agent) == [
         "'ana' has used up its budget of 250 tokens an hour and rests until 2026-02-18T10:00:00Z"
     ]
 
 
 async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit: Kit) -> None:
-    room = add_room(kit, quiet, cycles=2, per="day")
+    agent = add_agent(kit, reply_done, cycles=2, per="day")
     for number in range(4):
-        room.push(f"question {number}")
-        await room.cycle()
-    assert room.runs() == [RunStatus.COMPLETED] * 2
+        agent.push(f"question {number}")
+        await agent.run_cycle()
+    assert agent.list_run_statuses() == [RunStatus.COMPLETED] * 2
     assert [item.state for item in kit.store.query(inbox.page, "ana")] == [ItemState.DELIVERED] * 2 + [
         ItemState.PENDING
     ] * 2
-    assert len(list_alerts(room)) == 1, "once a period"
+    assert len(list_alerts(agent)) == 1, "once a period"
     kit.clock.advance(DAY)
-    assert await room.cycles() == 1
-    assert set(room.states().values()) == {ItemState.DELIVERED}
+    assert await agent.run_cycles() == 1
+    assert set(agent.list_item_states().values()) == {ItemState.DELIVERED}
     for number in range(4, 7):
-        room.push(f"question {number}")
-        await room.cycle()
-    assert len(list_alerts(room)) == 2
+        agent.push(f"question {number}")
+        await agent.run_cycle()
+    assert len(list_alerts(agent)) == 2
 
 
 async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Kit) -> None:
-    room = add_room(kit, spend_hundred, cycles=1, per="day")
-    room.push("hello")
-    await room.cycle()
+    agent = add_agent(kit, spend_hundred, cycles=1, per="day")
+    agent.push("hello")
+    await agent.run_cycle()
     [run] = kit.store.query(runs.page, agent="ana")
     assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
 
 
 async def test_a_larger_budget_ends_the_rest(kit: Kit) -> None:
-    room = add_room(kit, quiet, cycles=1, per="day")
+    agent = add_agent(kit, reply_done, cycles=1, per="day")
     for number in range(2):
-        room.push(f"question {number}")
-        await room.cycle()
-    assert room.states()["question 1"] is ItemState.PENDING
+        agent.push(f"question {number}")
+        await agent.run_cycle()
+    assert agent.list_item_states()["question 1"] is ItemState.PENDING
     kit.store.call(agents.configure, "ana", {"description": "the same budget"})
-    assert await room.cycle() is None
-    assert room.states()["question 1"] is ItemState.PENDING
+    assert await agent.run_cycle() is None
+    assert agent.list_item_states()["question 1"] is ItemState.PENDING
     kit.store.call(agents.configure, "ana", {"budget": {"cycles": 5}})
-    await room.cycle()
-    assert room.states()["question 1"] is ItemState.DELIVERED
+    await agent.run_cycle()
+    assert agent.list_item_states()["question 1"] is ItemState.DELIVERED
 
 
 async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) -> None:
     """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
-    room = add_room(kit, spend_hundred, tokens=100, per="day")
-    room.push("hello")
-    taken = kit.store.call(run_journal.take_run, "ana", "killed")
-    assert taken is not None
-    reply = ModelReply("Looking.", (use("get_memories"),), Usage(90, 10), "played")
-    kit.store.call(run_journal.record_reply, taken.run_lease, 2, reply)
+    agent = add_agent(kit, spend_hundred, tokens=100, per="day")
+    agent.push("hello")
+    run_state = kit.store.call(run_journal.take_run, "ana", "killed")
+    assert run_state is not None
+    reply = ModelReply("Looking.", (build_call("get_memories"),), Usage(90, 10), "played")
+    kit.store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
     kit.clock.advance(MINUTE)
-    assert isinstance(await room.cycle(), CyclePaused)
-    assert room.model.asked == []
+    assert isinstance(await agent.run_cycle(), CyclePaused)
+    assert agent.model.requests == []
     [run] = kit.store.query(runs.page, agent="ana")
     assert (run.limit, run.steps) == (RunLimit.BUDGET, 1)
-    room.push("again")
-    assert await room.cycle() is None, "it rests"
+    agent.push("again")
+    assert await agent.run_cycle() is None, "it rests"
 
 
 async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
         kit.clock.advance(6 * HOUR)
-        return spend_hundred(ask, 0) if replies < 4 else done()
+        return spend_hundred(request, 0) if replies < 4 else build_final_reply()
 
-    room = Room(kit, mind)
+    agent = ScriptedAgent(kit, respond)
     kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
-    room.push("hello")
-    await room.cycle()
+    agent.push("hello")
+    await agent.run_cycle()
     [run] = kit.store.query(runs.page, agent="ana")
     assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
     number = kit.store.query(agents.show, "ana")
@@ -150,46 +150,46 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(412, 1)
 
 
-@pytest.mark.parametrize("lost", [False, True], ids=["timer", "janitor"])
+@pytest.mark.parametrize("is_ring_lost", [False, True], ids=["timer", "janitor"])
 async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, lost: bool
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, is_ring_lost: bool
 ) -> None:
     """By the timer of the supervisor, or (`lost`) by the janitor of a process that knows of no timer."""
-    asked = asyncio.Event()
+    model_asked = asyncio.Event()
 
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        asked.set()
-        return done()
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        model_asked.set()
+        return build_final_reply()
 
-    room = add_room(kit, mind, cycles=1, per="hour")
-    exchange = SignalBus()
+    agent = add_agent(kit, respond, cycles=1, per="hour")
+    bus = SignalBus()
     waits: list[float] = []
-    async with exchange.open(), run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household:
-        supervisor = household.supervisor
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
+        supervisor = worker.supervisor
         monkeypatch.setattr(supervisor, "_enqueue_later", lambda _, seconds: waits.append(seconds))
         for number in range(3):
-            room.push(f"question {number}")
+            agent.push(f"question {number}")
             supervisor.enqueue("ana")
             await supervisor.wait_until_idle()
-        assert len(room.model.asked) == 1
+        assert len(agent.model.requests) == 1
         assert supervisor.cycle_count == 1
         assert waits == [3_600.0], "one look found the budget used up; the others found it at rest"
         for _ in range(5):
             supervisor.enqueue("ana")
             await supervisor.wait_until_idle()
-        assert (len(room.model.asked), waits) == (1, [3_600.0])
+        assert (len(agent.model.requests), waits) == (1, [3_600.0])
         kit.clock.advance(HOUR)
-        asked.clear()
-        if not lost:
+        model_asked.clear()
+        if not is_ring_lost:
             supervisor.enqueue("ana")
             await supervisor.wait_until_idle()
-    if lost:
+    if is_ring_lost:
         async with (
-            exchange.open(),
-            run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household,
+            bus.open(),
+            run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker,
             asyncio.timeout(30),
         ):
-            await asked.wait()  # the janitor's first round rings
-            await household.supervisor.wait_until_idle()
-    assert len(room.model.asked) == 2
-    assert set(room.states().values()) == {ItemState.DELIVERED}
+            await model_asked.wait()  # the janitor's first round rings
+            await worker.supervisor.wait_until_idle()
+    assert len(agent.model.requests) == 2
+    assert set(agent.list_item_states().values()) == {ItemState.DELIVERED}

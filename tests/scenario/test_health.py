@@ -19,11 +19,11 @@ from gatepost.gateway.app import create
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock
-from tests.gateways import RULES, Gateway, assembled, gateway
+from tests.gateways import TOKEN_RULES, Gateway, build_app_state, open_gateway
 
 
 @pytest.fixture(autouse=True)
-def _try_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _probe_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_TRY_EVERY", 0.0)
 
 
@@ -33,14 +33,14 @@ def file(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def connected(server: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
+async def open_http_client(server: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app=server.app)
-    headers = {"x-secret-key": server.admin}
+    headers = {"x-secret-key": server.admin_key}
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway", headers=headers) as client:
         yield client
 
 
-async def push(client: httpx2.AsyncClient) -> int:
+async def push_event(client: httpx2.AsyncClient) -> int:
     return (await client.post("/api/inbox", json={"to": "admin", "content": "hello"})).status_code
 
 
@@ -50,7 +50,7 @@ async def read_health(client: httpx2.AsyncClient) -> tuple[int, dict[str, Any]]:
 
 
 @contextmanager
-def write_lock(file: Path) -> Iterator[None]:
+def hold_write_lock(file: Path) -> Iterator[None]:
     """Hold the write lock, as another process may."""
     with closing(sqlite3.connect(file, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -59,35 +59,35 @@ def write_lock(file: Path) -> Iterator[None]:
 
 
 async def test_it_is_not_ready_while_the_file_is_gone_and_nothing_is_answered(file: Path) -> None:
-    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
-        assert await push(client) == 201
-        aside = file.with_suffix(".aside")
-        shutil.move(file, aside)
-        assert await push(client) == 503, "an answer would be a promise that nobody keeps"
+    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
+        assert await push_event(client) == 201
+        aside_file = file.with_suffix(".aside")
+        shutil.move(file, aside_file)
+        assert await push_event(client) == 503, "an answer would be a promise that nobody keeps"
         status, document = await read_health(client)
         assert (status, document["ready"]) == (503, False)
-        shutil.move(aside, file)
-        assert await push(client) == 201
+        shutil.move(aside_file, file)
+        assert await push_event(client) == 201
         assert (await read_health(client))[0] == 200
 
 
 async def test_it_is_not_ready_while_another_file_is_at_the_path(file: Path) -> None:
-    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
-        assert await push(client) == 201
+    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
+        assert await push_event(client) == 201
         copy = file.with_suffix(".copy")
         shutil.copy(file, copy)
         shutil.move(copy, file)
-        assert await push(client) == 503
+        assert await push_event(client) == 503
         assert (await read_health(client))[0] == 503
 
 
 async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeeds(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
         monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
-        with write_lock(file), structlog.testing.capture_logs() as logs:
-            assert await push(client) == 503
+        with hold_write_lock(file), structlog.testing.capture_logs() as logs:
+            assert await push_event(client) == 503
             for _ in range(3):
                 status, document = await read_health(client)
                 assert (status, document["reason"]) == (503, "the store cannot write")
@@ -96,10 +96,10 @@ async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeed
 
 
 async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with gateway(f"sqlite:///{file}") as server, connected(server) as client:
+    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
         monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
-        with write_lock(file):
-            await push(client)
+        with hold_write_lock(file):
+            await push_event(client)
             _, document = await read_health(client)
         assert str(file) not in str(document)
         shutil.move(file, file.with_suffix(".gone"))
@@ -108,10 +108,10 @@ async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.Monk
 
 
 async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
-    exchange = SignalBus(None)
+    bus = SignalBus(None)
     with closing(open_store(url, clock=FakeClock())) as store:
         store.migrate()
-        server = create(assembled(store, exchange, LiveStreams(), RULES))
+        server = create(build_app_state(store, bus, LiveStreams(), TOKEN_RULES))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=server), base_url="http://gateway") as client:
             status, document = await read_health(client)
     assert (status, document["status"]) == (200, "degraded")
@@ -119,12 +119,15 @@ async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
 
 
 async def test_a_bell_that_fails_is_counted(file: Path) -> None:
-    class Broken(MemoryTransport):
+    class BrokenTransport(MemoryTransport):
         def send(self, signals: Sequence[TransportMessage]) -> None:
             raise RuntimeError(f"{len(signals)} signals are lost")
 
-    async with gateway(f"sqlite:///{file}", transport=Broken()) as server, connected(server) as client:
+    async with (
+        open_gateway(f"sqlite:///{file}", transport=BrokenTransport()) as server,
+        open_http_client(server) as client,
+    ):
         before = server.store.signal_failures
-        assert await push(client) == 201
+        assert await push_event(client) == 201
         assert server.store.signal_failures == before + 1
         assert f"gatepost_ring_failures {before + 1:.1f}" in (await client.get("/metrics")).text

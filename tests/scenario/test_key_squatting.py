@@ -14,38 +14,40 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, push, triggers
+from gatepost.actions import inbox, triggers
+from gatepost.actions import push as push_actions
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import dedup, foreign
 from gatepost.core.event import EventType, Push
 from gatepost.core.webhook import Scheme
 from gatepost.ports import QueuedEntry
 from gatepost.runtime.queue_reader import QueueReader
-from tests.gateways import Gateway, furnish, gateway, token
-from tests.senders import SENDERS
+from tests.gateways import Gateway, create_entities, create_token, open_gateway
+from tests.webhook_senders import SENDERS
 
-TO: Final = "analyst"
+RECIPIENT: Final = "analyst"
 SECRET: Final = SENDERS[Scheme.GITHUB].secret
 
 
-class Letters:
+class FakeIntakeQueue:
     """An intake queue with what a program has left for one agent."""
 
     def __init__(self, source: str, ids: Iterable[str], content: str) -> None:
         self.source = source
         self._entries = [
-            QueuedEntry(TO, json.dumps({"eventId": id, "type": "event", "content": content}).encode()) for id in ids
+            QueuedEntry(RECIPIENT, json.dumps({"eventId": id, "type": "event", "content": content}).encode())
+            for id in ids
         ]
 
     async def open(self) -> None:
         pass
 
     async def agents(self) -> list[str]:
-        return [TO]
+        return [RECIPIENT]
 
     async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
-        taken, self._entries = self._entries[:50], self._entries[50:]
-        return taken
+        batch, self._entries = self._entries[:50], self._entries[50:]
+        return batch
 
     async def settle(self, entries: Sequence[tuple[QueuedEntry, str | None]]) -> None:
         pass
@@ -54,152 +56,167 @@ class Letters:
         pass
 
 
-class Office:
+class PushCallers:
     """A gateway, and everybody who can push to the analyst through it or beside it."""
 
-    def __init__(self, made: Gateway) -> None:
-        self.made = made
-        self.store = made.store
-        self.designer, self.developer = made.key("agent", "designer"), made.key("agent", "developer")
-        self.trigger = made.key("trigger", TO)
-        self.public = made.key("public")
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.store = gateway.store
+        self.designer_key, self.developer_key = (
+            gateway.create_key("agent", "designer"),
+            gateway.create_key("agent", "developer"),
+        )
+        self.trigger_key = gateway.create_key("trigger", RECIPIENT)
+        self.public_key = gateway.create_key("public")
 
-    def admin(self) -> httpx2.AsyncClient:
-        return self.made.client()
+    def open_admin_client(self) -> httpx2.AsyncClient:
+        return self.gateway.open_client()
 
-    def agent(self) -> httpx2.AsyncClient:
-        return self.made.client(x_secret_key=self.designer)
+    def open_agent_client(self) -> httpx2.AsyncClient:
+        return self.gateway.open_client(x_secret_key=self.designer_key)
 
-    def person(self) -> httpx2.AsyncClient:
-        return self.made.client(x_public_key=self.public, authorization=f"Bearer {token('husam')}")
+    def open_person_client(self) -> httpx2.AsyncClient:
+        return self.gateway.open_client(x_public_key=self.public_key, authorization=f"Bearer {create_token('husam')}")
 
-    def service(self) -> httpx2.AsyncClient:
-        return self.made.client(x_secret_key=self.trigger)
+    def open_service_client(self) -> httpx2.AsyncClient:
+        return self.gateway.open_client(x_secret_key=self.trigger_key)
 
-    async def collect(self, road: str, ids: Iterable[str], content: str) -> None:
+    async def read_queue(self, transport: str, ids: Iterable[str], content: str) -> None:
         """Take in what another program has put into a list in Redis, or published on a subject of NATS."""
-        await QueueReader(Letters(road, ids, content), self.store).read_all_queues()
+        await QueueReader(FakeIntakeQueue(transport, ids, content), self.store).read_all_queues()
 
-    def contents(self) -> dict[str | None, str]:
+    def read_contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
-        shown = self.store.query(inbox.peek, TO, limit=1_000)
-        return {item.event.key: item.event.content or json.dumps(item.event.data) for item in shown}
+        items = self.store.query(inbox.peek, RECIPIENT, limit=1_000)
+        return {item.event.key: item.event.content or json.dumps(item.event.data) for item in items}
 
 
 async def push_all(client: httpx2.AsyncClient, keys: Sequence[str], content: str) -> None:
     """Push with every key, to the analyst and to everybody, and with some as an Idempotency-Key."""
-    pushes = [{"to": to, "content": content, "dedupKey": key} for to in (TO, "*") for key in keys]
+    pushes = [{"to": recipient, "content": content, "dedupKey": key} for recipient in (RECIPIENT, "*") for key in keys]
     assert (await client.post("/api/inbox/batch", json={"pushes": pushes})).status_code == 200
     for key in (key for key in keys if "header" in key):
-        body, headers = {"to": TO, "content": content}, {"idempotency-key": key}
+        body, headers = {"to": RECIPIENT, "content": content}, {"idempotency-key": key}
         assert (await client.post("/api/inbox", json=body, headers=headers)).status_code in (201, 422)
 
 
-async def by_agent(office: Office, keys: Sequence[str]) -> None:
-    async with office.agent() as client:
+async def squat_as_agent(callers: PushCallers, keys: Sequence[str]) -> None:
+    async with callers.open_agent_client() as client:
         await push_all(client, keys, "by an agent")
 
 
-async def by_person(office: Office, keys: Sequence[str]) -> None:
-    async with office.person() as client:
+async def squat_as_person(callers: PushCallers, keys: Sequence[str]) -> None:
+    async with callers.open_person_client() as client:
         await push_all(client, keys, "by a JWT")
 
 
-async def by_service(office: Office, keys: Sequence[str]) -> None:
+async def squat_as_service(callers: PushCallers, keys: Sequence[str]) -> None:
     """Trigger with every key, in the name of the services that they belong to."""
-    async with office.service() as client:
+    async with callers.open_service_client() as client:
         for key in keys:
             service = "github" if "delivery" in key else "jira"
             body, headers = {"serviceName": service, "payload": "by a service"}, {"idempotency-key": key}
-            answer = await client.post(f"/api/agents/{TO}/trigger", json=body, headers=headers)
+            answer = await client.post(f"/api/agents/{RECIPIENT}/trigger", json=body, headers=headers)
             assert answer.status_code in (202, 422)
 
 
-async def by_administrator(office: Office, keys: Sequence[str]) -> None:
+async def squat_as_administrator(callers: PushCallers, keys: Sequence[str]) -> None:
     """Whoever has the administrator's key needs no tricks: only what is stored for others is out of its reach."""
-    stored = [key for key in keys if key.startswith(dedup.PREFIXES)]
-    pushes = [{"to": to, "content": "by the administrator", "dedupKey": key} for to in (TO, "*") for key in stored]
-    async with office.admin() as client:
+    stored_keys = [key for key in keys if key.startswith(dedup.PREFIXES)]
+    pushes = [
+        {"to": recipient, "content": "by the administrator", "dedupKey": key}
+        for recipient in (RECIPIENT, "*")
+        for key in stored_keys
+    ]
+    async with callers.open_admin_client() as client:
         answers = (await client.post("/api/inbox/batch", json={"pushes": pushes})).json()["items"]
         call = await client.post(
-            f"/api/agents/{TO}/trigger", json={"serviceName": "jira"}, headers={"idempotency-key": stored[0]}
+            f"/api/agents/{RECIPIENT}/trigger",
+            json={"serviceName": "jira"},
+            headers={"idempotency-key": stored_keys[0]},
         )
     for answer in (*answers, call.json()):
         assert answer["status"] == 422
         assert "begins with" in answer["detail"]
 
 
-async def by_redis(office: Office, keys: Sequence[str]) -> None:
-    await office.collect(foreign.REDIS, keys, "by Redis")
+async def squat_by_redis(callers: PushCallers, keys: Sequence[str]) -> None:
+    await callers.read_queue(foreign.REDIS, keys, "by Redis")
 
 
-async def by_nats(office: Office, keys: Sequence[str]) -> None:
-    await office.collect(foreign.NATS, keys, "by NATS")
+async def squat_by_nats(callers: PushCallers, keys: Sequence[str]) -> None:
+    await callers.read_queue(foreign.NATS, keys, "by NATS")
 
 
 #: everybody who tries, and how the keys begin that are theirs
 SQUATTERS: Final = {
-    by_agent: "by:designer:",
-    by_person: "by:husam:",
-    by_service: f"by:{TO}/trigger:",
-    by_administrator: None,
-    by_redis: dedup.REDIS,
-    by_nats: dedup.NATS,
+    squat_as_agent: "by:designer:",
+    squat_as_person: "by:husam:",
+    squat_as_service: f"by:{RECIPIENT}/trigger:",
+    squat_as_administrator: None,
+    squat_by_redis: dedup.REDIS,
+    squat_by_nats: dedup.NATS,
 }
 
 
-class Prepared(NamedTuple):
+class PreparedPush(NamedTuple):
     #: as whoever it belongs to gives it, and as it is stored
-    given: str
-    stored: str
+    given_key: str
+    stored_key: str
     #: returns whether it was told that this is a repeat
-    act: Callable[[], Awaitable[bool]]
+    push: Callable[[], Awaitable[bool]]
 
 
-def pushed(client: httpx2.AsyncClient, body: dict[str, Any], key: str | None = None) -> Callable[[], Awaitable[bool]]:
-    async def act() -> bool:
+def prepare_push(
+    client: httpx2.AsyncClient, body: dict[str, Any], key: str | None = None
+) -> Callable[[], Awaitable[bool]]:
+    async def push() -> bool:
         headers = {"idempotency-key": key} if key is not None else {}
-        answer = await client.post("/api/inbox", json={"to": TO, "content": "victim"} | body, headers=headers)
+        answer = await client.post("/api/inbox", json={"to": RECIPIENT, "content": "victim"} | body, headers=headers)
         assert answer.status_code == 201, answer.text
         document = answer.json()
         return bool((document if "broadcast" in document else document["recipients"][0])["duplicate"])
 
-    return act
+    return push
 
 
-def triggered(client: httpx2.AsyncClient, key: str) -> Callable[[], Awaitable[bool]]:
-    async def act() -> bool:
+def prepare_trigger(client: httpx2.AsyncClient, key: str) -> Callable[[], Awaitable[bool]]:
+    async def push() -> bool:
         body, headers = {"serviceName": "jira", "payload": "victim"}, {"idempotency-key": key}
-        answer = await client.post(f"/api/agents/{TO}/trigger", json=body, headers=headers)
+        answer = await client.post(f"/api/agents/{RECIPIENT}/trigger", json=body, headers=headers)
         assert answer.status_code == 202, answer.text
         return bool(answer.json()["duplicate"])
 
-    return act
+    return push
 
 
-def own(office: Office, key: str) -> Prepared:
+def prepare_own_push(callers: PushCallers, key: str) -> PreparedPush:
     """A key of one of our own verbs, used as the verb uses it."""
 
-    async def act() -> bool:
-        wish = Push(to=TO, source="gatepost", content="victim", key=key)
-        return office.store.call(push.push_event, wish).deliveries[0].duplicate
+    async def push_event() -> bool:
+        own_push = Push(to=RECIPIENT, source="gatepost", content="victim", key=key)
+        return callers.store.call(push_actions.push_event, own_push).deliveries[0].duplicate
 
-    return Prepared(key, key, act)
+    return PreparedPush(key, key, push_event)
 
 
 @asynccontextmanager
-async def victims(office: Office) -> AsyncIterator[list[Prepared]]:
+async def prepare_victims(callers: PushCallers) -> AsyncIterator[list[PreparedPush]]:
     """Everything that somebody is about to say."""
-    made = office.made
+    gateway = callers.gateway
     async with (
-        office.admin() as admin,
-        made.client(x_secret_key=office.developer) as agent,
-        made.client(x_public_key=office.public, authorization=f"Bearer {token('developer')}") as token_holder,
-        office.service() as service,
+        callers.open_admin_client() as admin,
+        gateway.open_client(x_secret_key=callers.developer_key) as agent,
+        gateway.open_client(
+            x_public_key=callers.public_key, authorization=f"Bearer {create_token('developer')}"
+        ) as token_holder,
+        callers.open_service_client() as service,
     ):
-        gate = (await admin.post("/api/gates", json={"owner": TO, "name": "g", "waiters": [TO]})).json()["id"]
-        question = {"asker": TO, "of": ["husam"], "question": "Ship it?", "freeText": True}
-        asked = (await admin.post("/api/decisions", json=question)).json()
+        gate = (await admin.post("/api/gates", json={"owner": RECIPIENT, "name": "g", "waiters": [RECIPIENT]})).json()[
+            "id"
+        ]
+        question = {"asker": RECIPIENT, "of": ["husam"], "question": "Ship it?", "freeText": True}
+        decision = (await admin.post("/api/decisions", json=question)).json()
 
         async def resolve() -> bool:
             answer = await admin.put(f"/api/gates/{gate}/resolution", json={"reason": "victim"})
@@ -207,68 +224,77 @@ async def victims(office: Office) -> AsyncIterator[list[Prepared]]:
             return False
 
         async def decide() -> bool:
-            body = {"text": "victim", "by": "husam", "contextHash": asked["contextHash"]}
-            answer = await admin.put(f"/api/decisions/{asked['id']}/answer", json=body)
+            body = {"text": "victim", "by": "husam", "contextHash": decision["contextHash"]}
+            answer = await admin.put(f"/api/decisions/{decision['id']}/answer", json=body)
             assert answer.status_code == 200, answer.text
             return False
 
         async def deliver() -> bool:
             body = json.dumps("victim").encode()
-            headers = SENDERS[Scheme.GITHUB].headers(body, 0, X_GitHub_Delivery="delivery-1")
-            answer = await made.client().post("/hooks/github", content=body, headers=headers)
+            headers = SENDERS[Scheme.GITHUB].build_headers(body, 0, X_GitHub_Delivery="delivery-1")
+            answer = await gateway.open_client().post("/hooks/github", content=body, headers=headers)
             assert answer.status_code == 202, answer.text
             return bool(answer.json()["duplicate"])
 
         async def leave() -> bool:
-            await office.collect(foreign.REDIS, ["left-1"], "victim")
+            await callers.read_queue(foreign.REDIS, ["left-1"], "victim")
             return False
 
         async def publish() -> bool:
-            await office.collect(foreign.NATS, ["published-1"], "victim")
+            await callers.read_queue(foreign.NATS, ["published-1"], "victim")
             return False
 
-        alert = Push(to=TO, type=EventType.ALERT, source="ci", content="victim", subject="red")
+        alert = Push(to=RECIPIENT, type=EventType.ALERT, source="ci", content="victim", subject="red")
         yield [
-            *(own(office, f"{kind}:1") for kind in ("msg", "plan", "tool", "mail", "note", "broadcast", "telegram")),
-            own(office, f"{push.ALERT_KEY_PREFIX}1"),
-            Prepared(f"gate:{gate}", f"gate:{gate}", resolve),
-            Prepared(f"decision:{asked['id']}:1", f"decision:{asked['id']}:1", decide),
-            Prepared("delivery-1", "svc:github:delivery-1", deliver),
-            Prepared("call-1", "svc:jira:call-1", triggered(admin, "call-1")),
-            Prepared("own-1", f"by:{TO}/trigger:jira:own-1", triggered(service, "own-1")),
-            Prepared(
+            *(
+                prepare_own_push(callers, f"{kind}:1")
+                for kind in ("msg", "plan", "tool", "mail", "note", "broadcast", "telegram")
+            ),
+            prepare_own_push(callers, f"{push_actions.ALERT_KEY_PREFIX}1"),
+            PreparedPush(f"gate:{gate}", f"gate:{gate}", resolve),
+            PreparedPush(f"decision:{decision['id']}:1", f"decision:{decision['id']}:1", decide),
+            PreparedPush("delivery-1", "svc:github:delivery-1", deliver),
+            PreparedPush("call-1", "svc:jira:call-1", prepare_trigger(admin, "call-1")),
+            PreparedPush("own-1", f"by:{RECIPIENT}/trigger:jira:own-1", prepare_trigger(service, "own-1")),
+            PreparedPush(
                 (key := dedup.build_alert_key(alert)),
                 key,
-                pushed(admin, {"type": "alert", "source": "ci", "subject": "red"}),
+                prepare_push(admin, {"type": "alert", "source": "ci", "subject": "red"}),
             ),
-            Prepared("ci:1", "ci:1", pushed(admin, {"dedupKey": "ci:1"})),
-            Prepared("as:1", "as:1", pushed(admin, {"dedupKey": "as:1", "sender": "designer"})),
-            Prepared("header-1", "header-1", pushed(admin, {}, "header-1")),
-            Prepared("all-1", "all-1", pushed(admin, {"to": "*", "dedupKey": "all-1"})),
-            Prepared("a-1", "by:developer:a-1", pushed(agent, {"dedupKey": "a-1"})),
-            Prepared("agent-header-1", "by:developer:agent-header-1", pushed(agent, {}, "agent-header-1")),
-            Prepared("aa-1", "by:developer:aa-1", pushed(agent, {"to": "*", "dedupKey": "aa-1"})),
-            Prepared("t-1", "by:developer:t-1", pushed(token_holder, {"dedupKey": "t-1"})),
-            Prepared("left-1", "redis:left-1", leave),
-            Prepared("published-1", "nats:published-1", publish),
+            PreparedPush("ci:1", "ci:1", prepare_push(admin, {"dedupKey": "ci:1"})),
+            PreparedPush("as:1", "as:1", prepare_push(admin, {"dedupKey": "as:1", "sender": "designer"})),
+            PreparedPush("header-1", "header-1", prepare_push(admin, {}, "header-1")),
+            PreparedPush("all-1", "all-1", prepare_push(admin, {"to": "*", "dedupKey": "all-1"})),
+            PreparedPush("a-1", "by:developer:a-1", prepare_push(agent, {"dedupKey": "a-1"})),
+            PreparedPush("agent-header-1", "by:developer:agent-header-1", prepare_push(agent, {}, "agent-header-1")),
+            PreparedPush("aa-1", "by:developer:aa-1", prepare_push(agent, {"to": "*", "dedupKey": "aa-1"})),
+            PreparedPush("t-1", "by:developer:t-1", prepare_push(token_holder, {"dedupKey": "t-1"})),
+            PreparedPush("left-1", "redis:left-1", leave),
+            PreparedPush("published-1", "nats:published-1", publish),
         ]
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with gateway(f"sqlite:///{tmp_path}/office.db") as made:
-        furnish(made.store)
-        wish = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=TO)
-        made.store.call(triggers.add, wish)
-        yield Office(made)
+async def callers(tmp_path: Path) -> AsyncIterator[PushCallers]:
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
+        create_entities(gateway.store)
+        trigger = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=RECIPIENT)
+        gateway.store.call(triggers.add, trigger)
+        yield PushCallers(gateway)
 
 
-async def test_nobody_can_take_the_key_of_another(office: Office) -> None:
-    async with victims(office) as about_to:
+async def test_nobody_can_take_the_key_of_another(callers: PushCallers) -> None:
+    async with prepare_victims(callers) as prepared_pushes:
         for squat, prefix in SQUATTERS.items():
-            others = [one for one in about_to if prefix is None or not one.stored.startswith(prefix)]
-            await squat(office, [key for one in others for key in {one.given, one.stored}])
-        duplicates = [one.stored for one in about_to if await one.act()]
-        shown = office.contents()
-        lost = {one.stored: shown.get(one.stored) for one in about_to if "victim" not in shown.get(one.stored, "")}
-        assert (duplicates, lost) == ([], {})
+            others = [
+                prepared for prepared in prepared_pushes if prefix is None or not prepared.stored_key.startswith(prefix)
+            ]
+            await squat(callers, [key for prepared in others for key in {prepared.given_key, prepared.stored_key}])
+        duplicates = [prepared.stored_key for prepared in prepared_pushes if await prepared.push()]
+        contents = callers.read_contents()
+        lost_pushes = {
+            prepared.stored_key: contents.get(prepared.stored_key)
+            for prepared in prepared_pushes
+            if "victim" not in contents.get(prepared.stored_key, "")
+        }
+        assert (duplicates, lost_pushes) == ([], {})

@@ -20,17 +20,17 @@ from gatepost.core.times import HOUR
 from gatepost.ports import Store
 from gatepost.runtime.cycle import think
 from gatepost.testing import Kit
-from tests.faults.thinker import means
-from tests.gateways import gateway
-from tests.rooms import Played, done, use
-from tests.visits import Guest
+from tests.faults.cycle_process import build_deps
+from tests.gateways import open_gateway
+from tests.hook_guest import HookGuest
+from tests.scripted_agent import CallbackModel, build_call, build_final_reply
 
 LIMIT = Limits().hops
 #: after so many rounds a loop that does not stop by itself is given up
 MANY_ROUNDS = 3 * LIMIT
 
 
-def furnish(store: Store) -> None:
+def register_entities(store: Store) -> None:
     """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
     for name in ("admin", "husam"):
         if not any(entity.name == name for entity in store.query(directory.page)):
@@ -41,97 +41,101 @@ def furnish(store: Store) -> None:
     store.call(spaces.create, name="tea", id="tea", members=["res", "prog", "husam"])
 
 
-class Resident:
+class MailingResident:
     """A resident that answers every batch with one mail to `prog`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.rounds = 0
+        self.round_count = 0
 
-        def answer(ask: ChatRequest, replies: int) -> ModelReply:
-            return done() if replies else ModelReply(calls=(use("send_mail", to="prog", text="And you?"),))
+        def respond(request: ChatRequest, replies: int) -> ModelReply:
+            return (
+                build_final_reply()
+                if replies
+                else ModelReply(calls=(build_call("send_mail", to="prog", text="And you?"),))
+            )
 
-        self.means = means(store, Played(answer))
+        self.deps = build_deps(store, CallbackModel(respond))
 
     def is_awake(self) -> bool:
         return self.store.query(run_journal.read_readiness, "res")[1]
 
-    async def think(self) -> bool:
+    async def think_if_awake(self) -> bool:
         """Think if something wakes it; return False if nothing does."""
         if not self.is_awake():
             return False
-        taken = await self.store.run(run_journal.take_run, "res", "here")
-        assert taken is not None
-        await think(self.means, taken)
-        self.rounds += 1
+        run_state = await self.store.run(run_journal.take_run, "res", "here")
+        assert run_state is not None
+        await think(self.deps, run_state)
+        self.round_count += 1
         return True
 
 
-def alerts(store: Store) -> list[Event]:
+def list_alerts(store: Store) -> list[Event]:
     return [item.event for item in store.query(inbox.page, "admin", limit=1_000) if item.event.type is EventType.ALERT]
 
 
-def assert_told_once(store: Store) -> None:
+def assert_alerts_once(store: Store) -> None:
     """The owner was told, and of no pair of sender and recipient twice within an hour."""
-    told = [(re.findall("'[a-z]+'", alert.content), alert.created_at // HOUR) for alert in alerts(store)]
-    assert told
-    assert len(told) == len({(*pair, hour) for pair, hour in told})
+    alert_hours = [(re.findall("'[a-z]+'", alert.content), alert.created_at // HOUR) for alert in list_alerts(store)]
+    assert alert_hours
+    assert len(alert_hours) == len({(*pair, hour) for pair, hour in alert_hours})
 
 
 async def test_a_program_with_an_agents_key_and_a_resident_stop(kit: Kit) -> None:
     """The program answers over HTTP; it names hops that would begin the chain again, which does not help it."""
-    async with gateway(kit.url) as made:
-        furnish(made.store)
-        resident = Resident(made.store)
-        async with made.client(x_secret_key=made.key("agent", "prog")) as program:
+    async with open_gateway(kit.url) as gateway:
+        register_entities(gateway.store)
+        resident = MailingResident(gateway.store)
+        async with gateway.open_client(x_secret_key=gateway.create_key("agent", "prog")) as program:
 
             async def send() -> bool:
                 body = {"to": "res", "type": "mail", "content": "And you?", "hops": 1}
-                pushed = await program.post("/api/inbox", json=body)
-                [item] = made.store.query(inbox.show, pushed.json()["eventId"])
+                push_result = await program.post("/api/inbox", json=body)
+                [item] = gateway.store.query(inbox.show, push_result.json()["eventId"])
                 return item.event.wakes
 
             rounds = 0
-            while await send() and await resident.think():
+            while await send() and await resident.think_if_awake():
                 rounds += 1
                 assert rounds < MANY_ROUNDS, "the program and the resident answer each other without end"
             assert rounds == LIMIT // 2
             for _ in range(3):
                 assert not await send(), "the program cannot wake the resident by sending again"
             assert not resident.is_awake()
-        assert_told_once(made.store)
+        assert_alerts_once(gateway.store)
 
 
 async def test_a_program_that_posts_in_a_space_and_a_resident_stop(kit: Kit) -> None:
-    async with gateway(kit.url) as made:
-        furnish(made.store)
-        resident = Resident(made.store)
-        async with made.client(x_secret_key=made.key("agent", "prog")) as program:
+    async with open_gateway(kit.url) as gateway:
+        register_entities(gateway.store)
+        resident = MailingResident(gateway.store)
+        async with gateway.open_client(x_secret_key=gateway.create_key("agent", "prog")) as program:
             rounds = 0
-            posted = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
-            while await resident.think():
+            response = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
+            while await resident.think_if_awake():
                 rounds += 1
                 assert rounds < MANY_ROUNDS, "the program and the resident answer each other without end"
-                posted = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
-                assert posted.status_code == 201
-        assert_told_once(made.store)
+                response = await program.post("/api/spaces/tea/messages", json={"content": "And you?"})
+                assert response.status_code == 201
+        assert_alerts_once(gateway.store)
 
 
 async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) -> None:
     """A scripted host: each hook shows what came, and the guest answers it."""
-    furnish(kit.store)
-    resident, guest = Resident(kit.store), Guest(tmp_path, kit.store, kit.clock)
-    guest.rules = guest.rules._replace(agent="prog")
-    guest.hook("SessionStart", source="startup")
+    register_entities(kit.store)
+    resident, guest = MailingResident(kit.store), HookGuest(tmp_path, kit.store, kit.clock)
+    guest.options = guest.options._replace(agent="prog")
+    guest.run_hook("SessionStart", source="startup")
     rounds = 0
     kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
-    while await resident.think():
+    while await resident.think_if_awake():
         rounds += 1
         assert rounds < MANY_ROUNDS, "the guest and the resident answer each other without end"
-        guest.hook("PostToolUse")
+        guest.run_hook("PostToolUse")
         kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
     assert rounds == LIMIT // 2 + 1
-    assert [re.findall("'[a-z]+'", alert.content) for alert in alerts(kit.store)] == [
+    assert [re.findall("'[a-z]+'", alert.content) for alert in list_alerts(kit.store)] == [
         ["'res'", "'prog'"],
         ["'prog'", "'res'"],
     ]
@@ -140,44 +144,44 @@ async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) ->
 @pytest.mark.parametrize("reads", ["preview", "pull"])
 def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
     """Both are in a run all the time: what they answer is not in the batch that began it."""
-    furnish(kit.store)
+    register_entities(kit.store)
     kit.store.call(agents.make_resident, "prog", AgentConfig())
-    held: dict[str, RunLease] = {}
+    leases: dict[str, RunLease] = {}
     for name in ("res", "prog"):
         kit.store.call(push.push_event, Push(to=name, source="test", content="begin"))
-        taken = kit.store.call(run_journal.take_run, name, "here")
-        assert taken is not None
-        held[name] = taken.run_lease
+        run_state = kit.store.call(run_journal.take_run, name, "here")
+        assert run_state is not None
+        leases[name] = run_state.run_lease
     number = 2
 
-    def act(name: str, tool: str, **arguments: object) -> None:
+    def act_as(name: str, tool: str, **arguments: object) -> None:
         nonlocal number
         number += 1
-        kit.store.call(run_journal.run_tool, held[name], number, use(tool), f"call-{number}", arguments, None)
+        kit.store.call(run_journal.run_tool, leases[name], number, build_call(tool), f"call-{number}", arguments, None)
 
     replies = 0
     sender, recipient = "res", "prog"
     while True:
         if reads == "pull":
-            act(sender, "peek_inbox", count=5)
-        act(sender, "send_mail", to=recipient, text=f"reply {replies}")
-        if not newest(kit.store, recipient).event.wakes:
+            act_as(sender, "peek_inbox", count=5)
+        act_as(sender, "send_mail", to=recipient, text=f"reply {replies}")
+        if not find_newest(kit.store, recipient).event.wakes:
             break
         replies += 1
         assert replies < MANY_ROUNDS, "two residents answer each other's mail without end"
         sender, recipient = recipient, sender
     assert replies == LIMIT
-    assert len(alerts(kit.store)) == 1
+    assert len(list_alerts(kit.store)) == 1
 
 
-def newest(store: Store, name: str) -> Item:
+def find_newest(store: Store, name: str) -> Item:
     return max(store.query(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
 
 
-def send(store: Store, sender: str, to: str, **fields: object) -> Event:
+def push_as(store: Store, sender: str, recipient: str, **fields: object) -> Event:
     """Push as an agent, and return the event."""
-    pushed = store.call(push.push_event, Push(to=to, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
-    [item] = store.query(inbox.show, pushed.event)
+    push_result = store.call(push.push_event, Push(to=recipient, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
+    [item] = store.query(inbox.show, push_result.event)
     return item.event
 
 
@@ -186,42 +190,42 @@ class TestPauses:
 
     @pytest.fixture
     def store(self, kit: Kit) -> Store:
-        furnish(kit.store)
+        register_entities(kit.store)
         return kit.store
 
-    def exhaust(self, store: Store) -> None:
+    def exhaust_hops(self, store: Store) -> None:
         """Let both send until neither wakes the other."""
         for _ in range(LIMIT):
-            send(store, "prog", "res")
-            send(store, "res", "prog")
-        assert not send(store, "prog", "res").wakes
-        assert not send(store, "res", "prog").wakes
+            push_as(store, "prog", "res")
+            push_as(store, "res", "prog")
+        assert not push_as(store, "prog", "res").wakes
+        assert not push_as(store, "res", "prog").wakes
 
     @pytest.mark.parametrize("door", ["push", "space"])
     def test_a_person_who_speaks_in_between(self, store: Store, door: str) -> None:
-        self.exhaust(store)
-        speak: dict[str, Callable[[], object]] = {
-            "push": lambda: send(store, "husam", "prog"),
+        self.exhaust_hops(store)
+        actions_by_door: dict[str, Callable[[], object]] = {
+            "push": lambda: push_as(store, "husam", "prog"),
             "space": lambda: store.call(spaces.post, "tea", sender="husam", content="Go on"),
         }
-        speak[door]()
-        event = send(store, "prog", "res")
+        actions_by_door[door]()
+        event = push_as(store, "prog", "res")
         assert (event.hops, event.wakes) == (1, True)
 
     def test_a_service_is_no_person(self, store: Store) -> None:
-        self.exhaust(store)
+        self.exhaust_hops(store)
         store.call(push.push_event, Push(to="prog", source="ci", type=EventType.SERVICE, data={}))
-        assert not send(store, "prog", "res").wakes
+        assert not push_as(store, "prog", "res").wakes
 
     def test_what_a_person_is_said_to_have_sent_within_a_chain_is_part_of_it(self, store: Store) -> None:
-        self.exhaust(store)
-        send(store, "husam", "prog", hops=2)
-        assert not send(store, "prog", "res").wakes
+        self.exhaust_hops(store)
+        push_as(store, "husam", "prog", hops=2)
+        assert not push_as(store, "prog", "res").wakes
 
     def test_five_minutes_of_silence(self, kit: Kit, store: Store) -> None:
-        self.exhaust(store)
+        self.exhaust_hops(store)
         kit.clock.advance("5 minutes")
-        event = send(store, "prog", "res")
+        event = push_as(store, "prog", "res")
         assert (event.hops, event.wakes) == (0, True)
 
     def test_an_agent_at_work_on_its_own_plans_is_not_silenced(self, kit: Kit, store: Store) -> None:
@@ -229,55 +233,55 @@ class TestPauses:
         store.call(plans.set_plan, "prog", plan_rules.parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
         for minute in range(3 * LIMIT):
             if minute % 5 == 0:
-                later = plan_rules.parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
-                store.call(plans.set_plan, "prog", later, by="prog")
+                spec = plan_rules.parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
+                store.call(plans.set_plan, "prog", spec, by="prog")
             kit.clock.advance("1 minute")
             while store.call(plans.fire):
                 pass
-            event = send(store, "prog", "res")
+            event = push_as(store, "prog", "res")
             assert (event.hops, event.wakes) == (1, True)
 
     def test_notes_to_itself_do_not_lengthen_the_chain_until_it_has_read_them(self, store: Store) -> None:
-        assert {send(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {0}
-        assert send(store, "prog", "res").hops == 0
-        send(store, "res", "prog")
-        assert {send(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {2}
-        assert send(store, "prog", "res").hops == 2
+        assert {push_as(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {0}
+        assert push_as(store, "prog", "res").hops == 0
+        push_as(store, "res", "prog")
+        assert {push_as(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {2}
+        assert push_as(store, "prog", "res").hops == 2
         while store.call(inbox.claim, "prog", owner="me").items:
             pass
-        assert send(store, "prog", "prog").hops == 3
+        assert push_as(store, "prog", "prog").hops == 3
 
 
 class TestReplay:
     def test_an_agent_that_replays_what_a_person_said_does_not_begin_a_new_chain(self, kit: Kit) -> None:
-        furnish(kit.store)
-        said = send(kit.store, "husam", "prog")
+        register_entities(kit.store)
+        person_event = push_as(kit.store, "husam", "prog")
         claim = kit.store.call(inbox.claim, "prog", owner="me").claim
         assert claim is not None
         kit.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence)
-        send(kit.store, "res", "prog", hops=9)
-        [again] = kit.store.call(inbox.replay, said.id, "prog", is_new_chain=False)
-        assert again.event.hops == 10
-        assert send(kit.store, "prog", "res").hops == 11
+        push_as(kit.store, "res", "prog", hops=9)
+        [replayed_item] = kit.store.call(inbox.replay, person_event.id, "prog", is_new_chain=False)
+        assert replayed_item.event.hops == 10
+        assert push_as(kit.store, "prog", "res").hops == 11
 
 
 class TestAlerts:
     def test_each_sender_and_recipient_is_told_of_once_an_hour(self, kit: Kit) -> None:
-        furnish(kit.store)
+        register_entities(kit.store)
         kit.store.call(directory.register, EntitySpec(name="other", kind=EntityKind.AGENT, owner="admin"))
         for _ in range(3):
             for sender in ("res", "other", None):
-                too_far = Push(to="prog", source="test", sender=sender, content="far", hops=LIMIT + 1)
-                kit.store.call(push.push_event, too_far)
-        assert len(alerts(kit.store)) == 3
+                far_push = Push(to="prog", source="test", sender=sender, content="far", hops=LIMIT + 1)
+                kit.store.call(push.push_event, far_push)
+        assert len(list_alerts(kit.store)) == 3
         kit.clock.advance("1 hour")
         kit.store.call(push.push_event, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1))
-        assert len(alerts(kit.store)) == 4
+        assert len(list_alerts(kit.store)) == 4
 
     def test_two_gateways_tell_it_once(self, kit: Kit) -> None:
-        furnish(kit.store)
+        register_entities(kit.store)
         for store in (kit.store, kit.open()):
             store.call(push.push_event, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
-        [alert] = alerts(kit.store)
+        [alert] = list_alerts(kit.store)
         assert "'res'" in alert.content
         assert "'prog'" in alert.content

@@ -28,55 +28,57 @@ from gatepost.gateway.app import create
 from gatepost.runtime.admin_key import generate_secret
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
-from tests.gateways import RULES, assembled, operations, whole
-from tests.scenario.test_access import furnished
+from tests.gateways import TOKEN_RULES, build_app_state, build_openapi, list_operations
+from tests.scenario.test_access import create_owned_objects
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
 #: requests for each operation, caller and kind of data
-EXAMPLES: Final = 300 if NIGHTLY else 1
+EXAMPLE_COUNT: Final = 300 if NIGHTLY else 1
 #: a schema cannot say all that makes a request good: that somebody lives at an address, or which of two goes with which
-UNCHECKED: Final = ["positive_data_acceptance"]
+EXCLUDED_CHECKS: Final = ["positive_data_acceptance"]
 #: here each of many is refused by itself
-REFUSES_EACH: Final = "POST /api/inbox/batch"
+BATCH_OPERATION: Final = "POST /api/inbox/batch"
 
 
 def test_what_a_stream_without_names_shows_the_administrator_is_said() -> None:
-    assert "the administrator sees all spaces and no inbox" in operations()["GET /api/stream"]["description"]
+    assert "the administrator sees all spaces and no inbox" in list_operations()["GET /api/stream"]["description"]
 
 
-@pytest.mark.parametrize("operation", operations())
+@pytest.mark.parametrize("operation", list_operations())
 def test_every_operation_is_described(operation: str) -> None:
-    described = operations()[operation]
-    assert described["summary"]
-    assert described["description"].endswith(".")
-    assert len(described["tags"]) == 1
-    answers = described["responses"]
-    good = [status for status in answers if status.startswith("2")]
-    assert good
+    description = list_operations()[operation]
+    assert description["summary"]
+    assert description["description"].endswith(".")
+    assert len(description["tags"]) == 1
+    answers = description["responses"]
+    success_statuses = [status for status in answers if status.startswith("2")]
+    assert success_statuses
     for status, answer in answers.items():
         assert answer["description"]
         for media, content in answer.get("content", {}).items():
             assert content["schema"] or media.startswith("text/plain"), f"{status} says nothing of its shape"
             assert media == "application/problem+json" or status < "400" or operation == "GET /health"
         assert answer.get("content") or status == "204"
-    if described.get("security") != []:
+    if description.get("security") != []:
         assert {"401", "403", "503"} <= set(answers)
-    if "requestBody" in described:
+    if "requestBody" in description:
         assert {"400", "413", "422"} <= set(answers)
 
 
 def test_operations_have_names_of_their_own() -> None:
-    names = [operation["operationId"] for operation in operations().values()]
+    names = [operation["operationId"] for operation in list_operations().values()]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("operation", [name for name, one in operations().items() if "requestBody" in one])
+@pytest.mark.parametrize(
+    "operation", [name for name, description in list_operations().items() if "requestBody" in description]
+)
 def test_every_body_has_an_example_that_is_one(operation: str) -> None:
-    for media, content in operations()[operation]["requestBody"]["content"].items():
+    for media, content in list_operations()[operation]["requestBody"]["content"].items():
         assert media == "application/json"
         schema = json.loads(json.dumps(content["schema"]).replace("#/components/schemas/", "#/$defs/"))
         definitions = json.loads(
-            json.dumps(whole()["components"]["schemas"]).replace("#/components/schemas/", "#/$defs/")
+            json.dumps(build_openapi()["components"]["schemas"]).replace("#/components/schemas/", "#/$defs/")
         )
         jsonschema_rs.validate({**schema, "$defs": definitions}, content["example"])
 
@@ -89,37 +91,37 @@ def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any
     register_administrator(store)
     secret = generate_secret()
     agent = request.param == "agent"
-    things = furnished(store)
+    values = create_owned_objects(store)
     store.call(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
-    yield create(assembled(store, SignalBus(), LiveStreams(), RULES)), {"x-secret-key": secret}, things
+    yield create(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)), {"x-secret-key": secret}, values
     store.close()
 
 
 def test_whatever_it_is_sent_it_answers_as_described(caller: tuple[Any, dict[str, str], Mapping[str, Any]]) -> None:
-    app, headers, things = caller
+    app, headers, values = caller
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     schema.config.max_stream_events = 1
-    found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
-    assert len(found) == len(operations())
-    for operation in found:
-        unchecked = [*UNCHECKED, *(["negative_data_rejection"] if operation.label == REFUSES_EACH else [])]
-        excluded = [CHECKS.get_one(name) for name in unchecked]
+    api_operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    assert len(api_operations) == len(list_operations())
+    for operation in api_operations:
+        check_names = [*EXCLUDED_CHECKS, *(["negative_data_rejection"] if operation.label == BATCH_OPERATION else [])]
+        excluded = [CHECKS.get_one(name) for name in check_names]
         for mode in GenerationMode:
             with suppress(Unsatisfiable):  # there is nothing to get wrong where nothing is to be said
-                _try(operation, mode, headers, things, excluded)
+                _try_operation(operation, mode, headers, values, excluded)
 
 
-def _try(
+def _try_operation(
     operation: APIOperation[Any, Any, Any, Any],
     mode: GenerationMode,
     headers: dict[str, str],
-    things: Mapping[str, Any],
+    values: Mapping[str, Any],
     excluded: list[Any],
 ) -> None:
     rejection = [CHECKS.get_one("negative_data_rejection")]
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=EXAMPLE_COUNT,
         deadline=None,
         database=None,
         derandomize=not NIGHTLY,
@@ -128,94 +130,94 @@ def _try(
     @given(case=operation.as_strategy(generation_mode=mode), seed=st.integers(0, 2**32))
     def attempt(case: schemathesis.Case[Any], seed: int) -> None:
         if mode is GenerationMode.POSITIVE:
-            _aim(case, random.Random(seed), things)
+            _use_existing_names(case, random.Random(seed), values)
         answer = case.call(headers=headers)
         # A list of one is written in a query as the one alone is: nobody can tell that it was wrong.
-        alone = any(isinstance(value, list) and len(value) == 1 for value in (case.query or {}).values())
-        case.validate_response(answer, excluded_checks=[*excluded, *(rejection if alone else ())])
+        is_single = any(isinstance(value, list) and len(value) == 1 for value in (case.query or {}).values())
+        case.validate_response(answer, excluded_checks=[*excluded, *(rejection if is_single else ())])
 
     attempt()
 
 
-NAMES: Final = ("analyst", "husam", "designer", "thinker", "*", "team:finance")
+KNOWN_NAMES: Final = ("analyst", "husam", "designer", "thinker", "*", "team:finance")
 
 
-def _aim(case: schemathesis.Case[Any], chance: random.Random, things: Mapping[str, Any]) -> None:
+def _use_existing_names(case: schemathesis.Case[Any], rng: random.Random, values: Mapping[str, Any]) -> None:
     """Point most requests at something that is there; a random name hardly ever does."""
     for name in case.path_parameters or {}:
-        if chance.random() < 0.9:
-            case.path_parameters[name] = _real(name, case.path, case.method, chance, things)
+        if rng.random() < 0.9:
+            case.path_parameters[name] = _choose_existing(name, case.path, case.method, rng, values)
     for name in ("owner", "member", "sender", "inbox", "space", "waiter", "asker", "asked", "by"):
-        if case.query and name in case.query and chance.random() < 0.7:
-            real = things["space"] if name == "space" else chance.choice(NAMES)
-            case.query[name] = [real] if isinstance(case.query[name], list) else real
+        if case.query and name in case.query and rng.random() < 0.7:
+            existing = values["space"] if name == "space" else rng.choice(KNOWN_NAMES)
+            case.query[name] = [existing] if isinstance(case.query[name], list) else existing
     if isinstance(case.body, dict):
-        _aim_body(case.body, chance, things)
+        _use_existing_values(case.body, rng, values)
 
 
-def _real(name: str, path: str, method: str, chance: random.Random, things: Mapping[str, Any]) -> str:
+def _choose_existing(name: str, path: str, method: str, rng: random.Random, values: Mapping[str, Any]) -> str:
     """Something that is there; but nothing is deleted that others are to be tried on."""
-    spare = method.upper() == "DELETE" and chance.random() < 0.9
+    is_spare = method.upper() == "DELETE" and rng.random() < 0.9
     match name, path.split("/")[2]:
         case "trigger", _:
-            return str(things["trigger"])
+            return str(values["trigger"])
         case "name", "triggers":
-            return "github-spare" if spare else str(things["trigger"])
+            return "github-spare" if is_spare else str(values["trigger"])
         case "name", _:
-            return "developer" if spare else chance.choice(NAMES)
+            return "developer" if is_spare else rng.choice(KNOWN_NAMES)
         case _, "spaces":
-            return "spare" if spare else str(things["space"])
+            return "spare" if is_spare else str(values["space"])
         case _, "events":
-            return str(chance.choice((things["event"], things["discarded"], things["personal"])))
+            return str(rng.choice((values["event"], values["discarded"], values["personal"])))
         case _, "runs":
-            return str(chance.choice((things["run"], things["past"])))
+            return str(rng.choice((values["run"], values["past"])))
         case _, "plans":
-            return str(things["plan"])
+            return str(values["plan"])
         case _, "gates":
-            return str(things["gate"])
+            return str(values["gate"])
         case _, "decisions":
-            return str(things["decision"])
+            return str(values["decision"])
         case _, "sessions":
-            return str(things["guest"])
+            return str(values["guest"])
         case _:
-            return str(things["key"])
+            return str(values["key"])
 
 
-def _aim_body(body: dict[str, Any], chance: random.Random, things: Mapping[str, Any]) -> None:
-    real: dict[str, Any] = {
-        "claimId": things["claim"],
-        "fence": things["fence"],
-        "events": [things["event"]],
-        "failed": [things["event"]],
+def _use_existing_values(body: dict[str, Any], rng: random.Random, values: Mapping[str, Any]) -> None:
+    existing: dict[str, Any] = {
+        "claimId": values["claim"],
+        "fence": values["fence"],
+        "events": [values["event"]],
+        "failed": [values["event"]],
         "members": ["husam", "analyst"],
-        "scheme": chance.choice(("github", "bearer", "slack")),
-        "type": chance.choice(("mail", "note", "event", "space_message", "plan", "service", "decision")),
-        "priority": chance.choice((0, 4, "high", "fyi")),
+        "scheme": rng.choice(("github", "bearer", "slack")),
+        "type": rng.choice(("mail", "note", "event", "space_message", "plan", "service", "decision")),
+        "priority": rng.choice((0, 4, "high", "fyi")),
         "ttl": "10m",
         "hold": "5m",
         "cron": "0 9 * * *",
         "runAfter": "5 hours",
         "scheduledAt": "2026-02-20T10:00:00Z",
         "timeZone": "Europe/Berlin",
-        "seq": chance.choice((0, 1, 2)),
-        "callId": things["call"],
+        "seq": rng.choice((0, 1, 2)),
+        "callId": values["call"],
         "model": "demo",
-        "kind": chance.choice(("human", "timer", "event", "mail", "ci")),
-        "awaits": chance.choice(("husam", "mail", "service:jira", "run:4711@acme/shop")),
+        "kind": rng.choice(("human", "timer", "event", "mail", "ci")),
+        "awaits": rng.choice(("husam", "mail", "service:jira", "run:4711@acme/shop")),
         "deadline": "2100-01-01T00:00:00Z",
         "within": "2h",
         "waiters": ["designer"],
         "of": ["husam"],
         "option": "ship",
         "default": "ship",
-        "urgency": chance.choice((0, 4, "high", "fyi")),
+        "urgency": rng.choice((0, 4, "high", "fyi")),
     }
-    real |= dict.fromkeys(
-        ("to", "sender", "owner", "target", "agent", "trigger", "by", "madeBy", "asker"), chance.choice(NAMES)
+    existing |= dict.fromkeys(
+        ("to", "sender", "owner", "target", "agent", "trigger", "by", "madeBy", "asker"), rng.choice(KNOWN_NAMES)
     )
     for name, value in body.items():
-        if name in real and value is not None and chance.random() < 0.8:
-            body[name] = real[name]
-    for each in body.get("pushes", ()) if isinstance(body.get("pushes"), list) else ():
-        if isinstance(each, dict):
-            _aim_body(each, chance, things)
+        if name in existing and value is not None and rng.random() < 0.8:
+            body[name] = existing[name]
+    for push in body.get("pushes", ()) if isinstance(body.get("pushes"), list) else ():
+        if isinstance(push, dict):
+            _use_existing_values(push, rng, values)

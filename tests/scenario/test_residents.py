@@ -21,43 +21,45 @@ from gatepost.runtime.replay import replay
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
-from tests.faults.thinker import means
-from tests.rooms import Played, Room, done, quiet, replies_of, use
+from tests.faults.cycle_process import build_deps
+from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, count_replies, reply_done
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 
 
 async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        return ModelReply(calls=(use("get_memories"),), usage=Usage(900, 100))
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        return ModelReply(calls=(build_call("get_memories"),), usage=Usage(900, 100))
 
-    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_steps=4, max_tokens=50_000)))
-    room.push("hello")
-    assert await room.cycles() == 1
-    assert len(room.model.asked) == 4
+    agent = ScriptedAgent(kit, respond, AgentConfig(loop=LoopRules(max_steps=4, max_tokens=50_000)))
+    agent.push("hello")
+    assert await agent.run_cycles() == 1
+    assert len(agent.model.requests) == 4
     last = kit.store.query(runs.read_mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert "limit of 4 steps" in last.text
 
 
 async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        if "do it" not in str(ask.turns):
-            return ModelReply(calls=(use("get_memories"), use("skip")))
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        if "do it" not in str(request.turns):
+            return ModelReply(calls=(build_call("get_memories"), build_call("skip")))
         match replies:
             case 0:
-                return ModelReply(calls=(use("set_memories", memories=[{"key": "k", "value": "v"}]), use("skip")))
+                return ModelReply(
+                    calls=(build_call("set_memories", memories=[{"key": "k", "value": "v"}]), build_call("skip"))
+                )
             case _:
-                return done()
+                return build_final_reply()
 
-    room = Room(kit, mind)
-    room.push("hello")
-    await room.cycles()
-    assert room.runs() == [RunStatus.SKIPPED]
+    agent = ScriptedAgent(kit, respond)
+    agent.push("hello")
+    await agent.run_cycles()
+    assert agent.list_run_statuses() == [RunStatus.SKIPPED]
     assert kit.store.query(runs.read_mind, "ana").turns == ()
-    room.push("do it")
-    await room.cycles()
-    assert room.runs() == [RunStatus.SKIPPED, RunStatus.COMPLETED]
+    agent.push("do it")
+    await agent.run_cycles()
+    assert agent.list_run_statuses() == [RunStatus.SKIPPED, RunStatus.COMPLETED]
     results = [turn for turn in kit.store.query(runs.read_mind, "ana").turns if isinstance(turn, CallResult)]
     assert [result.ok for result in results] == [True, False]
 
@@ -66,116 +68,141 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
     count = 1_000 if NIGHTLY else 150 if kit.url.startswith("sqlite") else 30
     rules = MindRules(max_tokens=3_000, min_recent_cycles=5)
 
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
         if not replies:
-            text = "x" * (40_000 if len(room.model.asked) % 50 == 0 else 300)
+            text = "x" * (40_000 if len(agent.model.requests) % 50 == 0 else 300)
             return ModelReply(
-                calls=(use("set_memories", memories=[{"key": "k", "value": text[:16_000]}]), use("get_memories"))
+                calls=(
+                    build_call("set_memories", memories=[{"key": "k", "value": text[:16_000]}]),
+                    build_call("get_memories"),
+                )
             )
-        return done(f"Summary of cycle {len(room.store.query(runs.page, agent='ana', limit=10_000))}.")
+        return build_final_reply(f"Summary of cycle {len(agent.store.query(runs.page, agent='ana', limit=10_000))}.")
 
-    room = Room(kit, mind, AgentConfig(mind=rules))
+    agent = ScriptedAgent(kit, respond, AgentConfig(mind=rules))
     for number in range(count):
-        room.push(f"event {number} " + "y" * (number % 7) * 50)
-        await room.cycle()
+        agent.push(f"event {number} " + "y" * (number % 7) * 50)
+        await agent.run_cycle()
         after = kit.store.query(runs.read_mind, "ana")
-        shown = trim_turns(
-            [*([carried] if (carried := render_summaries(after.past_cycles)) else ()), *after.turns], rules.max_tokens
+        turns = trim_turns(
+            [*([summary_turn] if (summary_turn := render_summaries(after.past_cycles)) else ()), *after.turns],
+            rules.max_tokens,
         )
-        assert sum(map(weigh, shown)) <= rules.max_tokens
-    found = kit.store.query(runs.read_mind, "ana")
-    numbers = [int(summary.split()[-1].rstrip(".")) for summary in found.past_cycles.summaries]
-    assert numbers == list(range(found.past_cycles.dropped_count + 1, numbers[-1] + 1)), (
+        assert sum(map(weigh, turns)) <= rules.max_tokens
+    agent_mind = kit.store.query(runs.read_mind, "ana")
+    numbers = [int(summary.split()[-1].rstrip(".")) for summary in agent_mind.past_cycles.summaries]
+    assert numbers == list(range(agent_mind.past_cycles.dropped_count + 1, numbers[-1] + 1)), (
         "every summary, in order, or counted"
     )
     assert len(numbers) > min(20, count // 8)
-    assert room.runs() == [RunStatus.COMPLETED] * count
+    assert agent.list_run_statuses() == [RunStatus.COMPLETED] * count
     for run in kit.store.query(runs.page, agent="ana", limit=5):
         assert len(kit.store.query(runs.list_steps, run.id)) == 5, "the audit keeps everything"
 
 
 async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
         if not replies:
-            return ModelReply(calls=(use("enter_space", spaceId="room"), use("send_message", text="hello there")))
-        assert json.loads(ask.turns[-1].content)["success"] is True  # type: ignore[union-attr]
-        return done("Greeted.")
+            return ModelReply(
+                calls=(build_call("enter_space", spaceId="room"), build_call("send_message", text="hello there"))
+            )
+        assert json.loads(request.turns[-1].content)["success"] is True  # type: ignore[union-attr]
+        return build_final_reply("Greeted.")
 
-    def other(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond_differently(request: ChatRequest, replies: int) -> ModelReply:
         if not replies:
-            return ModelReply(calls=(use("enter_space", spaceId="room"), use("send_message", text="something else")))
-        assert json.loads(ask.turns[-1].content)["success"] is False  # type: ignore[union-attr]
-        return done("Greeted.")
+            return ModelReply(
+                calls=(build_call("enter_space", spaceId="room"), build_call("send_message", text="something else"))
+            )
+        assert json.loads(request.turns[-1].content)["success"] is False  # type: ignore[union-attr]
+        return build_final_reply("Greeted.")
 
-    room = Room(kit, mind)
-    room.push("earlier")
-    await room.cycles()
-    room.push("hi")
-    await room.cycles()
+    agent = ScriptedAgent(kit, respond)
+    agent.push("earlier")
+    await agent.run_cycles()
+    agent.push("hi")
+    await agent.run_cycles()
     [run, _] = kit.store.query(runs.page, agent="ana")
-    before = kit.store.query(runs.read_mind, "ana"), room.said(), room.runs()
-    same = await replay(kit.store, run.id, room.model)
-    assert same.is_same
-    assert [type(turn) for turn in same.turns] == [Prompt, ModelReply, CallResult, CallResult, ModelReply]
-    different = await replay(kit.store, run.id, Played(other))
-    assert not different.is_same
-    assert (kit.store.query(runs.read_mind, "ana"), room.said(), room.runs()) == before
-    assert room.model.asked[-1].turns[: len(room.model.asked[2].turns)] == room.model.asked[2].turns, "as it was then"
+    before = kit.store.query(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()
+    same_replay = await replay(kit.store, run.id, agent.model)
+    assert same_replay.is_same
+    assert [type(turn) for turn in same_replay.turns] == [Prompt, ModelReply, CallResult, CallResult, ModelReply]
+    different_replay = await replay(kit.store, run.id, CallbackModel(respond_differently))
+    assert not different_replay.is_same
+    assert (kit.store.query(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()) == before
+    assert agent.model.requests[-1].turns[: len(agent.model.requests[2].turns)] == agent.model.requests[2].turns, (
+        "as it was then"
+    )
 
 
 async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
         if not replies:
-            return ModelReply(calls=(use("enter_space", spaceId="room"), use("send_message", text="word by word")))
+            return ModelReply(
+                calls=(build_call("enter_space", spaceId="room"), build_call("send_message", text="word by word"))
+            )
         if replies == 1:
-            return ModelReply(calls=(use("enter_space", spaceId="elsewhere"), use("send_message", text="not for them")))
-        return done()
+            return ModelReply(
+                calls=(build_call("enter_space", spaceId="elsewhere"), build_call("send_message", text="not for them"))
+            )
+        return build_final_reply()
 
-    room = Room(kit, mind)
+    agent = ScriptedAgent(kit, respond)
     kit.store.call(spaces.create, name="elsewhere", members=["husam"])
-    room.push("hello")
-    await room.cycles()
-    seen = [frame for frame in room.frames if frame.topic == "space:room"]
-    streamed = [frame for frame in seen if frame.event.startswith("space.message")]
-    assert streamed[0].data["phase"] == "start"
-    assert "".join(frame.data.get("delta", "") for frame in streamed if frame.data.get("phase") == "delta").startswith(
-        "word by word"
-    )
-    [stored] = [one for one in kit.store.query(spaces.read, "room") if one.content == "word by word"]
-    [finished] = [frame for frame in streamed if frame.data["phase"] == "done"]
-    assert finished.data["messageId"] == stored.id
-    assert finished.data["streamId"] == stored.data["streamId"]
-    assert not [frame for frame in room.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
-    active = [frame.event for frame in room.frames if frame.topic == "space:room" and frame.event.startswith("agent.")]
-    assert active == ["agent.active", "agent.inactive"]
+    agent.push("hello")
+    await agent.run_cycles()
+    space_frames = [frame for frame in agent.frames if frame.topic == "space:room"]
+    message_frames = [frame for frame in space_frames if frame.event.startswith("space.message")]
+    assert message_frames[0].data["phase"] == "start"
+    assert "".join(
+        frame.data.get("delta", "") for frame in message_frames if frame.data.get("phase") == "delta"
+    ).startswith("word by word")
+    [message] = [row for row in kit.store.query(spaces.read, "room") if row.content == "word by word"]
+    [last_frame] = [frame for frame in message_frames if frame.data["phase"] == "done"]
+    assert last_frame.data["messageId"] == message.id
+    assert last_frame.data["streamId"] == message.data["streamId"]
+    assert not [frame for frame in agent.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
+    activity_events = [
+        frame.event for frame in agent.frames if frame.topic == "space:room" and frame.event.startswith("agent.")
+    ]
+    assert activity_events == ["agent.active", "agent.inactive"]
 
 
 async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_sight(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        calls = (use("enter_space", spaceId="room"), use("shown", env="live"), use("hidden", env="secret"))
-        return done() if replies else ModelReply(calls=calls)
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        calls = (
+            build_call("enter_space", spaceId="room"),
+            build_call("shown", env="live"),
+            build_call("hidden", env="secret"),
+        )
+        return build_final_reply() if replies else ModelReply(calls=calls)
 
     tools = [Tool(name=name, execution=Execution.EXTERNAL, visible=name == "shown") for name in ("shown", "hidden")]
-    room = Room(kit, mind, AgentConfig(tools=tuple(tools)))
-    room.push("hello")
-    await room.cycles()
-    waited = [frame for frame in room.frames if frame.event == "run.waiting_tool"]
-    assert [one.data["toolName"] for one in waited if one.topic == "space:room"] == ["shown"]
-    assert [one.data["toolName"] for one in waited if one.topic.startswith("run:")] == ["shown", "hidden"]
+    agent = ScriptedAgent(kit, respond, AgentConfig(tools=tuple(tools)))
+    agent.push("hello")
+    await agent.run_cycles()
+    frames = [frame for frame in agent.frames if frame.event == "run.waiting_tool"]
+    assert [waiting_frame.data["toolName"] for waiting_frame in frames if waiting_frame.topic == "space:room"] == [
+        "shown"
+    ]
+    assert [waiting_frame.data["toolName"] for waiting_frame in frames if waiting_frame.topic.startswith("run:")] == [
+        "shown",
+        "hidden",
+    ]
 
 
 async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
-    class Breaking(Played):
-        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
+    class BreakingModel(CallbackModel):
+        async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
             yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
             yield CallDelta("b", "send_message", '{"text": "half of')
             raise ModelFailed(Trouble.OVERLOAD, "the stream was cut")
 
-    room = Room(kit, quiet)
-    room.means = means(kit.store, Breaking(quiet), room.frames.extend)
-    room.push("hello")
-    assert isinstance(await room.cycle(), CyclePaused)
-    events = [(frame.event, frame.data.get("phase")) for frame in room.frames if frame.topic == "space:room"]
+    agent = ScriptedAgent(kit, reply_done)
+    agent.deps = build_deps(kit.store, BreakingModel(reply_done), agent.frames.extend)
+    agent.push("hello")
+    assert isinstance(await agent.run_cycle(), CyclePaused)
+    events = [(frame.event, frame.data.get("phase")) for frame in agent.frames if frame.topic == "space:room"]
     assert events == [
         ("agent.active", None),
         ("space.message.streaming", "start"),
@@ -183,82 +210,82 @@ async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
         ("space.message.failed", None),
         ("agent.inactive", None),
     ]
-    assert room.said() == []
+    assert agent.list_messages() == []
 
 
 async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
-    shown = asyncio.Event()
+    stream_started = asyncio.Event()
 
-    class Hanging(Played):
-        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
+    class HangingModel(CallbackModel):
+        async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
             yield CallDelta("a", "enter_space", '{"spaceId": "room"}')
             yield CallDelta("b", "send_message", '{"text": "half of')
             await asyncio.Event().wait()
 
     def send(frames: Sequence[Frame]) -> None:
-        room.frames.extend(frames)
+        agent.frames.extend(frames)
         if any(frame.data.get("phase") == "delta" for frame in frames):
-            shown.set()
+            stream_started.set()
 
-    room = Room(kit, quiet)
-    room.means = means(kit.store, Hanging(quiet), send)
-    room.push("hello")
-    thinking = asyncio.create_task(room.cycle())
-    await shown.wait()
-    thinking.cancel()
+    agent = ScriptedAgent(kit, reply_done)
+    agent.deps = build_deps(kit.store, HangingModel(reply_done), send)
+    agent.push("hello")
+    cycle_task = asyncio.create_task(agent.run_cycle())
+    await stream_started.wait()
+    cycle_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await thinking
-    events = [frame.event for frame in room.frames if frame.topic == "space:room"]
+        await cycle_task
+    events = [frame.event for frame in agent.frames if frame.topic == "space:room"]
     assert events[-2:] == ["space.message.failed", "agent.inactive"]
 
 
 async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
-    room = Room(kit, quiet)
-    exchange = SignalBus()
-    async with exchange.open(), run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household:
+    agent = ScriptedAgent(kit, reply_done)
+    bus = SignalBus()
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
         for cause in ("wake", "wakeup", "janitor", "space_message"):
-            exchange.dispatch([Signal("ana", cause), Signal("nobody", cause), Signal("husam", cause)])
-            await household.supervisor.wait_until_idle()
-        assert room.model.asked == []
-        assert household.supervisor.cycle_count == 0
-        assert household.supervisor.idle_check_count >= 1
-        room.push("fyi only", Priority.FYI)
-        exchange.dispatch([Signal("ana", "event", wakes=False)])
-        await household.supervisor.wait_until_idle()
-        assert room.model.asked == [], "an fyi wakes nobody"
-        exchange.dispatch([Signal("ana", "wake")])
-        await household.supervisor.wait_until_idle()
-        assert len(room.model.asked) == 1, "but goes with whatever wakes"
-        exchange.dispatch([Signal("ana", "event")])
-        await household.supervisor.wait_until_idle()
-        assert len(room.model.asked) == 1
+            bus.dispatch([Signal("ana", cause), Signal("nobody", cause), Signal("husam", cause)])
+            await worker.supervisor.wait_until_idle()
+        assert agent.model.requests == []
+        assert worker.supervisor.cycle_count == 0
+        assert worker.supervisor.idle_check_count >= 1
+        agent.push("fyi only", Priority.FYI)
+        bus.dispatch([Signal("ana", "event", wakes=False)])
+        await worker.supervisor.wait_until_idle()
+        assert agent.model.requests == [], "an fyi wakes nobody"
+        bus.dispatch([Signal("ana", "wake")])
+        await worker.supervisor.wait_until_idle()
+        assert len(agent.model.requests) == 1, "but goes with whatever wakes"
+        bus.dispatch([Signal("ana", "event")])
+        await worker.supervisor.wait_until_idle()
+        assert len(agent.model.requests) == 1
 
 
 async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often it rings: else every ring would begin a chain of tries of its own."""
-    room = Room(kit, quiet)
-    room.push("hello")
+    agent = ScriptedAgent(kit, reply_done)
+    agent.push("hello")
     loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
     call_later = loop.call_later
 
-    def watched(seconds: float, callback: Callable[..., object], *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+    def record_timer(seconds: float, callback: Callable[..., object], *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
         timer = call_later(seconds, callback, *args, **kwargs)
         if getattr(callback, "__self__", None) is supervisor:
             timers.append(timer)
         return timer
 
-    def broken(*_: object, **__: object) -> None:
+    def raise_error(*_: object, **__: object) -> None:
         raise RuntimeError("broken")
 
-    exchange = SignalBus()
-    async with exchange.open(), run_worker(room.means, exchange, WorkerOptions(janitor_interval=3_600)) as household:
-        supervisor = household.supervisor
+    bus = SignalBus()
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
+        supervisor = worker.supervisor
         await supervisor.wait_until_idle()
         monkeypatch.setattr("gatepost.runtime.supervisor._RETRY", 3_600.0)
-        monkeypatch.setattr(loop, "call_later", watched)
-        monkeypatch.setattr(run_journal, "read_readiness", broken)
+        monkeypatch.setattr(loop, "call_later", record_timer)
+        monkeypatch.setattr(run_journal, "read_readiness", raise_error)
         for _ in range(3):
             supervisor.enqueue("ana")
             await supervisor._idle_event.wait()
@@ -266,106 +293,106 @@ async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
 
 
 async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
-    begun, go = asyncio.Event(), asyncio.Event()
+    model_asked, reply_allowed = asyncio.Event(), asyncio.Event()
 
-    class Slow(Played):
-        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
-            self.asked.append(ask)
-            begun.set()
-            await go.wait()
-            yield done()
+    class SlowModel(CallbackModel):
+        async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
+            self.requests.append(request)
+            model_asked.set()
+            await reply_allowed.wait()
+            yield build_final_reply()
 
-    room = Room(kit, quiet)
-    slow = Slow(quiet)
-    exchange = SignalBus()
-    kit_store = kit.open(signal_sink=exchange.on_commit)
+    agent = ScriptedAgent(kit, reply_done)
+    slow_model = SlowModel(reply_done)
+    bus = SignalBus()
+    kit_store = kit.open(signal_sink=bus.on_commit)
     async with (
-        exchange.open(),
-        run_worker(means(kit_store, slow), exchange, WorkerOptions(janitor_interval=3_600)) as household,
+        bus.open(),
+        run_worker(build_deps(kit_store, slow_model), bus, WorkerOptions(janitor_interval=3_600)) as worker,
     ):
         kit_store.call(agents.pause, "ana")
         kit_store.call(push.push_event, Push(to="ana", source="test", content="hello"))
-        await household.supervisor.wait_until_idle()
-        assert slow.asked == []
+        await worker.supervisor.wait_until_idle()
+        assert slow_model.requests == []
         kit_store.call(agents.resume, "ana")
-        await begun.wait()
+        await model_asked.wait()
         [run] = kit_store.query(runs.page, agent="ana")
         kit_store.call(runs.cancel, run.id)
-        await household.supervisor.wait_until_idle()
-        assert room.runs() == [RunStatus.CANCELLED]
-        assert room.states() == {"hello": ItemState.DELIVERED}
-        go.set()
+        await worker.supervisor.wait_until_idle()
+        assert agent.list_run_statuses() == [RunStatus.CANCELLED]
+        assert agent.list_item_states() == {"hello": ItemState.DELIVERED}
+        reply_allowed.set()
         kit_store.call(push.push_event, Push(to="ana", source="test", content="again"))
-        await household.supervisor.wait_until_idle()
-        assert room.runs() == [RunStatus.CANCELLED, RunStatus.COMPLETED]
+        await worker.supervisor.wait_until_idle()
+        assert agent.list_run_statuses() == [RunStatus.CANCELLED, RunStatus.COMPLETED]
 
 
 async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
-    begun = asyncio.Event()
+    model_asked = asyncio.Event()
 
-    class Stuck(Played):
-        async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
-            if replies_of(ask):
-                begun.set()
+    class StuckModel(CallbackModel):
+        async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
+            if count_replies(request):
+                model_asked.set()
                 await asyncio.Event().wait()
-            yield ModelReply(calls=(use("enter_space", spaceId="room"), use("send_message", text="once")))
+            yield ModelReply(calls=(build_call("enter_space", spaceId="room"), build_call("send_message", text="once")))
 
-    room = Room(kit, quiet)
-    exchange = SignalBus()
+    agent = ScriptedAgent(kit, reply_done)
+    bus = SignalBus()
     async with (
-        exchange.open(),
-        run_worker(means(kit.store, Stuck(quiet)), exchange, WorkerOptions(janitor_interval=3_600)) as household,
+        bus.open(),
+        run_worker(build_deps(kit.store, StuckModel(reply_done)), bus, WorkerOptions(janitor_interval=3_600)) as worker,
     ):
-        room.push("hello")
-        household.supervisor.enqueue("ana")
-        await begun.wait()
-    assert room.runs() == [RunStatus.RUNNING]
-    assert isinstance(await room.cycle(), CycleFinished), "the lease was given back: the next one goes on at once"
-    assert room.said() == ["once"]
-    assert room.runs() == [RunStatus.COMPLETED]
+        agent.push("hello")
+        worker.supervisor.enqueue("ana")
+        await model_asked.wait()
+    assert agent.list_run_statuses() == [RunStatus.RUNNING]
+    assert isinstance(await agent.run_cycle(), CycleFinished), "the lease was given back: the next one goes on at once"
+    assert agent.list_messages() == ["once"]
+    assert agent.list_run_statuses() == [RunStatus.COMPLETED]
 
 
 async def test_critical_events_are_taken_in_as_far_as_there_is_room(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
         if not replies:
             for _ in range(8):
-                room.push("fire " + "x" * 50_000, Priority.CRITICAL)
-            return ModelReply(calls=(use("get_memories"),))
-        return done()
+                agent.push("fire " + "x" * 50_000, Priority.CRITICAL)
+            return ModelReply(calls=(build_call("get_memories"),))
+        return build_final_reply()
 
-    room = Room(kit, mind, AgentConfig(loop=LoopRules(max_tokens=20_000)))
-    room.push("hello")
-    await room.cycle()
-    taken = [turn for turn in room.model.asked[1].turns if isinstance(turn, Prompt)][1]
-    assert taken.text.startswith("INBOX (")
-    assert weigh(taken) <= 10_000
-    assert "cut" in taken.text
+    agent = ScriptedAgent(kit, respond, AgentConfig(loop=LoopRules(max_tokens=20_000)))
+    agent.push("hello")
+    await agent.run_cycle()
+    second_prompt = [turn for turn in agent.model.requests[1].turns if isinstance(turn, Prompt)][1]
+    assert second_prompt.text.startswith("INBOX (")
+    assert weigh(second_prompt) <= 10_000
+    assert "cut" in second_prompt.text
 
 
 async def test_while_poison_is_looked_for_nothing_is_taken_in_beside_it(kit: Kit) -> None:
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        if "poison" in str(ask.turns[-1]):
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        if "poison" in str(request.turns[-1]):
             raise ModelFailed(Trouble.CONTENT, "the request was rejected")
-        return done() if replies else ModelReply(calls=(use("peek_inbox", count=5),))
+        return build_final_reply() if replies else ModelReply(calls=(build_call("peek_inbox", count=5),))
 
-    room = Room(kit, mind)
-    room.push("innocent")
-    room.push("poison")
-    await room.cycles()
-    assert room.states() == {"innocent": ItemState.DELIVERED, "poison": ItemState.DEAD}
+    agent = ScriptedAgent(kit, respond)
+    agent.push("innocent")
+    agent.push("poison")
+    await agent.run_cycles()
+    assert agent.list_item_states() == {"innocent": ItemState.DELIVERED, "poison": ItemState.DEAD}
 
 
 async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None:
     tool = {"name": "later", "executionType": "external"}
 
-    def mind(ask: ChatRequest, replies: int) -> ModelReply:
-        return done() if replies else ModelReply(calls=(use("later"),))
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        return build_final_reply() if replies else ModelReply(calls=(build_call("later"),))
 
-    room = Room(kit, mind)
+    agent = ScriptedAgent(kit, respond)
     kit.store.call(agents.configure, "ana", {"tools": [tool]})
-    room.push("hello")
+    agent.push("hello")
     for hops in range(3):
-        await room.cycle()
+        await agent.run_cycle()
         [run, *_] = kit.store.query(runs.page, agent="ana")
         assert run.hops == hops
         [call] = kit.store.query(runs.list_open_calls, run.id)

@@ -19,42 +19,42 @@ from gatepost.actions import inbox, keys, spaces
 from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.core.frame import Frame
 from gatepost.ports import Store
-from tests.gateways import Gateway, Listener, Told, furnish, gateway
+from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
-SPACE: Final = "/api/spaces/q4-report/stream"
-INBOX: Final = "/api/inbox/analyst/stream"
+SPACE_STREAM: Final = "/api/spaces/q4-report/stream"
+INBOX_STREAM: Final = "/api/inbox/analyst/stream"
 #: what may be read, and what is in it
-STREAMS: Final = {
-    "space": SPACE,
-    "inbox": INBOX,
+STREAM_PATHS: Final = {
+    "space": SPACE_STREAM,
+    "inbox": INBOX_STREAM,
     "combined, named": "/api/stream?space=q4-report&space=side&inbox=analyst",
     "combined, the caller's own": "/api/stream",
     "agent": "/api/agents/analyst/stream",
 }
 #: how often a reader leaves; all streams are followed by the same code, which one of them tries hard every day
-DISCONNECTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 20 for kind in STREAMS}
+DISCONNECT_COUNTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 20 for kind in STREAM_PATHS}
 
 
 @pytest.fixture
-async def pair(url: str) -> AsyncIterator[list[Gateway]]:
+async def gateways(url: str) -> AsyncIterator[list[Gateway]]:
     """Two gateways of one installation that lose a third of the rings."""
     async with AsyncExitStack() as stack:
-        made, room = [], MemoryBus()
+        gateways, network = [], MemoryBus()
         for _ in range(2):
-            one = gateway(url, transport=MemoryTransport(room), loses=0.33)
-            made.append(await stack.enter_async_context(one))
-        furnish(made[0].store)
-        made[0].store.call(spaces.create, name="Side", members=["husam", "analyst"])
-        yield made
+            gateway_context = open_gateway(url, transport=MemoryTransport(network), loss_rate=0.33)
+            gateways.append(await stack.enter_async_context(gateway_context))
+        create_entities(gateways[0].store)
+        gateways[0].store.call(spaces.create, name="Side", members=["husam", "analyst"])
+        yield gateways
 
 
 @pytest.fixture
-async def lone(url: str) -> AsyncIterator[Gateway]:
+async def deaf_gateway(url: str) -> AsyncIterator[Gateway]:
     """A gateway that hears no ring at all."""
-    async with gateway(url, loses=1.0) as made:
-        furnish(made.store)
-        yield made
+    async with open_gateway(url, loss_rate=1.0) as deaf_gateway:
+        create_entities(deaf_gateway.store)
+        yield deaf_gateway
 
 
 class Writers:
@@ -62,21 +62,21 @@ class Writers:
 
     def __init__(self, gateways: list[Gateway]) -> None:
         self._gateways = gateways
-        self._stopping = False
+        self._is_stopping = False
         self._random = random.Random(7)
 
     def stop(self) -> None:
-        self._stopping = True
+        self._is_stopping = True
 
     async def write(self, number: int) -> None:
         async with AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(one.client()) for one in self._gateways]
+            clients = [await stack.enter_async_context(gateway.open_client()) for gateway in self._gateways]
             count = 0
-            while not self._stopping:
+            while not self._is_stopping:
                 count += 1
-                await self._once(self._random.choice(clients), f"{number}-{count}")
+                await self._write_one(self._random.choice(clients), f"{number}-{count}")
 
-    async def _once(self, client: httpx2.AsyncClient, text: str) -> None:
+    async def _write_one(self, client: httpx2.AsyncClient, text: str) -> None:
         match self._random.randrange(4):
             case 0 | 1:
                 path = self._random.choice(("/api/spaces/q4-report/messages", "/api/spaces/side/messages"))
@@ -97,8 +97,8 @@ class Follower:
     key: str
     disconnects: int
     last: str | None = None
-    seen: dict[str, list[Any]] = field(default_factory=dict)
-    left: int = 0
+    seen_by_part: dict[str, list[Any]] = field(default_factory=dict)
+    visit_count: int = 0
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.path)
@@ -108,79 +108,81 @@ class Follower:
         await self._visit(lambda frames: frames == 1)
 
     async def follow(self) -> None:
-        while self.left < self.disconnects:
+        while self.visit_count < self.disconnects:
             await self._visit(partial(int.__eq__, self._random.choice((0, 1, 1, 2, 2, 3, 5, 8))))
 
-    async def finish(self, wanted: dict[str, list[Any]]) -> None:
-        def enough(_: int) -> bool:
-            return all(len(self.seen.get(part, [])) >= len(everything) for part, everything in wanted.items())
+    async def finish(self, expected: dict[str, list[Any]]) -> None:
+        def is_enough(_: int) -> bool:
+            return all(len(self.seen_by_part.get(part, [])) >= len(entries) for part, entries in expected.items())
 
-        await self._visit(enough)
+        await self._visit(is_enough)
 
-    async def _visit(self, enough: Callable[[int], bool]) -> None:
-        self.left += 1
-        one = self._random.choice(self.gateways)
-        async with await one.listen(self.path, x_secret_key=self.key, last=self.last) as stream:
-            assert stream.status == 200, await stream.body()
+    async def _visit(self, is_enough: Callable[[int], bool]) -> None:
+        self.visit_count += 1
+        gateway = self._random.choice(self.gateways)
+        async with await gateway.open_stream(self.path, x_secret_key=self.key, last_event_id=self.last) as stream:
+            assert stream.status == 200, await stream.read_body()
             frames = 0
-            told = aiter(stream)
-            while not enough(frames):
-                self._note(await anext(told))
+            frame_iterator = aiter(stream)
+            while not is_enough(frames):
+                self._record(await anext(frame_iterator))
                 frames += 1
 
-    def _note(self, told: Told) -> None:
-        assert told.event != "ended", told
-        self.last = told.id or self.last
-        if told.event == "space.message":
-            self.seen.setdefault(f"space:{told.data['space']}", []).append(told.data["seq"])
-        elif told.event == "inbox.item":
-            self.seen.setdefault("inbox", []).append((told.data["eventId"], told.data["content"]))
+    def _record(self, frame: StreamFrame) -> None:
+        assert frame.event != "ended", frame
+        self.last = frame.id or self.last
+        if frame.event == "space.message":
+            self.seen_by_part.setdefault(f"space:{frame.data['space']}", []).append(frame.data["seq"])
+        elif frame.event == "inbox.item":
+            self.seen_by_part.setdefault("inbox", []).append((frame.data["eventId"], frame.data["content"]))
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-async def test_a_reader_that_comes_and_goes_sees_everything_once_and_in_order(kind: str, pair: list[Gateway]) -> None:
-    reader = Follower(pair, STREAMS[kind], pair[0].key("agent", "analyst"), DISCONNECTS[kind])
+@pytest.mark.parametrize("kind", STREAM_PATHS)
+async def test_a_reader_that_comes_and_goes_sees_everything_once_and_in_order(
+    kind: str, gateways: list[Gateway]
+) -> None:
+    reader = Follower(gateways, STREAM_PATHS[kind], gateways[0].create_key("agent", "analyst"), DISCONNECT_COUNTS[kind])
     await reader.begin()
-    writers = Writers(pair)
+    writers = Writers(gateways)
     async with asyncio.TaskGroup() as group:
         for number in range(3):
             group.create_task(writers.write(number))
         await reader.follow()
         writers.stop()
-    wanted = written(pair[0].store, kind)
-    await reader.finish(wanted)
-    assert reader.left >= DISCONNECTS[kind]
-    assert set(reader.seen) == set(wanted)
-    for part, everything in wanted.items():
+    expected = list_written(gateways[0].store, kind)
+    await reader.finish(expected)
+    assert reader.visit_count >= DISCONNECT_COUNTS[kind]
+    assert set(reader.seen_by_part) == set(expected)
+    for part, entries in expected.items():
         if part == "inbox":
-            assert len(set(reader.seen[part])) == len(reader.seen[part])
-            assert set(reader.seen[part]) == set(everything)
-            assert_in_order([text for _, text in reader.seen[part]])
+            assert len(set(reader.seen_by_part[part])) == len(reader.seen_by_part[part])
+            assert set(reader.seen_by_part[part]) == set(entries)
+            assert_in_order([text for _, text in reader.seen_by_part[part]])
         else:
-            assert reader.seen[part] == everything
-    for one in pair:
-        assert one.office.hub.readers == 0
+            assert reader.seen_by_part[part] == entries
+    for gateway in gateways:
+        assert gateway.app_state.hub.readers == 0
 
 
-def written(store: Store, kind: str) -> dict[str, list[Any]]:
+def list_written(store: Store, kind: str) -> dict[str, list[Any]]:
     """What there is to be seen of each part."""
     store.call(inbox.claim, "analyst", owner="test", budget=4_000_000, limit=1_000)  # broadcasts are items now
-    found: dict[str, list[Any]] = {
-        f"space:{one.id}": list(range(1, one.last_seq + 1)) for one in store.query(spaces.page)
+    entries_by_part: dict[str, list[Any]] = {
+        f"space:{space.id}": list(range(1, space.last_seq + 1)) for space in store.query(spaces.page)
     }
     items = []
     after = 0
     while page := store.query(inbox.page, "analyst", after=after, limit=1_000):
         items += page
         after = page[-1].event.arrival
-    found["inbox"] = [(item.event.id, item.event.content) for item in items]
+    entries_by_part["inbox"] = [(item.event.id, item.event.content) for item in items]
     match kind:
         case "space":
-            return {"space:q4-report": found["space:q4-report"]}
+            return {"space:q4-report": entries_by_part["space:q4-report"]}
         case "inbox":
-            return {"inbox": found["inbox"]}
+            return {"inbox": entries_by_part["inbox"]}
         case _:
-            return found
+            return entries_by_part
 
 
 def assert_in_order(texts: list[str]) -> None:
@@ -192,121 +194,127 @@ def assert_in_order(texts: list[str]) -> None:
         numbers[writer] = int(number)
 
 
-async def post(made: Gateway, text: str, space: str = "q4-report") -> None:
-    async with made.client() as client:
+async def post_message(gateway: Gateway, text: str, space: str = "q4-report") -> None:
+    async with gateway.open_client() as client:
         answer = await client.post(f"/api/spaces/{space}/messages", json={"sender": "husam", "content": text})
         assert answer.status_code == 201
 
 
-async def until(stream: Listener, event: str) -> list[Told]:
+async def read_until(stream: StreamListener, event: str) -> list[StreamFrame]:
     """What comes up to and with an event of that name."""
-    told: list[Told] = []
-    async for one in stream:
-        told.append(one)
-        if one.event == event:
-            return told
-    raise AssertionError(f"the stream ended without {event!r}: {told}")
+    frames: list[StreamFrame] = []
+    async for frame in stream:
+        frames.append(frame)
+        if frame.event == event:
+            return frames
+    raise AssertionError(f"the stream ended without {event!r}: {frames}")
 
 
-@pytest.mark.parametrize("path", [SPACE, "/api/stream?space=q4-report&inbox=analyst"])
-async def test_who_is_removed_reads_nothing_more(path: str, lone: Gateway) -> None:
+@pytest.mark.parametrize("path", [SPACE_STREAM, "/api/stream?space=q4-report&inbox=analyst"])
+async def test_who_is_removed_reads_nothing_more(path: str, deaf_gateway: Gateway) -> None:
     """No ring is heard here: the stream ends all the same, before anything more is shown."""
-    key = lone.key("agent", "analyst")
-    async with await lone.listen(path, x_secret_key=key) as stream:
-        await post(lone, "for the analyst")
-        told = await until(stream, "space.message")
-        lone.store.call(spaces.leave, "q4-report", "analyst")
-        lone.store.call(spaces.post, "q4-report", sender="husam", content="behind its back")
-        rest = [one async for one in stream]
-    seen = [one.data["content"] for one in (*told, *rest) if one.event == "space.message"]
-    assert seen == ["for the analyst"]
+    key = deaf_gateway.create_key("agent", "analyst")
+    async with await deaf_gateway.open_stream(path, x_secret_key=key) as stream:
+        await post_message(deaf_gateway, "for the analyst")
+        frames = await read_until(stream, "space.message")
+        deaf_gateway.store.call(spaces.leave, "q4-report", "analyst")
+        deaf_gateway.store.call(spaces.post, "q4-report", sender="husam", content="behind its back")
+        rest = [frame async for frame in stream]
+    contents = [frame.data["content"] for frame in (*frames, *rest) if frame.event == "space.message"]
+    assert contents == ["for the analyst"]
     assert (rest[-1].event, rest[-1].data) == ("ended", {"reason": "no longer a member"})
-    async with await lone.listen(path, x_secret_key=key, last=told[-1].id) as again:
-        assert again.status == 403
+    async with await deaf_gateway.open_stream(path, x_secret_key=key, last_event_id=frames[-1].id) as second_stream:
+        assert second_stream.status == 403
 
 
 async def test_who_is_removed_is_let_go_though_nobody_says_anything(url: str) -> None:
-    async with gateway(url) as made:
-        furnish(made.store)
-        async with await made.listen(SPACE, x_secret_key=made.key("agent", "analyst")) as stream:
-            await until(stream, "connected")
-            async with made.client() as client:
+    async with open_gateway(url) as gateway:
+        create_entities(gateway.store)
+        async with await gateway.open_stream(
+            SPACE_STREAM, x_secret_key=gateway.create_key("agent", "analyst")
+        ) as stream:
+            await read_until(stream, "connected")
+            async with gateway.open_client() as client:
                 assert (await client.delete("/api/spaces/q4-report/members/analyst")).status_code == 204
-            assert [one.event for one in [one async for one in stream]] == ["ended"]
+            assert [frame.event for frame in [frame async for frame in stream]] == ["ended"]
 
 
 @pytest.mark.parametrize("path", ["/api/stream", "/api/agents/analyst/stream"])
 async def test_a_stream_of_all_spaces_follows_who_is_in_which(path: str, url: str) -> None:
     """When that changes it ends with a place to resume from, and nothing is missed between."""
-    async with gateway(url) as made:
-        furnish(made.store)
-        key = made.key("agent", "analyst")
-        async with await made.listen(path, x_secret_key=key) as stream:
-            [connected] = await until(stream, "connected")
+    async with open_gateway(url) as gateway:
+        create_entities(gateway.store)
+        key = gateway.create_key("agent", "analyst")
+        async with await gateway.open_stream(path, x_secret_key=key) as stream:
+            [connected] = await read_until(stream, "connected")
             assert connected.data["parts"] == ["inbox:analyst", "space:q4-report"]
-            async with made.client() as client:
-                made_space = await client.post("/api/spaces", json={"name": "new", "members": ["husam", "analyst"]})
-                assert made_space.status_code == 201
-            await post(made, "first words", space="new")
-            told = await until(stream, "ended")
-        resume = told[-1].data["resumeFrom"]
-        seen = [one.data["content"] for one in told if one.event == "space.message"]
-        async with await made.listen(path, x_secret_key=key, last=resume) as stream:
-            [connected, *told] = await until(stream, "space.message")
+            async with gateway.open_client() as client:
+                response = await client.post("/api/spaces", json={"name": "new", "members": ["husam", "analyst"]})
+                assert response.status_code == 201
+            await post_message(gateway, "first words", space="new")
+            frames = await read_until(stream, "ended")
+        resume = frames[-1].data["resumeFrom"]
+        contents = [frame.data["content"] for frame in frames if frame.event == "space.message"]
+        async with await gateway.open_stream(path, x_secret_key=key, last_event_id=resume) as stream:
+            [connected, *frames] = await read_until(stream, "space.message")
             assert "space:new" in connected.data["parts"]
-            seen += [one.data["content"] for one in told if one.event == "space.message"]
-            made.store.call(spaces.leave, "q4-report", "analyst")
-            told = await until(stream, "ended")
-        assert seen == ["first words"]
-        async with await made.listen(path, x_secret_key=key, last=told[-1].data["resumeFrom"]) as stream:
-            [connected] = await until(stream, "connected")
+            contents += [frame.data["content"] for frame in frames if frame.event == "space.message"]
+            gateway.store.call(spaces.leave, "q4-report", "analyst")
+            frames = await read_until(stream, "ended")
+        assert contents == ["first words"]
+        async with await gateway.open_stream(
+            path, x_secret_key=key, last_event_id=frames[-1].data["resumeFrom"]
+        ) as stream:
+            [connected] = await read_until(stream, "connected")
             assert connected.data["parts"] == ["inbox:analyst", "space:new"]
 
 
-async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_others(lone: Gateway) -> None:
+async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_others(deaf_gateway: Gateway) -> None:
     """Here no ring is heard: the page itself says that it is not for this reader any more."""
-    key = lone.key("agent", "analyst")
-    async with await lone.listen("/api/stream", x_secret_key=key) as stream:
-        await until(stream, "connected")
-        lone.store.call(spaces.leave, "q4-report", "analyst")
-        [ended] = await until(stream, "ended")
-    assert ended.data["reason"] == "the spaces have changed"
-    async with await lone.listen("/api/stream", x_secret_key=key, last=ended.data["resumeFrom"]) as stream:
-        [connected] = await until(stream, "connected")
+    key = deaf_gateway.create_key("agent", "analyst")
+    async with await deaf_gateway.open_stream("/api/stream", x_secret_key=key) as stream:
+        await read_until(stream, "connected")
+        deaf_gateway.store.call(spaces.leave, "q4-report", "analyst")
+        [last_frame] = await read_until(stream, "ended")
+    assert last_frame.data["reason"] == "the spaces have changed"
+    async with await deaf_gateway.open_stream(
+        "/api/stream", x_secret_key=key, last_event_id=last_frame.data["resumeFrom"]
+    ) as stream:
+        [connected] = await read_until(stream, "connected")
         assert connected.data["parts"] == ["inbox:analyst"]
 
 
-async def test_the_administrator_watches_all_spaces(lone: Gateway) -> None:
-    async with await lone.listen("/api/stream") as stream:
-        [connected] = await until(stream, "connected")
-        assert set(connected.data["parts"]) == {f"space:{one.id}" for one in lone.store.query(spaces.page)}
-        await post(lone, "seen")
-        [told] = await until(stream, "space.message")
-        assert told.data["content"] == "seen"
-        assert told.id is not None
-        last = told.id
-    lone.store.call(spaces.create, name="later", members=["husam"])
-    await post(lone, "later", space="later")
-    async with await lone.listen("/api/stream", last=last) as stream:
-        told = (await until(stream, "space.message"))[-1]
-        assert told.data["content"] == "later"
+async def test_the_administrator_watches_all_spaces(deaf_gateway: Gateway) -> None:
+    async with await deaf_gateway.open_stream("/api/stream") as stream:
+        [connected] = await read_until(stream, "connected")
+        assert set(connected.data["parts"]) == {f"space:{space.id}" for space in deaf_gateway.store.query(spaces.page)}
+        await post_message(deaf_gateway, "seen")
+        [frame] = await read_until(stream, "space.message")
+        assert frame.data["content"] == "seen"
+        assert frame.id is not None
+        last = frame.id
+    deaf_gateway.store.call(spaces.create, name="later", members=["husam"])
+    await post_message(deaf_gateway, "later", space="later")
+    async with await deaf_gateway.open_stream("/api/stream", last_event_id=last) as stream:
+        frame = (await read_until(stream, "space.message"))[-1]
+        assert frame.data["content"] == "later"
 
 
-GARBAGE: Final = (
+BAD_CURSORS: Final = (
     *("x", "-1", "1.5", "1-2-3", "01-1", "0x10", "9" * 30, "é", "{}", "null"),
     *("e30=x", "bnVsbA==", "WzFd", "eyJhIjoxfQ==", "eyJzcGFjZTpxNC1yZXBvcnQiOiJ4In0="),
 )
 
 
-@pytest.mark.parametrize("path", STREAMS.values())
-async def test_garbage_is_no_place_to_resume_from(path: str, lone: Gateway) -> None:
-    lone.store.call(spaces.create, name="Side", members=["husam", "analyst"])
-    key = lone.key("agent", "analyst")
-    for last in GARBAGE:
-        async with await lone.listen(path, x_secret_key=key, last=last) as stream:
+@pytest.mark.parametrize("path", STREAM_PATHS.values())
+async def test_garbage_is_no_place_to_resume_from(path: str, deaf_gateway: Gateway) -> None:
+    deaf_gateway.store.call(spaces.create, name="Side", members=["husam", "analyst"])
+    key = deaf_gateway.create_key("agent", "analyst")
+    for last in BAD_CURSORS:
+        async with await deaf_gateway.open_stream(path, x_secret_key=key, last_event_id=last) as stream:
             assert stream.status == 422, last
-            assert b"urn:gatepost:problem:invalid" in await stream.body()
-        async with lone.client() as client:
+            assert b"urn:gatepost:problem:invalid" in await stream.read_body()
+        async with deaf_gateway.open_client() as client:
             answer = await client.get(path, params=dict(httpx2.QueryParams(path.partition("?")[2])) | {"after": last})
             assert answer.status_code == 422, last
 
@@ -314,77 +322,81 @@ async def test_garbage_is_no_place_to_resume_from(path: str, lone: Gateway) -> N
 @pytest.mark.parametrize(
     ("path", "last"),
     [
-        (SPACE, "5"),
-        (INBOX, f"{2**62}-1"),
+        (SPACE_STREAM, "5"),
+        (INBOX_STREAM, f"{2**62}-1"),
         ("/api/stream", "eyJzcGFjZTpxNC1yZXBvcnQiOiI1In0="),
     ],
 )
-async def test_a_place_that_is_not_reached_yet_is_refused(path: str, last: str, lone: Gateway) -> None:
+async def test_a_place_that_is_not_reached_yet_is_refused(path: str, last: str, deaf_gateway: Gateway) -> None:
     """Whoever waited there would miss all that comes before."""
-    async with await lone.listen(path, last=last) as stream:
+    async with await deaf_gateway.open_stream(path, last_event_id=last) as stream:
         assert stream.status == 422
 
 
-async def test_a_quiet_stream_shows_that_it_lives(lone: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quiet_stream_shows_that_it_lives(deaf_gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gatepost.gateway.stream.PING", 0.01)
-    async with await lone.listen("/api/stream?space=q4-report&inbox=analyst&inbox=designer") as stream:
-        told = []
-        async for one in stream:
-            told.append(one.event)
-            if len(told) == 4:
+    async with await deaf_gateway.open_stream("/api/stream?space=q4-report&inbox=analyst&inbox=designer") as stream:
+        events = []
+        async for frame in stream:
+            events.append(frame.event)
+            if len(events) == 4:
                 break
-    assert told == ["connected", ": ping", ": ping", ": ping"]
+    assert events == ["connected", ": ping", ": ping", ": ping"]
 
 
 async def test_frames_reach_whoever_is_there_and_have_no_id(url: str) -> None:
-    async with gateway(url) as made:
-        furnish(made.store)
-        async with await made.listen(SPACE) as stream:
-            await post(made, "hello")
-            await until(stream, "space.message")
-            made.office.exchange.send([Frame("space:q4-report", "agent.active", {"agent": "analyst"})])
-            [told] = await until(stream, "agent.active")
-            assert (told.data, told.id) == ({"agent": "analyst"}, None)
+    async with open_gateway(url) as gateway:
+        create_entities(gateway.store)
+        async with await gateway.open_stream(SPACE_STREAM) as stream:
+            await post_message(gateway, "hello")
+            await read_until(stream, "space.message")
+            gateway.app_state.exchange.send([Frame("space:q4-report", "agent.active", {"agent": "analyst"})])
+            [frame] = await read_until(stream, "agent.active")
+            assert (frame.data, frame.id) == ({"agent": "analyst"}, None)
 
 
-async def test_a_gateway_that_stops_says_where_to_go_on(pair: list[Gateway]) -> None:
-    async with await pair[0].listen(SPACE) as stream:
-        await until(stream, "connected")
-        await post(pair[1], "one")
-        await until(stream, "space.message")
-        pair[0].office.hub.end()
-        [ended] = await until(stream, "ended")
-        assert ended.data == {"reason": "the gateway stops", "resumeFrom": "1"}
-    async with await pair[0].listen(SPACE, last="1") as stream:
-        assert [one.event async for one in stream] == ["connected", "ended"], "it stops for newcomers too"
-    await post(pair[1], "two")
-    async with await pair[1].listen(SPACE, last="1") as stream:
-        told = await until(stream, "space.message")
-        assert told[-1].data["content"] == "two"
+async def test_a_gateway_that_stops_says_where_to_go_on(gateways: list[Gateway]) -> None:
+    async with await gateways[0].open_stream(SPACE_STREAM) as stream:
+        await read_until(stream, "connected")
+        await post_message(gateways[1], "one")
+        await read_until(stream, "space.message")
+        gateways[0].app_state.hub.end()
+        [last_frame] = await read_until(stream, "ended")
+        assert last_frame.data == {"reason": "the gateway stops", "resumeFrom": "1"}
+    async with await gateways[0].open_stream(SPACE_STREAM, last_event_id="1") as stream:
+        assert [frame.event async for frame in stream] == ["connected", "ended"], "it stops for newcomers too"
+    await post_message(gateways[1], "two")
+    async with await gateways[1].open_stream(SPACE_STREAM, last_event_id="1") as stream:
+        frames = await read_until(stream, "space.message")
+        assert frames[-1].data["content"] == "two"
 
 
-async def test_a_stream_that_broke_is_ended_and_can_be_resumed(lone: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with await lone.listen(SPACE) as stream:
-        await until(stream, "connected")
-        with monkeypatch.context() as broken:
-            broken.setattr(spaces, "read", lambda *_, **__: 1 / 0)
-            [ended] = await until(stream, "ended")
-    assert ended.data == {"reason": "something went wrong here", "resumeFrom": "0"}
-    await post(lone, "after it")
-    async with await lone.listen(SPACE, last="0") as stream:
-        assert (await until(stream, "space.message"))[-1].data["content"] == "after it"
+async def test_a_stream_that_broke_is_ended_and_can_be_resumed(
+    deaf_gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await deaf_gateway.open_stream(SPACE_STREAM) as stream:
+        await read_until(stream, "connected")
+        with monkeypatch.context() as patch:
+            patch.setattr(spaces, "read", lambda *_, **__: 1 / 0)
+            [last_frame] = await read_until(stream, "ended")
+    assert last_frame.data == {"reason": "something went wrong here", "resumeFrom": "0"}
+    await post_message(deaf_gateway, "after it")
+    async with await deaf_gateway.open_stream(SPACE_STREAM, last_event_id="0") as stream:
+        assert (await read_until(stream, "space.message"))[-1].data["content"] == "after it"
 
 
-async def test_one_who_is_let_in_while_a_page_is_read_stays(lone: Gateway) -> None:
+async def test_one_who_is_let_in_while_a_page_is_read_stays(deaf_gateway: Gateway) -> None:
     """A page that was read before somebody joined does not say that they left."""
-    async with await lone.listen(SPACE, x_secret_key=lone.key("agent", "analyst")) as first:
-        await until(first, "connected")
+    async with await deaf_gateway.open_stream(
+        SPACE_STREAM, x_secret_key=deaf_gateway.create_key("agent", "analyst")
+    ) as first:
+        await read_until(first, "connected")
         for number in range(30):
-            lone.store.call(spaces.join, "q4-report", "designer")
-            key = lone.key("agent", "designer")
-            async with await lone.listen(SPACE, x_secret_key=key) as stream:
-                await until(stream, "connected")
-                await post(lone, str(number))
-                assert (await until(stream, "space.message"))[-1].data["content"] == str(number)
-            lone.store.call(spaces.leave, "q4-report", "designer")
-        assert lone.store.query(keys.page)
+            deaf_gateway.store.call(spaces.join, "q4-report", "designer")
+            key = deaf_gateway.create_key("agent", "designer")
+            async with await deaf_gateway.open_stream(SPACE_STREAM, x_secret_key=key) as stream:
+                await read_until(stream, "connected")
+                await post_message(deaf_gateway, str(number))
+                assert (await read_until(stream, "space.message"))[-1].data["content"] == str(number)
+            deaf_gateway.store.call(spaces.leave, "q4-report", "designer")
+        assert deaf_gateway.store.query(keys.page)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import EntityKind
@@ -14,45 +15,45 @@ from gatepost.ports import Store
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 
 
-class House:
+class StoreContext:
     """A store with the agents ann and bob (team red), the person husam and the administrator in it."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.store: Store = kit.store
         self.clock: FakeClock = kit.clock
-        self.bell: RecordingSignalSink = kit.signal_sink
+        self.signal_sink: RecordingSignalSink = kit.signal_sink
         for name in ("admin", "husam"):
             self.register(name, EntityKind.HUMAN, display=name.title())
         for name in ("ann", "bob"):
             self.register(name, team="red")
-        self.bell.clear()
+        self.signal_sink.clear()
 
-    def rule(self, **limits: Any) -> None:
+    def set_limits(self, **limits: Any) -> None:
         """Go on by other rules."""
         self.store = self.kit.open(limits=Limits(**limits))
 
-    def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **more: Any) -> None:
-        self.store.call(directory.register, EntitySpec(name=name, kind=kind, **more))
+    def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:
+        self.store.call(directory.register, EntitySpec(name=name, kind=kind, **fields))
 
-    def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **more: Any) -> PushResult:
-        return self.store.call(push.push_event, Push(to=to, source=source, content=content, **more))
+    def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **fields: Any) -> PushResult:
+        return self.store.call(push_actions.push_event, Push(to=to, source=source, content=content, **fields))
 
-    def tell(self, content: str = "tea", to: str = "ann", **more: Any) -> str:
+    def push_event(self, content: str = "tea", to: str = "ann", **fields: Any) -> str:
         """Push and return the event."""
-        return self.push(content, to, **more).event
+        return self.push(content, to, **fields).event
 
-    def claim(self, name: str = "ann", owner: str = "me", **more: Any) -> Batch:
-        return self.store.call(inbox.claim, name, owner=owner, **more)
+    def claim(self, name: str = "ann", owner: str = "me", **options: Any) -> Batch:
+        return self.store.call(inbox.claim, name, owner=owner, **options)
 
-    def take(self, name: str = "ann", owner: str = "me", **more: Any) -> Claim:
+    def take_claim(self, name: str = "ann", owner: str = "me", **options: Any) -> Claim:
         """Claim something that must be there, and return the claim."""
-        claim = self.claim(name, owner, **more).claim
+        claim = self.claim(name, owner, **options).claim
         assert claim is not None
         return claim
 
-    def pull(self, claim: Claim, **wanted: Any) -> Batch:
-        return self.store.call(inbox.pull, claim.id, owner=claim.owner, fence=claim.fence, **wanted)
+    def pull(self, claim: Claim, **filters: Any) -> Batch:
+        return self.store.call(inbox.pull, claim.id, owner=claim.owner, fence=claim.fence, **filters)
 
     def ack(self, claim: Claim) -> int:
         return self.store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
@@ -60,24 +61,24 @@ class House:
     def release(self, claim: Claim, *failed: str) -> int:
         return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed_events=failed)
 
-    def show(self, event: str, name: str = "ann") -> Item:
+    def show_item(self, event: str, name: str = "ann") -> Item:
         [item] = [item for item in self.store.query(inbox.show, event) if item.recipient == name]
         return item
 
-    def waiting(self, name: str = "ann") -> list[str]:
+    def list_waiting(self, name: str = "ann") -> list[str]:
         return [item.event.content for item in self.store.query(inbox.peek, name, limit=1_000)]
 
-    def listed(self, name: str | None = "ann", **filters: Any) -> list[str]:
+    def list_inbox(self, name: str | None = "ann", **filters: Any) -> list[str]:
         return [item.event.content for item in self.store.query(inbox.page, name, **filters)]
 
-    def balanced(self) -> bool:
+    def is_balanced(self) -> bool:
         return all(account.is_balanced for account in self.store.query(maintenance.list_accounts))
 
 
-def contents(batch: Batch) -> list[str]:
+def list_contents(batch: Batch) -> list[str]:
     return [item.event.content for item in batch.items]
 
 
 @pytest.fixture
-def house(kit: Kit) -> House:
-    return House(kit)
+def ctx(kit: Kit) -> StoreContext:
+    return StoreContext(kit)

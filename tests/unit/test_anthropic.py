@@ -17,17 +17,20 @@ from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec, Trouble
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
-def events(*parts: dict[str, Any], reason: str | None = "tool_use") -> str:
+def render_events(*parts: dict[str, Any], reason: str | None = "tool_use") -> str:
     usage = {"input_tokens": 11, "output_tokens": 1}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude", "usage": usage}
-    some: list[dict[str, Any]] = [{"type": "message_start", "message": message}, *parts]
+    stream_events: list[dict[str, Any]] = [{"type": "message_start", "message": message}, *parts]
     if reason is not None:
         delta = {"stop_reason": reason, "stop_sequence": None}
-        some += [{"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}, {"type": "message_stop"}]
-    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in some)
+        stream_events += [
+            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}},
+            {"type": "message_stop"},
+        ]
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in stream_events)
 
 
-def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+def build_block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
         *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
@@ -35,13 +38,13 @@ def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[di
     ]
 
 
-THOUGHT = block(
+THINKING_EVENTS = build_block(
     0,
     {"type": "thinking", "thinking": "", "signature": ""},
     {"type": "thinking_delta", "thinking": "deep"},
     {"type": "signature_delta", "signature": "signed"},
 )
-USE = block(
+TOOL_USE_EVENTS = build_block(
     1,
     {"type": "tool_use", "id": "toolu_1", "name": "skip", "input": {}},
     {"type": "input_json_delta", "partial_json": '{"reason": '},
@@ -49,7 +52,7 @@ USE = block(
 )
 
 
-async def respond(handler: Handler, *turns: Turn) -> ModelReply:
+async def request_reply(handler: Handler, *turns: Turn) -> ModelReply:
     client = AsyncAnthropic(
         api_key="sk-ant-secret", max_retries=0, http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
     )
@@ -57,40 +60,42 @@ async def respond(handler: Handler, *turns: Turn) -> ModelReply:
     tools = [ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {"reason": {"type": "string"}}})]
     ask = ChatRequest(system="Ada", turns=turns, tools=tools)
     try:
-        *_, said = [one async for one in PydanticModel(model, "anthropic:claude", has_finish_reason=True).respond(ask)]
+        *_, reply = [
+            part async for part in PydanticModel(model, "anthropic:claude", has_finish_reason=True).respond(ask)
+        ]
     finally:
         await client.close()
-    assert isinstance(said, ModelReply)
-    return said
+    assert isinstance(reply, ModelReply)
+    return reply
 
 
-def streaming(text: str, seen: list[Any] | None = None) -> Handler:
+def build_handler(text: str, requests: list[Any] | None = None) -> Handler:
     def handler(request: httpx2.Request) -> httpx2.Response:
-        if seen is not None:
-            seen.append(json.loads(request.content))
+        if requests is not None:
+            requests.append(json.loads(request.content))
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=text)
 
     return handler
 
 
 async def test_thoughts_signatures_and_calls_go_there_and_back() -> None:
-    seen: list[Any] = []
-    handler = streaming(events(*THOUGHT, *USE), seen)
-    said = await respond(handler, Prompt("one"))
-    assert [(call.tool, call.arguments) for call in said.calls] == [("skip", '{"reason": "none"}')]
-    assert said.usage == Usage(11, 7)
-    id = said.calls[0].id
-    await respond(handler, Prompt("one"), said, CallResult(id, "skip", "{}"), Prompt("two"))
-    sent = seen[1]["messages"]
-    assert [one["role"] for one in sent] == ["user", "assistant", "user"]
-    assert sent[1]["content"][0] == {"type": "thinking", "thinking": "deep", "signature": "signed"}
-    assert (sent[1]["content"][1]["id"], sent[1]["content"][1]["input"]) == (id, {"reason": "none"})
-    assert [part["type"] for part in sent[2]["content"]] == ["tool_result", "text"]
-    assert sent[2]["content"][0]["tool_use_id"] == id
+    requests: list[Any] = []
+    handler = build_handler(render_events(*THINKING_EVENTS, *TOOL_USE_EVENTS), requests)
+    reply = await request_reply(handler, Prompt("one"))
+    assert [(call.tool, call.arguments) for call in reply.calls] == [("skip", '{"reason": "none"}')]
+    assert reply.usage == Usage(11, 7)
+    id = reply.calls[0].id
+    await request_reply(handler, Prompt("one"), reply, CallResult(id, "skip", "{}"), Prompt("two"))
+    messages = requests[1]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert messages[1]["content"][0] == {"type": "thinking", "thinking": "deep", "signature": "signed"}
+    assert (messages[1]["content"][1]["id"], messages[1]["content"][1]["input"]) == (id, {"reason": "none"})
+    assert [part["type"] for part in messages[2]["content"]] == ["tool_result", "text"]
+    assert messages[2]["content"][0]["tool_use_id"] == id
 
 
 async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
-    seen: list[Any] = []
+    requests: list[Any] = []
     turns: Sequence[Turn] = [
         CallResult("gone", "deploy", '{"ok":true}'),
         ModelReply("  ", (ToolCall("a", "no such tool", "{broken"), ToolCall("b", "skip", ""))),
@@ -99,13 +104,13 @@ async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
         ModelReply("well"),
         ModelReply("now"),
     ]
-    await respond(streaming(events(reason="end_turn"), seen), *turns)
-    sent = seen[0]["messages"]
-    assert [one["role"] for one in sent] == ["user", "assistant"] * 3 + ["user"]
-    assert [part["id"] for part in sent[1]["content"]] == ["a", "b"]
-    assert [part["tool_use_id"] for part in sent[2]["content"]] == ["a", "b"]
-    assert "deploy" in json.dumps(sent[0])
-    assert '""' not in json.dumps([part.get("text", "x") for one in sent for part in one["content"]])
+    await request_reply(build_handler(render_events(reason="end_turn"), requests), *turns)
+    messages = requests[0]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 3 + ["user"]
+    assert [part["id"] for part in messages[1]["content"]] == ["a", "b"]
+    assert [part["tool_use_id"] for part in messages[2]["content"]] == ["a", "b"]
+    assert "deploy" in json.dumps(messages[0])
+    assert '""' not in json.dumps([part.get("text", "x") for message in messages for part in message["content"]])
 
 
 @pytest.mark.parametrize(
@@ -117,24 +122,27 @@ async def test_a_mind_that_was_cut_is_one_it_takes() -> None:
         (httpx2.Response(413, json={"type": "error", "error": {"type": "request_too_large"}}), Trouble.LENGTH),
         (httpx2.Response(400, json={"type": "error", "error": {"type": "invalid_request_error"}}), Trouble.CONTENT),
         (httpx2.Response(404, json={"type": "error", "error": {"type": "not_found_error"}}), Trouble.OTHER),
-        (events(*THOUGHT, reason="refusal"), Trouble.CONTENT),
-        (events(*THOUGHT, {"type": "error", "error": {"type": "overloaded_error"}}, reason=None), Trouble.OVERLOAD),
-        (events(*THOUGHT, *USE, reason=None), Trouble.OVERLOAD),
+        (render_events(*THINKING_EVENTS, reason="refusal"), Trouble.CONTENT),
+        (
+            render_events(*THINKING_EVENTS, {"type": "error", "error": {"type": "overloaded_error"}}, reason=None),
+            Trouble.OVERLOAD,
+        ),
+        (render_events(*THINKING_EVENTS, *TOOL_USE_EVENTS, reason=None), Trouble.OVERLOAD),
     ],
 )
 async def test_its_failures_have_the_same_classes(answer: httpx2.Response | str, trouble: Trouble) -> None:
-    handler = streaming(answer) if isinstance(answer, str) else lambda _: answer
-    with pytest.raises(ModelFailed) as failed:
-        await respond(handler, Prompt("one"))
-    assert failed.value.trouble is trouble
-    assert "secret" not in failed.value.reason
+    handler = build_handler(answer) if isinstance(answer, str) else lambda _: answer
+    with pytest.raises(ModelFailed) as error:
+        await request_reply(handler, Prompt("one"))
+    assert error.value.trouble is trouble
+    assert "secret" not in error.value.reason
 
 
 async def test_no_connection() -> None:
     def handler(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("sk-ant-secret", request=request)
 
-    with pytest.raises(ModelFailed) as failed:
-        await respond(handler, Prompt("one"))
-    assert failed.value.trouble is Trouble.OVERLOAD
-    assert failed.value.reason == "anthropic:claude cannot be reached"
+    with pytest.raises(ModelFailed) as error:
+        await request_reply(handler, Prompt("one"))
+    assert error.value.trouble is Trouble.OVERLOAD
+    assert error.value.reason == "anthropic:claude cannot be reached"

@@ -26,7 +26,7 @@ from bench._measure import TINY, Effort, Measurement, Spread, compute_ratios, me
 from bench._table import Row, at_least, at_most, plain, write_table
 
 
-def by_night(*arguments: object) -> object:
+def mark_nightly(*arguments: object) -> object:
     return pytest.param(*arguments, marks=pytest.mark.nightly)
 
 
@@ -35,16 +35,16 @@ def by_night(*arguments: object) -> object:
     [
         (push_sqlite.main, ["at least 0.50", "", "", ""]),
         (fan_out.main, ["at least 0.40"] * 2),
-        by_night(push_postgres.main, ["at least 0.60", "", "", ""]),
-        by_night(claim.main, ["at most 1.50", "", "", *["at most 1.50"] * (len(claim.SHAPES) - 1)] * 2),
-        by_night(push_http.main, ["at least 0.60"]),
-        by_night(wake.main, ["at most 6.00", "", "at most 10.00", "", "at most 1.20", "at most 1.20"]),
-        by_night(streams.main, [""]),
-        by_night(attacks.main, [*["at most 3.00"] * 4, "at most +100 MB"]),
-        by_night(cycle.main, ["at most 2.00", "at most 1.20", ""]),
-        by_night(sleepers.main, ["at most +20 MB"]),
-        by_night(woken.main, [""]),
-        by_night(hook.main, ["at most 5.00", "at most 5.50", "at most 5.50"] + ["at most 2.00"] * 3),
+        mark_nightly(push_postgres.main, ["at least 0.60", "", "", ""]),
+        mark_nightly(claim.main, ["at most 1.50", "", "", *["at most 1.50"] * (len(claim.SHAPES) - 1)] * 2),
+        mark_nightly(push_http.main, ["at least 0.60"]),
+        mark_nightly(wake.main, ["at most 6.00", "", "at most 10.00", "", "at most 1.20", "at most 1.20"]),
+        mark_nightly(streams.main, [""]),
+        mark_nightly(attacks.main, [*["at most 3.00"] * 4, "at most +100 MB"]),
+        mark_nightly(cycle.main, ["at most 2.00", "at most 1.20", ""]),
+        mark_nightly(sleepers.main, ["at most +20 MB"]),
+        mark_nightly(woken.main, [""]),
+        mark_nightly(hook.main, ["at most 5.00", "at most 5.50", "at most 5.50"] + ["at most 2.00"] * 3),
     ],
 )
 def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Iterator[Row]], targets: list[str]) -> None:
@@ -60,19 +60,19 @@ def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Itera
 def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:
     turns: list[str] = []
 
-    def turn(who: str, figures: Iterator[float]) -> Callable[[], float]:
+    def build_turn(name: str, figures: Iterator[float]) -> Callable[[], float]:
         def measure() -> float:
-            turns.append(who)
+            turns.append(name)
             return next(figures)
 
         return measure
 
-    measured = measure_in_turns(
-        turn("floor", iter([99.0, 1.0, 3.0, 5.0])), turn("ours", iter([99.0, 4.0, 2.0])), rounds=2
+    measurement = measure_in_turns(
+        build_turn("floor", iter([99.0, 1.0, 3.0, 5.0])), build_turn("ours", iter([99.0, 4.0, 2.0])), rounds=2
     )
 
     assert turns == ["floor", "ours", "floor", "ours", "floor", "ours", "floor"]
-    assert measured == Measurement(Spread((1.0, 3.0, 5.0)), Spread((4.0, 2.0)), Spread((2.0, 0.5)))
+    assert measurement == Measurement(Spread((1.0, 3.0, 5.0)), Spread((4.0, 2.0)), Spread((2.0, 0.5)))
 
 
 def test_a_ratio_is_to_the_floors_around_it() -> None:
@@ -80,12 +80,12 @@ def test_a_ratio_is_to_the_floors_around_it() -> None:
 
 
 def test_a_row_says_whether_the_median_meets_the_target() -> None:
-    measured = Measurement(Spread((2.0, 4.0)), Spread((1.0, 2.0)), Spread((0.4, 0.5, 0.9)))
+    measurement = Measurement(Spread((2.0, 4.0)), Spread((1.0, 2.0)), Spread((0.4, 0.5, 0.9)))
 
-    fast = Row("push", "raw", measured, plain, at_least(0.5))
-    slow = Row("push", "raw", measured, plain, at_most(0.4))
+    fast_row = Row("push", "raw", measurement, plain, at_least(0.5))
+    slow_row = Row("push", "raw", measurement, plain, at_most(0.4))
 
-    assert fast.cells() == [
+    assert fast_row.cells() == [
         "push",
         "raw: 3.00 [2.00..4.00]",
         "1.50 [1.00..2.00]",
@@ -93,7 +93,7 @@ def test_a_row_says_whether_the_median_meets_the_target() -> None:
         "at least 0.50",
         "yes",
     ]
-    assert slow.cells()[-1] == "NO"
+    assert slow_row.cells()[-1] == "NO"
 
 
 def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> None:
@@ -112,18 +112,18 @@ def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["nonsense"], "no benchmark is called 'nonsense'; there are: attacks, "),
         (["--write", "--quick"], "--write wants all of them in full"),
         (["--write", "claim"], "--write wants all of them in full"),
     ],
 )
-def test_what_cannot_be_run_is_refused(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_run_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(arguments)
 
-    assert why in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_page_has_room_for_the_table_and_says_what_is_pushed() -> None:

@@ -8,178 +8,178 @@ from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
 from gatepost.core.times import HOUR
 from gatepost.errors import Conflict, NotFound
-from tests.unit.conftest import House, contents
+from tests.unit.conftest import StoreContext, list_contents
 
 
-def drain(house: House, name: str) -> list[str]:
-    batch = house.claim(name)
+def drain(ctx: StoreContext, name: str) -> list[str]:
+    batch = ctx.claim(name)
     if batch.claim is not None:
-        house.ack(batch.claim)
-    return contents(batch)
+        ctx.ack(batch.claim)
+    return list_contents(batch)
 
 
-def test_every_agent_gets_it_once(house: House) -> None:
-    pushed = house.push("to all", to="ALL")
+def test_every_agent_gets_it_once(ctx: StoreContext) -> None:
+    pushed = ctx.push("to all", to="ALL")
     assert (pushed.broadcast, pushed.deliveries, pushed.duplicate) == (1, (), False)
-    assert [ring.recipient for ring in house.bell.signals] == ["*"]
+    assert [ring.recipient for ring in ctx.signal_sink.signals] == ["*"]
     for name in ("ann", "bob"):
-        assert drain(house, name) == ["to all"]
-        assert drain(house, name) == []
-    assert house.balanced()
+        assert drain(ctx, name) == ["to all"]
+        assert drain(ctx, name) == []
+    assert ctx.is_balanced()
 
 
-def test_people_and_services_do_not(house: House) -> None:
-    house.register("jira", EntityKind.SERVICE)
-    house.tell("to all", to="*")
-    assert house.waiting("husam") == house.waiting("jira") == []
-    assert drain(house, "jira") == []
-    house.tell("to you", to="jira")
-    assert drain(house, "jira") == ["to you"]
+def test_people_and_services_do_not(ctx: StoreContext) -> None:
+    ctx.register("jira", EntityKind.SERVICE)
+    ctx.push_event("to all", to="*")
+    assert ctx.list_waiting("husam") == ctx.list_waiting("jira") == []
+    assert drain(ctx, "jira") == []
+    ctx.push_event("to you", to="jira")
+    assert drain(ctx, "jira") == ["to you"]
 
 
-def test_only_who_was_registered_before(house: House) -> None:
-    house.tell("1", to="*")
-    house.register("cem")
-    house.tell("2", to="*")
-    house.register("dan")
-    assert [drain(house, name) for name in ("ann", "cem", "dan")] == [["1", "2"], ["2"], []]
+def test_only_who_was_registered_before(ctx: StoreContext) -> None:
+    ctx.push_event("1", to="*")
+    ctx.register("cem")
+    ctx.push_event("2", to="*")
+    ctx.register("dan")
+    assert [drain(ctx, name) for name in ("ann", "cem", "dan")] == [["1", "2"], ["2"], []]
 
 
-def test_the_sender_does_not(house: House) -> None:
-    house.tell("from ann", to="*", sender="ann")
-    assert (house.waiting("ann"), drain(house, "ann")) == ([], [])
-    assert (house.waiting("bob"), drain(house, "bob")) == (["from ann"], ["from ann"])
+def test_the_sender_does_not(ctx: StoreContext) -> None:
+    ctx.push_event("from ann", to="*", sender="ann")
+    assert (ctx.list_waiting("ann"), drain(ctx, "ann")) == ([], [])
+    assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == (["from ann"], ["from ann"])
 
 
-def test_the_retired_do_not_and_hold_nothing_up(house: House) -> None:
-    house.tell("to all", to="*", key="k")
-    house.store.call(directory.retire, "bob")
-    assert house.waiting("bob") == []
-    assert drain(house, "ann") == ["to all"]
-    house.clock.advance(Limits().remember)
-    while house.store.call(maintenance.reap):
+def test_the_retired_do_not_and_hold_nothing_up(ctx: StoreContext) -> None:
+    ctx.push_event("to all", to="*", key="k")
+    ctx.store.call(directory.retire, "bob")
+    assert ctx.list_waiting("bob") == []
+    assert drain(ctx, "ann") == ["to all"]
+    ctx.clock.advance(Limits().remember)
+    while ctx.store.call(maintenance.reap):
         pass
-    assert not house.push("again", to="*", key="k").duplicate
-    assert drain(house, "ann") == ["again"]
+    assert not ctx.push("again", to="*", key="k").duplicate
+    assert drain(ctx, "ann") == ["again"]
 
 
-def test_once_expired_it_is_never_delivered(house: House) -> None:
-    event = house.tell("short", to="*", ttl=HOUR)
-    assert drain(house, "ann") == ["short"]
-    house.clock.advance(HOUR)
-    assert (house.waiting("bob"), drain(house, "bob")) == ([], [])
-    [account] = house.store.query(maintenance.list_accounts, "bob")
+def test_once_expired_it_is_never_delivered(ctx: StoreContext) -> None:
+    event = ctx.push_event("short", to="*", ttl=HOUR)
+    assert drain(ctx, "ann") == ["short"]
+    ctx.clock.advance(HOUR)
+    assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == ([], [])
+    [account] = ctx.store.query(maintenance.list_accounts, "bob")
     assert account.accepted == 0
-    assert {item.state for item in house.store.query(inbox.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
+    assert {item.state for item in ctx.store.query(inbox.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
 
 
-def test_what_was_taken_in_time_expires_like_anything_else(house: House) -> None:
-    house.tell("first")
-    house.tell("short", to="*", ttl=HOUR)
-    house.claim(limit=1)
-    house.clock.advance(HOUR)
-    assert house.store.call(maintenance.expire_items) == 1
-    assert house.balanced()
+def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) -> None:
+    ctx.push_event("first")
+    ctx.push_event("short", to="*", ttl=HOUR)
+    ctx.claim(limit=1)
+    ctx.clock.advance(HOUR)
+    assert ctx.store.call(maintenance.expire_items) == 1
+    assert ctx.is_balanced()
 
 
-def test_it_has_its_place_in_the_order(house: House) -> None:
-    house.tell("1")
-    house.tell("2", to="*")
-    house.tell("3")
-    house.tell("0", to="*", priority=Priority.HIGH)
-    assert house.waiting() == drain(house, "ann") == ["0", "1", "2", "3"]
+def test_it_has_its_place_in_the_order(ctx: StoreContext) -> None:
+    ctx.push_event("1")
+    ctx.push_event("2", to="*")
+    ctx.push_event("3")
+    ctx.push_event("0", to="*", priority=Priority.HIGH)
+    assert ctx.list_waiting() == drain(ctx, "ann") == ["0", "1", "2", "3"]
 
 
-def test_a_repeat_is_recognised(house: House) -> None:
-    first = house.push("first", to="*", key="k")
-    house.bell.clear()
-    again = house.push("second", to="*", key="k")
-    assert (again.event, again.broadcast, again.duplicate) == (first.event, 1, True)
-    assert house.bell.signals == []
-    assert house.push("third", to="*").broadcast == 2
-    assert drain(house, "ann") == ["first", "third"]
+def test_a_repeat_is_recognised(ctx: StoreContext) -> None:
+    first = ctx.push("first", to="*", key="k")
+    ctx.signal_sink.clear()
+    repeat = ctx.push("second", to="*", key="k")
+    assert (repeat.event, repeat.broadcast, repeat.duplicate) == (first.event, 1, True)
+    assert ctx.signal_sink.signals == []
+    assert ctx.push("third", to="*").broadcast == 2
+    assert drain(ctx, "ann") == ["first", "third"]
 
 
-def test_a_key_is_one_whichever_way_it_came(house: House) -> None:
-    house.tell("direct", key="k")
-    house.tell("to all", to="*", key="k")
-    assert (house.waiting("ann"), house.waiting("bob")) == (["direct"], ["to all"])
-    assert house.listed("ann") == ["direct"]
-    assert (drain(house, "ann"), drain(house, "bob")) == (["direct"], ["to all"])
-    assert house.push("late", key="k").deliveries[0].duplicate
-    assert house.balanced()
+def test_a_key_is_one_whichever_way_it_came(ctx: StoreContext) -> None:
+    ctx.push_event("direct", key="k")
+    ctx.push_event("to all", to="*", key="k")
+    assert (ctx.list_waiting("ann"), ctx.list_waiting("bob")) == (["direct"], ["to all"])
+    assert ctx.list_inbox("ann") == ["direct"]
+    assert (drain(ctx, "ann"), drain(ctx, "bob")) == (["direct"], ["to all"])
+    assert ctx.push("late", key="k").deliveries[0].duplicate
+    assert ctx.is_balanced()
 
 
-def test_a_direct_push_may_overtake_a_broadcast_with_its_key(house: House) -> None:
-    house.tell("to all", to="*", key="k")
-    assert not house.push("direct", key="k").deliveries[0].duplicate
-    assert house.waiting("ann") == drain(house, "ann") == ["direct"]
-    assert drain(house, "bob") == ["to all"]
+def test_a_direct_push_may_overtake_a_broadcast_with_its_key(ctx: StoreContext) -> None:
+    ctx.push_event("to all", to="*", key="k")
+    assert not ctx.push("direct", key="k").deliveries[0].duplicate
+    assert ctx.list_waiting("ann") == drain(ctx, "ann") == ["direct"]
+    assert drain(ctx, "bob") == ["to all"]
 
 
-def test_it_is_forgotten_when_all_have_taken_it_and_not_before(house: House) -> None:
-    event = house.tell("to all", to="*")
-    assert drain(house, "ann") == ["to all"]
-    house.clock.advance(2 * Limits().remember)
-    while house.store.call(maintenance.reap):
+def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext) -> None:
+    event = ctx.push_event("to all", to="*")
+    assert drain(ctx, "ann") == ["to all"]
+    ctx.clock.advance(2 * Limits().remember)
+    while ctx.store.call(maintenance.reap):
         pass
-    assert house.waiting("bob") == drain(house, "bob") == ["to all"]
-    house.clock.advance(Limits().remember)
-    while house.store.call(maintenance.reap):
+    assert ctx.list_waiting("bob") == drain(ctx, "bob") == ["to all"]
+    ctx.clock.advance(Limits().remember)
+    while ctx.store.call(maintenance.reap):
         pass
     with pytest.raises(NotFound):
-        house.store.query(inbox.show, event)
-    assert house.balanced()
+        ctx.store.query(inbox.show, event)
+    assert ctx.is_balanced()
 
 
-def test_who_comes_after_the_reaper_still_gets_only_what_is_new(house: House) -> None:
-    house.tell("old", to="*")
-    assert drain(house, "ann") == drain(house, "bob") == ["old"]
-    house.clock.advance(Limits().remember)
-    while house.store.call(maintenance.reap):
+def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContext) -> None:
+    ctx.push_event("old", to="*")
+    assert drain(ctx, "ann") == drain(ctx, "bob") == ["old"]
+    ctx.clock.advance(Limits().remember)
+    while ctx.store.call(maintenance.reap):
         pass
-    house.register("cem")
-    house.tell("new", to="*")
-    assert [drain(house, name) for name in ("ann", "bob", "cem")] == [["new"]] * 3
+    ctx.register("cem")
+    ctx.push_event("new", to="*")
+    assert [drain(ctx, name) for name in ("ann", "bob", "cem")] == [["new"]] * 3
 
 
-def test_it_can_be_shown_before_and_after_it_is_taken(house: House) -> None:
-    event = house.tell("to all", to="*")
-    assert [(item.recipient, item.state) for item in house.store.query(inbox.show, event)] == [
+def test_it_can_be_shown_before_and_after_it_is_taken(ctx: StoreContext) -> None:
+    event = ctx.push_event("to all", to="*")
+    assert [(item.recipient, item.state) for item in ctx.store.query(inbox.show, event)] == [
         ("ann", ItemState.PENDING),
         ("bob", ItemState.PENDING),
     ]
-    drain(house, "bob")
-    assert {item.recipient: item.state for item in house.store.query(inbox.show, event)} == {
+    drain(ctx, "bob")
+    assert {item.recipient: item.state for item in ctx.store.query(inbox.show, event)} == {
         "ann": ItemState.PENDING,
         "bob": ItemState.DELIVERED,
     }
 
 
-def test_one_agent_may_be_spared_what_it_has_not_taken(house: House) -> None:
-    event = house.tell("to all", to="*")
-    [item] = house.store.call(inbox.discard, event, "ann")
+def test_one_agent_may_be_spared_what_it_has_not_taken(ctx: StoreContext) -> None:
+    event = ctx.push_event("to all", to="*")
+    [item] = ctx.store.call(inbox.discard, event, "ann")
     assert (item.recipient, item.state) == ("ann", ItemState.DISCARDED)
-    assert drain(house, "ann") == []
-    assert drain(house, "bob") == ["to all"]
-    assert house.balanced()
+    assert drain(ctx, "ann") == []
+    assert drain(ctx, "bob") == ["to all"]
+    assert ctx.is_balanced()
 
 
-def test_nobody_can_be_spared_for_all_what_nobody_has_taken(house: House) -> None:
-    event = house.tell("to all", to="*")
+def test_nobody_can_be_spared_for_all_what_nobody_has_taken(ctx: StoreContext) -> None:
+    event = ctx.push_event("to all", to="*")
     for verb in (inbox.discard, inbox.replay):
-        with pytest.raises(Conflict, match="is a broadcast that agents have still to take") as caught:
-            house.store.call(verb, event)
-        assert caught.value.hint
+        with pytest.raises(Conflict, match="is a broadcast that agents have still to take") as error:
+            ctx.store.call(verb, event)
+        assert error.value.hint
     with pytest.raises(NotFound, match="for 'husam'"):
-        house.store.call(inbox.discard, event, "husam")
-    assert drain(house, "ann") == ["to all"]
+        ctx.store.call(inbox.discard, event, "husam")
+    assert drain(ctx, "ann") == ["to all"]
 
 
-def test_past_the_hop_limit_the_administrator_is_told_once(house: House) -> None:
+def test_past_the_hop_limit_the_administrator_is_told_once(ctx: StoreContext) -> None:
     for _ in range(2):
-        house.tell("too far", to="*", hops=Limits().hops + 1)
-    [alert] = house.store.query(inbox.peek, "admin")
+        ctx.push_event("too far", to="*", hops=Limits().hops + 1)
+    [alert] = ctx.store.query(inbox.peek, "admin")
     assert alert.event.content.startswith("a chain of 17 events reached every agent")
-    house.tell("far", to="*", hops=Limits().hops)
-    assert len(house.waiting("admin")) == 1
+    ctx.push_event("far", to="*", hops=Limits().hops)
+    assert len(ctx.list_waiting("admin")) == 1

@@ -15,29 +15,29 @@ from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
 
-AN_HOUR = 3600.0
+HOUR_SECONDS = 3600.0
 
 
 def test_time_in_the_queue_counts_towards_the_time_to_wait_for_others(tmp_path: Path) -> None:
     path = tmp_path / "office.db"
     with closing(open_store(f"sqlite:///{path}")) as store:
         store.migrate()
-    connection = SqliteConnection(path, FileIdentity(path), busy_timeout=AN_HOUR, writes=True)
+    connection = SqliteConnection(path, FileIdentity(path), busy_timeout=HOUR_SECONDS, writes=True)
     with closing(connection), closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="locked"):
-            connection.begin(waited_seconds=AN_HOUR)  # an hour too late, if it did not count
+            connection.begin(waited_seconds=HOUR_SECONDS)  # an hour too late, if it did not count
         other.execute("ROLLBACK")
-        connection.begin(waited_seconds=AN_HOUR)
+        connection.begin(waited_seconds=HOUR_SECONDS)
         connection.commit()
 
 
 class RecordingWriter:
     def __init__(self) -> None:
-        self.waited: list[float] = []
+        self.waits: list[float] = []
 
     def write(self, calls: Sequence[PendingCall], *, waited_seconds: float) -> list[CallOutcome]:
-        self.waited.append(waited_seconds)
+        self.waits.append(waited_seconds)
         return [CallOutcome() for _ in calls]
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class RecordingWriter:
 
 def test_a_writer_is_told_how_long_the_first_of_its_callers_has_waited() -> None:
     writer: Any = RecordingWriter()
-    desk = WriteQueue(writer, lambda _: None, "test")
-    desk.put(PendingCall(lambda: None, (), waiting_since=time.monotonic() - AN_HOUR))
-    desk.close()
-    assert writer.waited[0] >= AN_HOUR
+    queue = WriteQueue(writer, lambda _: None, "test")
+    queue.put(PendingCall(lambda: None, (), waiting_since=time.monotonic() - HOUR_SECONDS))
+    queue.close()
+    assert writer.waited[0] >= HOUR_SECONDS

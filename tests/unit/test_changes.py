@@ -57,7 +57,7 @@ def test_aliases_are_exchanged(store: Store) -> None:
 
 def test_what_is_wrong_changes_nothing(store: Store) -> None:
     before = store.query(directory.show, "ann")
-    wrong: list[tuple[EntityChanges, type[GatepostError]]] = [
+    cases: list[tuple[EntityChanges, type[GatepostError]]] = [
         ({"display": "\n"}, Invalid),
         ({"team": "No Team"}, Invalid),
         ({"team": None}, Invalid),
@@ -68,8 +68,8 @@ def test_what_is_wrong_changes_nothing(store: Store) -> None:
         ({"display": "Anna", "aliases": ["bob"]}, Conflict),
         ({"aliases": ["ALL"]}, Invalid),
     ]
-    for changes, refusal in wrong:
-        with pytest.raises(refusal):
+    for changes, error_type in cases:
+        with pytest.raises(error_type):
             store.call(directory.update, "ann", **changes)
     assert store.query(directory.show, "ann") == before
 

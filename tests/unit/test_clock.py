@@ -60,12 +60,12 @@ def test_a_large_step_back_is_followed_at_once() -> None:
 def test_time_goes_back_only_when_it_was_far_ahead_and_is_never_far_ahead(steps: list[tuple[int, int]]) -> None:
     machine = Machine()
     before = machine.clock.now()
-    for passed, step in steps:
-        machine.pass_time(passed)
+    for elapsed, step in steps:
+        machine.pass_time(elapsed)
         machine.wall += step
         now = machine.clock.now()
         assert machine.wall <= now <= machine.wall + CLOCK_TOLERANCE
-        assert now >= before or before + passed - machine.wall > CLOCK_TOLERANCE
+        assert now >= before or before + elapsed - machine.wall > CLOCK_TOLERANCE
         before = now
 
 
@@ -76,18 +76,18 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def push(store: Store) -> str:
+def push_event(store: Store) -> str:
     return store.call(push_actions.push_event, Push(to="analyst", source="test", content="hello")).event
 
 
 def test_a_lease_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
     kit.clock.advance("2 hours")
-    ahead = store.call(leases.take, "duty:janitor", "old", 30 * SECOND)
+    old_lease = store.call(leases.take, "duty:janitor", "old", 30 * SECOND)
     kit.clock.set_back("2 hours")
-    taken = store.call(leases.take, "duty:janitor", "new", 30 * SECOND)
-    assert ahead is not None
-    assert taken is not None
-    assert taken.fence > ahead.fence
+    new_lease = store.call(leases.take, "duty:janitor", "new", 30 * SECOND)
+    assert old_lease is not None
+    assert new_lease is not None
+    assert new_lease.fence > old_lease.fence
 
 
 def test_a_lease_that_is_only_a_little_ahead_holds(kit: Kit, store: Store) -> None:
@@ -109,7 +109,7 @@ def test_a_holder_brings_its_lease_back_from_the_future(kit: Kit, store: Store) 
 
 
 def test_a_claim_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
-    push(store)
+    push_event(store)
     kit.clock.advance("2 hours")
     assert store.call(inbox.claim, "analyst", owner="old").items
     kit.clock.set_back("2 hours")
@@ -117,7 +117,7 @@ def test_a_claim_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store)
 
 
 def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: Store) -> None:
-    push(store)
+    push_event(store)
     kit.clock.advance("2 hours")
     store.call(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
@@ -125,31 +125,31 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
     assert store.query(inbox.peek, "analyst")
 
 
-async def follow(kit: Kit) -> None:
+async def follow_clock(kit: Kit) -> None:
     await janitor.follow_clock(kit.store)
 
 
 async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:
-    wish = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
-    plan = store.call(plans.set_plan, "analyst", wish)
-    await follow(kit)
+    spec = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
+    plan = store.call(plans.set_plan, "analyst", spec)
+    await follow_clock(kit)
     kit.clock.advance("2 hours")
-    await follow(kit)
+    await follow_clock(kit)
     assert store.call(plans.fire) == 1
     kit.clock.set_back("2 hours")
-    await follow(kit)
+    await follow_clock(kit)
     assert store.query(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
 
 
 async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit, store: Store) -> None:
-    wish = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
-    store.call(plans.set_plan, "analyst", wish)
-    await follow(kit)
+    spec = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
+    store.call(plans.set_plan, "analyst", spec)
+    await follow_clock(kit)
     kit.clock.advance("30 minutes")
     store.call(plans.fire)
-    await follow(kit)
+    await follow_clock(kit)
     kit.clock.set_back("20 minutes")
-    await follow(kit)
+    await follow_clock(kit)
     kit.clock.advance("20 minutes")
     store.call(plans.fire)
     assert len(store.query(inbox.peek, "analyst")) == 1
@@ -159,32 +159,32 @@ async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit,
 
 
 async def test_what_only_waits_for_its_next_try_is_tried(kit: Kit, store: Store) -> None:
-    await follow(kit)
+    await follow_clock(kit)
     kit.clock.advance("2 hours")
     store.call(jobs.add, "nudge", {})
-    [errand] = store.call(jobs.take, ["nudge"], "worker")
-    store.call(jobs.fail, errand, "worker", "no answer")
-    await follow(kit)
+    [job] = store.call(jobs.take, ["nudge"], "worker")
+    store.call(jobs.fail, job, "worker", "no answer")
+    await follow_clock(kit)
     kit.clock.set_back("2 hours")
     assert not store.call(jobs.take, ["nudge"], "worker")
-    await follow(kit)
+    await follow_clock(kit)
     assert store.call(jobs.take, ["nudge"], "worker")
 
 
 async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: Store) -> None:
-    await follow(kit)
+    await follow_clock(kit)
     store.call(jobs.add, "nudge", {})
-    [errand] = store.call(jobs.take, ["nudge"], "worker")
-    store.call(jobs.fail, errand, "worker", "no answer", retry_in=HOUR)
+    [job] = store.call(jobs.take, ["nudge"], "worker")
+    store.call(jobs.fail, job, "worker", "no answer", retry_in=HOUR)
     kit.clock.set_back("4 minutes")
-    await follow(kit)
+    await follow_clock(kit)
     assert not store.call(jobs.take, ["nudge"], "worker")
 
 
 async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:
-    await follow(kit)
+    await follow_clock(kit)
     assert not store.query(clock.was_set_back)
     kit.clock.set_back("2 hours")
     assert store.query(clock.was_set_back)
-    await follow(kit)
+    await follow_clock(kit)
     assert not store.query(clock.was_set_back)

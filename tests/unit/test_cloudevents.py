@@ -23,20 +23,22 @@ BINARY = {f"ce-{name}": value for name, value in EVENT.items()}
 
 
 def unwrap(headers: Mapping[str, str], body: bytes) -> list[cloudevent.CloudEvent]:
-    found = cloudevent.unwrap(webhook.merge_headers(headers.items()), body)
-    assert found is not None
-    return found
+    events = cloudevent.unwrap(webhook.merge_headers(headers.items()), body)
+    assert events is not None
+    return events
 
 
-def structured(**fields: Any) -> cloudevent.CloudEvent:
+def build_structured(**fields: Any) -> cloudevent.CloudEvent:
     [event] = unwrap({"Content-Type": STRUCTURED}, json.dumps(EVENT | fields).encode())
     return event
 
 
-def read(headers: Mapping[str, str], body: bytes, delivery: str | None = None) -> tuple[Occurrence, ...]:
-    found = webhook.parse_request(Scheme.GITHUB, Verification(delivery), webhook.merge_headers(headers.items()), body)
-    assert isinstance(found, tuple)
-    return found
+def read_occurrences(headers: Mapping[str, str], body: bytes, delivery: str | None = None) -> tuple[Occurrence, ...]:
+    occurrences = webhook.parse_request(
+        Scheme.GITHUB, Verification(delivery), webhook.merge_headers(headers.items()), body
+    )
+    assert isinstance(occurrences, tuple)
+    return occurrences
 
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
@@ -48,18 +50,18 @@ def test_what_another_library_sends_is_read_in_both_forms(
 ) -> None:
     moment = datetime(2026, 2, 18, 9, tzinfo=UTC)
     attributes = EVENT | {"id": id, "subject": subject, "time": moment, "region": extension}
-    sent = CloudEvent(attributes | {"datacontenttype": "application/json"}, data)
+    event = CloudEvent(attributes | {"datacontenttype": "application/json"}, data)
     expected = attributes | {"time": "2026-02-18T09:00:00Z", "datacontenttype": "application/json"}
 
-    for message, enclosed in ((to_structured_event(sent), True), (to_binary_event(sent), False)):
+    for message, is_enclosed in ((to_structured_event(event), True), (to_binary_event(event), False)):
         assert isinstance(message, HTTPMessage)
-        assert unwrap(message.headers, message.body) == [cloudevent.CloudEvent(expected, data, enclosed)]
+        assert unwrap(message.headers, message.body) == [cloudevent.CloudEvent(expected, data, is_enclosed)]
 
 
 def test_the_payload_is_the_data_and_the_envelope_goes_beside_it() -> None:
     body = json.dumps(EVENT | {"subject": None, "data": {"who": "Ana"}}).encode()
 
-    assert read({"Content-Type": f"{STRUCTURED}; charset=utf-8"}, body) == (
+    assert read_occurrences({"Content-Type": f"{STRUCTURED}; charset=utf-8"}, body) == (
         Occurrence(payload={"who": "Ana"}, id="/office 7", kind="door.opened", details={"cloudEvent": EVENT}),
     )
 
@@ -67,10 +69,14 @@ def test_the_payload_is_the_data_and_the_envelope_goes_beside_it() -> None:
 def test_a_batch_is_as_many_events() -> None:
     body = json.dumps([EVENT | {"data": 1}, EVENT | {"id": "8"}, EVENT | {"data": 1}]).encode()
 
-    found = read({"Content-Type": BATCH}, body)
+    occurrences = read_occurrences({"Content-Type": BATCH}, body)
 
-    assert [(one.id, one.payload) for one in found] == [("/office 7", 1), ("/office 8", None), ("/office 7", 1)]
-    assert read({"Content-Type": BATCH}, b"[]") == ()
+    assert [(occurrence.id, occurrence.payload) for occurrence in occurrences] == [
+        ("/office 7", 1),
+        ("/office 8", None),
+        ("/office 7", 1),
+    ]
+    assert read_occurrences({"Content-Type": BATCH}, b"[]") == ()
 
 
 def test_the_content_type_decides_before_any_header() -> None:
@@ -82,9 +88,11 @@ def test_the_content_type_decides_before_any_header() -> None:
 def test_attributes_that_nobody_signed_do_not_name_a_delivery_that_has_a_name() -> None:
     body = json.dumps(EVENT).encode()
 
-    assert [one.id for one in read(BINARY, b"1", "delivery-1")] == ["delivery-1"]
-    assert [one.id for one in read(BINARY, b"1")] == ["/office 7"]
-    assert [one.id for one in read({"Content-Type": STRUCTURED}, body, "delivery-1")] == ["/office 7"]
+    assert [occurrence.id for occurrence in read_occurrences(BINARY, b"1", "delivery-1")] == ["delivery-1"]
+    assert [occurrence.id for occurrence in read_occurrences(BINARY, b"1")] == ["/office 7"]
+    assert [occurrence.id for occurrence in read_occurrences({"Content-Type": STRUCTURED}, body, "delivery-1")] == [
+        "/office 7"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,19 +135,19 @@ def test_data_is_json_or_text(media: str | None, body: bytes, data: Any) -> None
     type = {"datacontenttype": media} if media else {}
 
     assert binary.data == data
-    assert structured(data_base64=base64.b64encode(body).decode(), **type).data == data
+    assert build_structured(data_base64=base64.b64encode(body).decode(), **type).data == data
 
 
 def test_data_in_a_structured_event_is_as_it_is() -> None:
-    assert structured(data="<a/>", datacontenttype="text/xml").data == "<a/>"
-    assert structured(data=None).data is None
-    assert structured().data is None
+    assert build_structured(data="<a/>", datacontenttype="text/xml").data == "<a/>"
+    assert build_structured(data=None).data is None
+    assert build_structured().data is None
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        *({name: wrong} for name in EVENT for wrong in (None, "", 7)),
+        *({name: bad_value} for name in EVENT for bad_value in (None, "", 7)),
         {"specversion": "0.3"},
         {"source": "two words"},
         {"source": "line\nbreak"},
@@ -158,7 +166,7 @@ def test_data_in_a_structured_event_is_as_it_is() -> None:
 )
 def test_what_is_no_event_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        structured(**fields)
+        build_structured(**fields)
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ class ManualLoop:
 class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
-        self.written = b""
+        self.output = b""
         self.is_closed = False
         #: how its reading was paused and resumed
         self.flow: list[str] = []
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
+        self.output += data
 
     def close(self) -> None:
         self.is_closed = True
@@ -91,33 +91,33 @@ class Kit:
         self._config = uvicorn.Config(self.app, log_config=None, ws="none", lifespan="off")
         self._state = ServerState()
         self._protocol = build_protocol(ConnectionLimits(**limits))
-        self.made: list[tuple[Connection, Transport]] = []
+        self.connections: list[tuple[Connection, Transport]] = []
 
     def connect(self) -> tuple[Connection, Transport]:
         connection = self._protocol(self._config, self._state, {}, cast(asyncio.AbstractEventLoop, self.loop))
         transport = Transport()
         connection.connection_made(transport)
-        self.made.append((connection, transport))
+        self.connections.append((connection, transport))
         return connection, transport
 
-    async def read(self) -> None:
+    async def let_app_read(self) -> None:
         """Let the application take what has come."""
         self.app.may_read.set()
         for _ in range(10):
             await asyncio.sleep(0)
 
-    async def leave(self) -> None:
-        for connection, _ in self.made:
+    async def close_all(self) -> None:
+        for connection, _ in self.connections:
             connection.connection_lost(None)
-        await self.read()
+        await self.let_app_read()
 
 
 @pytest.fixture
 async def kit(request: pytest.FixtureRequest) -> AsyncIterator[Kit]:
     """With other limits, if the test has some as a parameter."""
-    made = Kit(**getattr(request, "param", {}))
-    yield made
-    await made.leave()
+    instance = Kit(**getattr(request, "param", {}))
+    yield instance
+    await instance.close_all()
 
 
 async def test_a_head_has_ten_seconds_however_it_comes(kit: Kit) -> None:
@@ -127,24 +127,24 @@ async def test_a_head_has_ten_seconds_however_it_comes(kit: Kit) -> None:
         connection.data_received(bytes([byte]))
     assert not transport.is_closed
     kit.loop.advance(1)
-    assert transport.written.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert transport.output.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert transport.is_closed
 
 
 async def test_a_body_may_take_as_long_as_it_likes_at_4_kib_in_10_s(kit: Kit) -> None:
     connection, transport = kit.connect()
     connection.data_received(HEAD % b"")
-    await kit.read()
+    await kit.let_app_read()
     for _ in range(100):
         kit.loop.advance(9)
         connection.data_received(b"x" * 4_096)
-        await kit.read()
+        await kit.let_app_read()
         kit.loop.advance(1)
         assert not transport.is_closed
     kit.loop.advance(5)
     connection.data_received(b"x" * 4_095)
     kit.loop.advance(5)
-    assert transport.written.startswith(b"HTTP/1.1 408 ")
+    assert transport.output.startswith(b"HTTP/1.1 408 ")
     assert transport.is_closed
 
 
@@ -154,7 +154,7 @@ async def test_time_in_which_we_do_not_read_does_not_count(kit: Kit) -> None:
     connection.data_received(b"x" * 100_000)
     assert transport.flow == ["pause"]
     kit.loop.advance(99)
-    await kit.read()
+    await kit.let_app_read()
     assert transport.flow == ["pause", "resume"]
     kit.loop.advance(10)  # of this window, it was not read for a while
     assert not transport.is_closed
@@ -169,7 +169,7 @@ async def test_a_window_does_not_count_in_which_we_paused_for_a_while(kit: Kit) 
     connection.data_received(b"x" * 1_000)
     assert transport.flow == ["pause"]
     kit.loop.advance(5)
-    await kit.read()
+    await kit.let_app_read()
     assert transport.flow == ["pause", "resume"]
     kit.loop.advance(5)
     assert not transport.is_closed
@@ -181,13 +181,13 @@ async def test_a_caller_that_waits_for_100_continue_has_its_time_from_then_on(ki
     connection, transport = kit.connect()
     connection.data_received(HEAD % b"expect: 100-continue\r\n")
     kit.loop.advance(99)
-    assert transport.written == b""
-    await kit.read()
-    assert transport.written == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert transport.output == b""
+    await kit.let_app_read()
+    assert transport.output == b"HTTP/1.1 100 Continue\r\n\r\n"
     kit.loop.advance(10)
     assert not transport.is_closed
     kit.loop.advance(10)
-    assert transport.written.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 408 ")
+    assert transport.output.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_half_request_behind_another_waits_for_its_turn(kit: Kit) -> None:
@@ -195,19 +195,19 @@ async def test_a_half_request_behind_another_waits_for_its_turn(kit: Kit) -> Non
     connection, transport = kit.connect()
     connection.data_received(b"GET / HTTP/1.1\r\nhost: gateway\r\n\r\n" + HEAD % b"" + b"x")
     kit.loop.advance(1_000)
-    assert (transport.written, transport.is_closed) == (b"", False)
+    assert (transport.output, transport.is_closed) == (b"", False)
     connection.data_received(b"GET")
     kit.loop.advance(1_000)
-    assert (transport.written, transport.is_closed) == (b"", False)
+    assert (transport.output, transport.is_closed) == (b"", False)
 
 
 async def test_a_connection_that_stops_is_closed_unless_its_request_is_whole(kit: Kit) -> None:
-    made = [kit.connect() for _ in range(5)]
-    sent = (b"", b"GET / HTTP", HEAD % b"", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n" + HEAD % b"")
-    for (connection, _), data in zip(made, sent, strict=True):
+    connected = [kit.connect() for _ in range(5)]
+    requests = (b"", b"GET / HTTP", HEAD % b"", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n" + HEAD % b"")
+    for (connection, _), data in zip(connected, requests, strict=True):
         connection.data_received(data)
         connection.shutdown()
-    assert [transport.is_closed for _, transport in made] == [True, True, True, False, False]
+    assert [transport.is_closed for _, transport in connected] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize("kit", [{"connections": 4}], indirect=True)
@@ -215,31 +215,31 @@ async def test_when_full_those_go_first_that_lose_least(kit: Kit, monkeypatch: p
     """Without a head, then kept, then those that do not read their answer; else the one that has come."""
     reports: list[dict[str, Any]] = []
     monkeypatch.setattr(connections.log, "warning", lambda _, **values: reports.append(values), raising=False)
-    busy, kept, stalled, half = (kit.connect() for _ in range(4))
+    busy, reusable, stalled, half = (kit.connect() for _ in range(4))
     for connection, _ in (busy, stalled):
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
     stalled[0].pause_writing()
-    kept[0].data_received(b"GET / HTTP/1.1\r\n\r\n")
-    kept[0].cycle.response_complete = True
-    kept[0].on_response_complete()
-    for victim in (half, kept, stalled):
-        before = [transport.is_closed for _, transport in kit.made].count(True)
+    reusable[0].data_received(b"GET / HTTP/1.1\r\n\r\n")
+    reusable[0].cycle.response_complete = True
+    reusable[0].on_response_complete()
+    for victim in (half, reusable, stalled):
+        before = [transport.is_closed for _, transport in kit.connections].count(True)
         newcomer = kit.connect()
         assert victim[1].is_closed
-        assert [transport.is_closed for _, transport in kit.made].count(True) == before + 1
+        assert [transport.is_closed for _, transport in kit.connections].count(True) == before + 1
         victim[0].connection_lost(None)
         newcomer[0].data_received(b"GET / HTTP/1.1\r\n\r\n")
     assert kit.connect()[1].is_closed
     assert not busy[1].is_closed
     assert [report["closed"] for report in reports] == [1]
     kit.loop.advance(60)
-    kit.made[-1][0].connection_lost(None)
+    kit.connections[-1][0].connection_lost(None)
     assert kit.connect()[1].is_closed
     assert [report["closed"] for report in reports] == [1, 4]
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "wanted", "raised", "allowed"),
+    ("soft", "hard", "setting", "new_limit", "expected"),
     [
         (1_024, 4_096, None, 4_096, 3_896),
         (1_024, 1_024, None, 1_024, 824),
@@ -253,10 +253,10 @@ async def test_when_full_those_go_first_that_lose_least(kit: Kit, monkeypatch: p
     ],
 )
 def test_the_file_limit_is_raised_and_says_how_many_connections_there_may_be(
-    soft: int, hard: int, wanted: int | None, raised: int, allowed: int, monkeypatch: pytest.MonkeyPatch
+    soft: int, hard: int, setting: int | None, new_limit: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = [(soft, hard)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
-    monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.append(both))
-    assert allow_connections(wanted) == allowed
-    assert limits[-1] == (raised, hard)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limit_pair: limits.append(limit_pair))
+    assert allow_connections(setting) == expected
+    assert limits[-1] == (new_limit, hard)

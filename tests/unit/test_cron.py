@@ -179,27 +179,31 @@ CLOCK_CHANGES = [
 ]
 
 
-def after(expression: str, zone: str, start: str, expected: str) -> tuple[list[str], list[str]]:
+def compute_slots(expression: str, zone: str, start: str, expected: str) -> tuple[list[str], list[str]]:
     """The slots that follow, and those that were expected, written alike; a day without a month is in the start's."""
-    wanted = [format_rfc3339(parse_instant(text if len(text) > 15 else start[:8] + text)) for text in expected.split()]
+    expected_times = [
+        format_rfc3339(parse_instant(text if len(text) > 15 else start[:8] + text)) for text in expected.split()
+    ]
     slots = cron.parse(expression, zone).iter_slots(parse_instant(start))
-    return [format_rfc3339(slot) for slot in islice(slots, len(wanted))], wanted
+    return [format_rfc3339(slot) for slot in islice(slots, len(expected_times))], expected_times
 
 
 @pytest.mark.parametrize(("expression", "start", "expected"), CALENDAR)
 def test_the_calendar(expression: str, start: str, expected: str) -> None:
-    found, wanted = after(expression, "UTC", f"{start}Z", " ".join(f"{text}Z" for text in expected.split()))
-    assert found == wanted
+    slots, expected_slots = compute_slots(
+        expression, "UTC", f"{start}Z", " ".join(f"{text}Z" for text in expected.split())
+    )
+    assert slots == expected_slots
 
 
 @pytest.mark.parametrize(("expression", "zone", "start", "expected"), CLOCK_CHANGES)
 def test_clock_changes(expression: str, zone: str, start: str, expected: str) -> None:
-    found, wanted = after(expression, zone, start, expected)
-    assert found == wanted
+    slots, expected_slots = compute_slots(expression, zone, start, expected)
+    assert slots == expected_slots
 
 
 @pytest.mark.parametrize(
-    ("left", "right"),
+    ("expression", "same_expression"),
     [
         ("1,2,3 * * * *", "1-3 * * * *"),
         ("*/15 * * * *", "0,15,30,45 * * * *"),
@@ -217,9 +221,11 @@ def test_clock_changes(expression: str, zone: str, start: str, expected: str) ->
         ("0 8,22,10,23 * * *", "0 8,10,22-23 * * *"),
     ],
 )
-def test_two_ways_to_write_the_same(left: str, right: str) -> None:
+def test_two_ways_to_write_the_same(expression: str, same_expression: str) -> None:
     start = parse_instant("2020-01-01T00:00:00Z")
-    assert list(islice(cron.parse(left).iter_slots(start), 50)) == list(islice(cron.parse(right).iter_slots(start), 50))
+    assert list(islice(cron.parse(expression).iter_slots(start), 50)) == list(
+        islice(cron.parse(same_expression).iter_slots(start), 50)
+    )
 
 
 BAD_PLACES = (
@@ -281,7 +287,7 @@ def test_a_day_that_never_comes_is_refused(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "near"),
+    ("zone", "hint"),
     [
         ("Europe/Rgia", "Europe/Riga"),
         ("europe/riga", "Europe/Riga"),
@@ -294,7 +300,7 @@ def test_a_day_that_never_comes_is_refused(expression: str) -> None:
         ("x" * 10_000, "such as Europe/Riga"),
     ],
 )
-def test_an_unknown_zone_is_refused_with_near_names(zone: str, near: str) -> None:
-    with pytest.raises(Invalid, match="is not a time zone") as refused:
+def test_an_unknown_zone_is_refused_with_near_names(zone: str, hint: str) -> None:
+    with pytest.raises(Invalid, match="is not a time zone") as error:
         cron.parse("0 9 * * *", zone)
-    assert near in str(refused.value.hint)
+    assert hint in str(error.value.hint)

@@ -15,60 +15,60 @@ from gatepost.core.render import render_event
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.testing import Kit
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
 YES_OR_NO = (Option(id="yes", label="Ship it"), Option(id="no", label="Wait", description="until Monday"))
 
 
-def asked(house: House, by: str | None = "ann", **fields: Any) -> Decision:
-    return house.store.call(decisions.ask, question(**fields), by=by)
+def ask_decision(ctx: StoreContext, by: str | None = "ann", **fields: Any) -> Decision:
+    return ctx.store.call(decisions.ask, build_question(**fields), by=by)
 
 
-def question(**fields: Any) -> Question:
+def build_question(**fields: Any) -> Question:
     return Question(**{"question": "Ship?", "options": YES_OR_NO, "respondents": ("husam",)} | fields)
 
 
-def answered(house: House, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
-    return house.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
+def answer_decision(ctx: StoreContext, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
+    return ctx.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
 
 
-def shown(house: House, decision: Decision) -> Decision:
-    return house.store.query(decisions.show, decision.id)
+def show_decision(ctx: StoreContext, decision: Decision) -> Decision:
+    return ctx.store.query(decisions.show, decision.id)
 
 
-def heard(house: House, name: str) -> list[Item]:
-    return house.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
+def list_decision_items(ctx: StoreContext, name: str) -> list[Item]:
+    return ctx.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
 
 
-def settle(house: House) -> None:
-    while house.store.call(deadlines.end_due):
+def end_due(ctx: StoreContext) -> None:
+    while ctx.store.call(deadlines.end_due):
         pass
 
 
-def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(house: House) -> None:
-    made = asked(house, respondents=("husam", "bob"))
-    house.store.call(gates.add_waiter, made.gate, "bob", by="ann")
-    answered(house, made, option="yes")
-    told = [item for item in heard(house, "bob") if item.state is ItemState.PENDING]
-    assert [item.event.data["outcome"] for item in told] == ["answered"]
+def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(ctx: StoreContext) -> None:
+    decision = ask_decision(ctx, respondents=("husam", "bob"))
+    ctx.store.call(gates.add_waiter, decision.gate, "bob", by="ann")
+    answer_decision(ctx, decision, option="yes")
+    pending_items = [item for item in list_decision_items(ctx, "bob") if item.state is ItemState.PENDING]
+    assert [item.event.data["outcome"] for item in pending_items] == ["answered"]
 
 
 def test_an_answer_that_is_too_long_to_be_told_is_told_cut(kit: Kit) -> None:
-    house = House(kit)
+    ctx = StoreContext(kit)
     store = kit.open(limits=Limits(content=400))
-    made = store.call(decisions.ask, question(free_text=True), by="ann")
-    store.call(decisions.answer, made.id, AnswerSpec(text="x" * 5_000), by="husam")
-    [item] = [item for item in heard(house, "ann") if item.event.data["outcome"] == "answered"]
+    decision = store.call(decisions.ask, build_question(free_text=True), by="ann")
+    store.call(decisions.answer, decision.id, AnswerSpec(text="x" * 5_000), by="husam")
+    [item] = [item for item in list_decision_items(ctx, "ann") if item.event.data["outcome"] == "answered"]
     assert item.event.content == "x" * 100
-    with pytest.raises(Late) as late:
-        store.call(decisions.answer, made.id, AnswerSpec(text="y"), by="husam")
-    assert len(late.value.message) < 400
+    with pytest.raises(Late) as error:
+        store.call(decisions.answer, decision.id, AnswerSpec(text="y"), by="husam")
+    assert len(error.value.message) < 400
 
 
 class TestAsking:
-    def test_those_asked_are_told_and_whoever_asks_is_held(self, house: House) -> None:
-        made = asked(
-            house,
+    def test_those_asked_are_told_and_whoever_asks_is_held(self, ctx: StoreContext) -> None:
+        decision = ask_decision(
+            ctx,
             respondents=("husam", "team:red"),
             context="all tests pass",
             ref=Ref("task", "7"),
@@ -77,29 +77,36 @@ class TestAsking:
             within=2 * HOUR,
             session="s-1",
         )
-        assert (made.asker, made.respondents, made.status, made.iteration) == ("ann", ("husam", "bob"), "pending", 1)
-        assert shown(house, made) == made
-        [gate] = house.store.query(gates.list_blocking, "ann")
-        assert (gate.id, gate.awaits, gate.deadline) == (made.gate, made.id, made.deadline)
-        [item] = heard(house, "husam")
-        assert item.event.key == f"decision:{made.id}:1"
-        assert (item.event.priority, item.event.data["contextHash"]) == (Priority.HIGH, made.context_hash)
+        assert (decision.asker, decision.respondents, decision.status, decision.iteration) == (
+            "ann",
+            ("husam", "bob"),
+            "pending",
+            1,
+        )
+        assert show_decision(ctx, decision) == decision
+        [gate] = ctx.store.query(gates.list_blocking, "ann")
+        assert (gate.id, gate.awaits, gate.deadline) == (decision.gate, decision.id, decision.deadline)
+        [item] = list_decision_items(ctx, "husam")
+        assert item.event.key == f"decision:{decision.id}:1"
+        assert (item.event.priority, item.event.data["contextHash"]) == (Priority.HIGH, decision.context_hash)
         assert [option["id"] for option in item.event.data["options"]] == ["yes", "no"]
         assert render_event(item.event) == (
-            f'[Decision {made.id}] asked by ann: "Ship? Options: yes (Ship it); no (Wait), until Monday.'
+            f'[Decision {decision.id}] asked by ann: "Ship? Options: yes (Ship it); no (Wait), until Monday.'
             ' Without an answer until 2026-02-18T11:00:00Z no counts." (the asker adds "all tests pass")'
         )
-        assert (len(heard(house, "bob")), heard(house, "ann")) == (1, [])
-        assert {"decision:" + made.id, "gate:" + made.gate} <= {ring.recipient for ring in house.bell.signals}
-        assert house.balanced()
+        assert (len(list_decision_items(ctx, "bob")), list_decision_items(ctx, "ann")) == (1, [])
+        assert {"decision:" + decision.id, "gate:" + decision.gate} <= {
+            ring.recipient for ring in ctx.signal_sink.signals
+        }
+        assert ctx.is_balanced()
 
     @pytest.mark.parametrize("label", ["\u200bü", "\U0001fae8", "?", "e\u0301", "\u202eno\u202c"])
-    def test_whatever_can_be_seen_is_a_label(self, house: House, label: str) -> None:
-        assert asked(house, question=label, options=(Option(id="a", label=label),)).options[0].label == label
+    def test_whatever_can_be_seen_is_a_label(self, ctx: StoreContext, label: str) -> None:
+        assert ask_decision(ctx, question=label, options=(Option(id="a", label=label),)).options[0].label == label
 
-    def test_without_an_address_whoever_owns_the_asker_is_asked(self, house: House) -> None:
-        house.store.call(directory.update, "ann", owner="bob")
-        assert asked(house, respondents=()).respondents == ("bob",)
+    def test_without_an_address_whoever_owns_the_asker_is_asked(self, ctx: StoreContext) -> None:
+        ctx.store.call(directory.update, "ann", owner="bob")
+        assert ask_decision(ctx, respondents=()).respondents == ("bob",)
 
     @pytest.mark.parametrize(
         ("by", "fields", "error"),
@@ -128,56 +135,62 @@ class TestAsking:
         ],
     )
     def test_what_nobody_could_answer_is_refused_and_nothing_is_stored(
-        self, house: House, by: str | None, fields: dict[str, Any], error: type[GatepostError]
+        self, ctx: StoreContext, by: str | None, fields: dict[str, Any], error: type[GatepostError]
     ) -> None:
         with pytest.raises(error):
-            asked(house, by, **fields)
-        assert (house.store.query(decisions.page), house.store.query(gates.page)) == ([], [])
-        assert house.bell.signals == []
+            ask_decision(ctx, by, **fields)
+        assert (ctx.store.query(decisions.page), ctx.store.query(gates.page)) == ([], [])
+        assert ctx.signal_sink.signals == []
 
-    def test_a_list_has_what_is_asked_for(self, house: House) -> None:
-        one = asked(house, session="s-1")
-        house.clock.advance(HOUR)
-        two = asked(house, "bob", respondents=("admin", "husam"))
-        answered(house, one, option="yes")
+    def test_a_list_has_what_is_asked_for(self, ctx: StoreContext) -> None:
+        first = ask_decision(ctx, session="s-1")
+        ctx.clock.advance(HOUR)
+        second = ask_decision(ctx, "bob", respondents=("admin", "husam"))
+        answer_decision(ctx, first, option="yes")
 
-        def ids(**wanted: Any) -> list[str]:
-            return [made.id for made in house.store.query(decisions.page, **wanted)]
+        def list_ids(**filters: Any) -> list[str]:
+            return [decision.id for decision in ctx.store.query(decisions.page, **filters)]
 
-        assert ids() == ids(asked="husam") == ids(concerning="husam") == [one.id, two.id]
-        assert ids(asker="ann") == ids(session="s-1") == ids(pending=False) == ids(concerning="ann") == [one.id]
-        assert ids(pending=True) == ids(asked="admin") == ids(after=one.number) == [two.id]
-        assert ids(since=house.clock.now()) == [one.id]
-        house.clock.advance(1)
-        assert ids(since=house.clock.now()) == []
+        assert list_ids() == list_ids(asked="husam") == list_ids(concerning="husam") == [first.id, second.id]
+        assert (
+            list_ids(asker="ann")
+            == list_ids(session="s-1")
+            == list_ids(pending=False)
+            == list_ids(concerning="ann")
+            == [first.id]
+        )
+        assert list_ids(pending=True) == list_ids(asked="admin") == list_ids(after=first.number) == [second.id]
+        assert list_ids(since=ctx.clock.now()) == [first.id]
+        ctx.clock.advance(1)
+        assert list_ids(since=ctx.clock.now()) == []
         with pytest.raises(NotFound):
-            house.store.query(decisions.show, two.id, viewer="ann")
-        assert house.store.query(decisions.show, two.id, viewer="admin").id == two.id
+            ctx.store.query(decisions.show, second.id, viewer="ann")
+        assert ctx.store.query(decisions.show, second.id, viewer="admin").id == second.id
 
 
 class TestAnswering:
-    def test_the_gate_is_resolved_and_whoever_asked_is_told(self, house: House) -> None:
-        made = asked(house)
-        house.clock.advance(MINUTE)
-        over = answered(house, made, option="yes", text="go", context_hash=made.context_hash)
-        assert (over.status, over.is_open) == (DecisionStatus.ANSWERED, False)
-        [answer] = over.answers
+    def test_the_gate_is_resolved_and_whoever_asked_is_told(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
+        ctx.clock.advance(MINUTE)
+        closed_decision = answer_decision(ctx, decision, option="yes", text="go", context_hash=decision.context_hash)
+        assert (closed_decision.status, closed_decision.is_open) == (DecisionStatus.ANSWERED, False)
+        [answer] = closed_decision.answers
         assert (answer.outcome, answer.option, answer.text, answer.by) == (
             DecisionOutcome.ANSWERED,
             "yes",
             "go",
             "husam",
         )
-        assert house.store.query(gates.list_blocking, "ann") == []
-        resolution = house.store.query(gates.show, made.gate).resolution
+        assert ctx.store.query(gates.list_blocking, "ann") == []
+        resolution = ctx.store.query(gates.show, decision.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
         assert resolution.reason == "answered: yes (Ship it) - go"
-        [item] = heard(house, "ann")
-        assert (item.event.key, item.event.priority) == (f"decision:{made.id}:1", Priority.HIGH)
-        assert render_event(item.event) == f'[Decision {made.id}] answered by husam: "Ship it - go"'
-        assert house.store.query(inbox.page, "ann", type=EventType.GATE) == []
-        assert house.balanced()
+        [item] = list_decision_items(ctx, "ann")
+        assert (item.event.key, item.event.priority) == (f"decision:{decision.id}:1", Priority.HIGH)
+        assert render_event(item.event) == f'[Decision {decision.id}] answered by husam: "Ship it - go"'
+        assert ctx.store.query(inbox.page, "ann", type=EventType.GATE) == []
+        assert ctx.is_balanced()
 
     @pytest.mark.parametrize(
         ("fields", "reply", "error"),
@@ -198,109 +211,113 @@ class TestAnswering:
         ],
     )
     def test_what_is_no_answer_changes_nothing(
-        self, house: House, fields: dict[str, Any], reply: dict[str, Any], error: type[GatepostError]
+        self, ctx: StoreContext, fields: dict[str, Any], reply: dict[str, Any], error: type[GatepostError]
     ) -> None:
-        made = asked(house, **fields)
+        decision = ask_decision(ctx, **fields)
         with pytest.raises(error):
-            answered(house, made, **reply)
-        assert shown(house, made) == made
-        assert heard(house, "ann") == []
+            answer_decision(ctx, decision, **reply)
+        assert show_decision(ctx, decision) == decision
+        assert list_decision_items(ctx, "ann") == []
 
     @pytest.mark.parametrize(
         ("by", "error"),
         [("bob", NotFound), ("ann", Refused), ("nobody", UnknownAddress), ("admin", None), (None, None)],
     )
     def test_only_who_was_asked_may_answer_and_the_administrator(
-        self, house: House, by: str | None, error: type[GatepostError] | None
+        self, ctx: StoreContext, by: str | None, error: type[GatepostError] | None
     ) -> None:
-        made = asked(house)
+        decision = ask_decision(ctx)
         if error is None:
-            assert answered(house, made, by, option="yes").status is DecisionStatus.ANSWERED
+            assert answer_decision(ctx, decision, by, option="yes").status is DecisionStatus.ANSWERED
             return
         with pytest.raises(error):
-            answered(house, made, by, option="yes")
-        assert shown(house, made).is_open
+            answer_decision(ctx, decision, by, option="yes")
+        assert show_decision(ctx, decision).is_open
 
-    def test_of_fifty_at_once_one_wins_and_the_others_are_told_which(self, house: House) -> None:
+    def test_of_fifty_at_once_one_wins_and_the_others_are_told_which(self, ctx: StoreContext) -> None:
         people = [f"person-{number}" for number in range(50)]
         for name in people:
-            house.register(name, EntityKind.HUMAN)
-        made = asked(house, respondents=tuple(people), free_text=True)
+            ctx.register(name, EntityKind.HUMAN)
+        decision = ask_decision(ctx, respondents=tuple(people), free_text=True)
 
         async def answer(name: str) -> Decision | Late:
             reply = AnswerSpec(option="yes" if name.endswith("1") else "no", text=f"says {name}")
             try:
-                return await house.store.run(decisions.answer, made.id, reply, by=name, lane=name)
-            except Late as late:
-                return late
+                return await ctx.store.run(decisions.answer, decision.id, reply, by=name, lane=name)
+            except Late as error:
+                return error
 
-        async def everybody() -> list[Decision | Late]:
+        async def answer_all() -> list[Decision | Late]:
             return await asyncio.gather(*map(answer, people))
 
-        outcomes = asyncio.run(everybody())
+        outcomes = asyncio.run(answer_all())
         [winner] = [outcome for outcome in outcomes if isinstance(outcome, Decision)]
         losers = [outcome for outcome in outcomes if isinstance(outcome, Late)]
-        assert (winner.last_answer, len(losers)) == (shown(house, made).last_answer, 49)
+        assert (winner.last_answer, len(losers)) == (show_decision(ctx, decision).last_answer, 49)
         assert winner.last_answer is not None
         assert people[outcomes.index(winner)] == winner.last_answer.by
-        for late in losers:
-            assert (late.winner["by"], late.winner["option"]) == (winner.last_answer.by, winner.last_answer.option)
-            assert f"answered already by {winner.last_answer.by!r}" in late.message
-            assert f"says {winner.last_answer.by}" in late.message
-        [item] = heard(house, "ann")
+        for error in losers:
+            assert (error.winner["by"], error.winner["option"]) == (winner.last_answer.by, winner.last_answer.option)
+            assert f"answered already by {winner.last_answer.by!r}" in error.message
+            assert f"says {winner.last_answer.by}" in error.message
+        [item] = list_decision_items(ctx, "ann")
         assert item.event.data["by"] == winner.last_answer.by
-        assert house.balanced()
+        assert ctx.is_balanced()
 
-    def test_what_was_asked_is_put_away_for_everybody(self, house: House) -> None:
-        made = asked(house, respondents=("husam", "admin", "bob"))
-        house.register("cleo")
-        other = asked(house, respondents=("cleo",))
-        taken = house.take("cleo")
-        answered(house, made, option="yes")
-        answered(house, other, "admin", option="no")
-        [husam], [admin], [bob], [cleo] = (heard(house, name) for name in ("husam", "admin", "bob", "cleo"))
+    def test_what_was_asked_is_put_away_for_everybody(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, respondents=("husam", "admin", "bob"))
+        ctx.register("cleo")
+        other = ask_decision(ctx, respondents=("cleo",))
+        claim = ctx.take_claim("cleo")
+        answer_decision(ctx, decision, option="yes")
+        answer_decision(ctx, other, "admin", option="no")
+        [husam], [admin], [bob], [cleo] = (list_decision_items(ctx, name) for name in ("husam", "admin", "bob", "cleo"))
         assert (husam.state, admin.state, bob.state) == (ItemState.DELIVERED, ItemState.DELIVERED, ItemState.DISCARDED)
         assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", ItemState.CLAIMED)
-        assert (house.ack(taken), house.balanced()) == (1, True)
+        assert (ctx.ack(claim), ctx.is_balanced()) == (1, True)
 
-    @pytest.mark.parametrize("later", [0, 30 * DAY])
-    def test_a_question_that_was_replayed_is_put_away_too(self, house: House, later: int) -> None:
-        made, other = asked(house, respondents=("husam", "bob")), asked(house, "bob")
-        item, _ = heard(house, "husam")
-        house.store.call(inbox.mark_done, "husam", item.event.id)
-        assert house.ack(house.take("bob")) == 1
-        house.store.call(inbox.replay, item.event.id)
-        for data in (None, [made.id], {"decisionId": made.id, "options": []}):
-            house.push(to="husam", sender="ann", data=data)
-        house.clock.advance(later)
-        while house.store.call(maintenance.reap):
+    @pytest.mark.parametrize("delay", [0, 30 * DAY])
+    def test_a_question_that_was_replayed_is_put_away_too(self, ctx: StoreContext, delay: int) -> None:
+        decision, other = ask_decision(ctx, respondents=("husam", "bob")), ask_decision(ctx, "bob")
+        item, _ = list_decision_items(ctx, "husam")
+        ctx.store.call(inbox.mark_done, "husam", item.event.id)
+        assert ctx.ack(ctx.take_claim("bob")) == 1
+        ctx.store.call(inbox.replay, item.event.id)
+        for data in (None, [decision.id], {"decisionId": decision.id, "options": []}):
+            ctx.push(to="husam", sender="ann", data=data)
+        ctx.clock.advance(delay)
+        while ctx.store.call(maintenance.reap):
             pass
-        waits = [item.event.data["decisionId"] for item in heard(house, "husam") if item.state is ItemState.PENDING]
-        assert waits == [other.id, made.id]
-        answered(house, made, option="yes")
-        [husam] = [item for item in heard(house, "husam") if item.state is ItemState.PENDING]
+        pending_ids = [
+            item.event.data["decisionId"]
+            for item in list_decision_items(ctx, "husam")
+            if item.state is ItemState.PENDING
+        ]
+        assert pending_ids == [other.id, decision.id]
+        answer_decision(ctx, decision, option="yes")
+        [husam] = [item for item in list_decision_items(ctx, "husam") if item.state is ItemState.PENDING]
         assert husam.event.data["decisionId"] == other.id
-        assert [item for item in heard(house, "bob") if item.state is ItemState.PENDING] == []
-        assert house.waiting("husam")[1:] == ["tea"] * 3
-        assert house.balanced()
+        assert [item for item in list_decision_items(ctx, "bob") if item.state is ItemState.PENDING] == []
+        assert ctx.list_waiting("husam")[1:] == ["tea"] * 3
+        assert ctx.is_balanced()
 
-    def test_a_waiter_hears_what_was_decided(self, house: House) -> None:
-        made = asked(house)
-        house.store.call(gates.add_waiter, made.gate, "bob", by="ann")
-        answered(house, made, option="no")
-        assert [item.event.content for item in heard(house, "bob")] == ["Wait"]
+    def test_a_waiter_hears_what_was_decided(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
+        ctx.store.call(gates.add_waiter, decision.gate, "bob", by="ann")
+        answer_decision(ctx, decision, option="no")
+        assert [item.event.content for item in list_decision_items(ctx, "bob")] == ["Wait"]
 
-    def test_its_gate_ends_with_it_and_not_by_itself(self, house: House) -> None:
-        made = asked(house)
+    def test_its_gate_ends_with_it_and_not_by_itself(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
         for verb in (gates.resolve, gates.withdraw):
             with pytest.raises(Conflict, match="decision"):
-                house.store.call(verb, made.gate, by="admin")
-        assert shown(house, made).is_open
+                ctx.store.call(verb, decision.gate, by="admin")
+        assert show_decision(ctx, decision).is_open
 
 
 class TestEnding:
     @pytest.mark.parametrize(
-        ("outcome", "ending", "words", "sent_back"),
+        ("outcome", "ending", "text", "sent_back"),
         [
             (DecisionOutcome.REJECTED, Ending.WITHDRAWN, 'rejected by husam: "not mine"', False),
             (DecisionOutcome.EXPIRED, Ending.EXPIRED, "expired", False),
@@ -312,181 +329,215 @@ class TestEnding:
         ],
     )
     def test_every_end_wakes_whoever_asked(
-        self, house: House, outcome: DecisionOutcome, ending: Ending, words: str, sent_back: bool
+        self, ctx: StoreContext, outcome: DecisionOutcome, ending: Ending, text: str, sent_back: bool
     ) -> None:
-        made = asked(house, free_text=True, within=HOUR)
+        decision = ask_decision(ctx, free_text=True, within=HOUR)
         if sent_back:
-            answered(house, made, text="which?", again=True)
+            answer_decision(ctx, decision, text="which?", again=True)
         match outcome:
             case DecisionOutcome.REJECTED:
-                answered(house, made, reject=True, text="not mine")
+                answer_decision(ctx, decision, reject=True, text="not mine")
             case DecisionOutcome.WITHDRAWN:
-                house.store.call(decisions.withdraw, made.id, by="admin", reason="not mine")
+                ctx.store.call(decisions.withdraw, decision.id, by="admin", reason="not mine")
             case DecisionOutcome.ORPHANED:
-                house.store.call(directory.retire, "husam")
+                ctx.store.call(directory.retire, "husam")
             case _:
-                house.clock.advance(HOUR)
-                settle(house)
-        over = shown(house, made)
-        assert (over.status.value, over.is_open) == (outcome.value, False)
-        resolution = house.store.query(gates.show, made.gate).resolution
+                ctx.clock.advance(HOUR)
+                end_due(ctx)
+        closed_decision = show_decision(ctx, decision)
+        assert (closed_decision.status.value, closed_decision.is_open) == (outcome.value, False)
+        resolution = ctx.store.query(gates.show, decision.gate).resolution
         assert resolution is not None
         assert resolution.ending is ending
-        item = heard(house, "ann")[-1]
-        assert render_event(item.event) == f"[Decision {made.id}] {words}"
+        item = list_decision_items(ctx, "ann")[-1]
+        assert render_event(item.event) == f"[Decision {decision.id}] {text}"
         assert (item.event.wakes, item.event.priority) == (True, Priority.HIGH)
-        assert [item.state for item in heard(house, "husam")] in ([ItemState.DELIVERED], [ItemState.DELIVERED] * 2)
+        assert [item.state for item in list_decision_items(ctx, "husam")] in (
+            [ItemState.DELIVERED],
+            [ItemState.DELIVERED] * 2,
+        )
         with pytest.raises((Late, Refused)):
-            answered(house, made, "admin", option="yes")
+            answer_decision(ctx, decision, "admin", option="yes")
         with pytest.raises(Late, match=f"was {outcome} already"):
-            house.store.call(decisions.withdraw, made.id, by="ann")
-        assert house.balanced()
+            ctx.store.call(decisions.withdraw, decision.id, by="ann")
+        assert ctx.is_balanced()
 
-    def test_the_default_counts_at_the_deadline(self, house: House) -> None:
-        made = asked(house, default="no", within=HOUR)
-        house.clock.advance(HOUR)
-        assert shown(house, made).is_overdue(house.clock.now())
+    def test_the_default_counts_at_the_deadline(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, default="no", within=HOUR)
+        ctx.clock.advance(HOUR)
+        assert show_decision(ctx, decision).is_overdue(ctx.clock.now())
         with pytest.raises(Late, match="ran out at 2026-02-18T10:00:00Z: 'no' counts"):
-            answered(house, made, option="yes")
-        settle(house)
-        over = shown(house, made)
-        assert over.last_answer is not None
-        assert (over.status, over.last_answer.outcome, over.last_answer.option, over.last_answer.by) == (
+            answer_decision(ctx, decision, option="yes")
+        end_due(ctx)
+        closed_decision = show_decision(ctx, decision)
+        assert closed_decision.last_answer is not None
+        assert (
+            closed_decision.status,
+            closed_decision.last_answer.outcome,
+            closed_decision.last_answer.option,
+            closed_decision.last_answer.by,
+        ) == (
             "answered",
             "defaulted",
             "no",
             None,
         )
-        assert [render_event(item.event) for item in heard(house, "ann")] == [f'[Decision {made.id}] defaulted: "Wait"']
+        assert [render_event(item.event) for item in list_decision_items(ctx, "ann")] == [
+            f'[Decision {decision.id}] defaulted: "Wait"'
+        ]
 
-    def test_a_question_that_was_sent_back_has_no_default(self, house: House) -> None:
-        made = asked(house, default="no", within=HOUR, free_text=True)
-        answered(house, made, text="why?", again=True)
-        house.clock.advance(HOUR)
-        settle(house)
-        assert shown(house, made).status is DecisionStatus.EXPIRED
+    def test_a_question_that_was_sent_back_has_no_default(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, default="no", within=HOUR, free_text=True)
+        answer_decision(ctx, decision, text="why?", again=True)
+        ctx.clock.advance(HOUR)
+        end_due(ctx)
+        assert show_decision(ctx, decision).status is DecisionStatus.EXPIRED
 
-    def test_it_goes_on_while_one_of_those_asked_is_there(self, house: House) -> None:
-        made = asked(house, respondents=("husam", "bob"))
-        house.store.call(directory.retire, "husam")
-        assert shown(house, made).is_open
-        house.store.call(directory.retire, "bob")
-        assert shown(house, made).status is DecisionStatus.ORPHANED
+    def test_it_goes_on_while_one_of_those_asked_is_there(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, respondents=("husam", "bob"))
+        ctx.store.call(directory.retire, "husam")
+        assert show_decision(ctx, decision).is_open
+        ctx.store.call(directory.retire, "bob")
+        assert show_decision(ctx, decision).status is DecisionStatus.ORPHANED
 
-    def test_its_last_question_is_not_discarded_unsaid(self, house: House) -> None:
-        made = asked(house, respondents=("husam", "bob"))
-        [item] = heard(house, "husam")
-        with pytest.raises(Conflict, match="nobody would be asked any more") as refused:
-            house.store.call(inbox.discard, item.event.id)
-        assert refused.value.hint == f"answer it, or turn it down: gatepost decision answer {made.id} --reject"
-        house.store.call(inbox.discard, item.event.id, "bob")
+    def test_its_last_question_is_not_discarded_unsaid(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, respondents=("husam", "bob"))
+        [item] = list_decision_items(ctx, "husam")
+        with pytest.raises(Conflict, match="nobody would be asked any more") as error:
+            ctx.store.call(inbox.discard, item.event.id)
+        assert error.value.hint == f"answer it, or turn it down: gatepost decision answer {decision.id} --reject"
+        ctx.store.call(inbox.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="it is discarded for 'bob'"):
-            house.store.call(inbox.discard, item.event.id, "bob")
+            ctx.store.call(inbox.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            house.store.call(inbox.discard, item.event.id, "husam")
-        house.store.call(inbox.replay, item.event.id, "bob")
-        house.store.call(directory.retire, "bob")
+            ctx.store.call(inbox.discard, item.event.id, "husam")
+        ctx.store.call(inbox.replay, item.event.id, "bob")
+        ctx.store.call(directory.retire, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            house.store.call(inbox.discard, item.event.id, "husam")
-        answered(house, made, reject=True)
-        assert (heard(house, "husam")[0].state, len(heard(house, "ann"))) == (ItemState.DELIVERED, 1)
+            ctx.store.call(inbox.discard, item.event.id, "husam")
+        answer_decision(ctx, decision, reject=True)
+        assert (list_decision_items(ctx, "husam")[0].state, len(list_decision_items(ctx, "ann"))) == (
+            ItemState.DELIVERED,
+            1,
+        )
 
-    def test_a_question_may_be_discarded_that_another_has_read_or_that_ends_by_itself(self, house: House) -> None:
-        house.register("cleo")
-        asked(house, respondents=("bob", "cleo"))
-        house.ack(house.take("bob"))
-        [read] = heard(house, "cleo")
-        asked(house, within=HOUR)
-        [timed] = heard(house, "husam")
-        back = asked(house, respondents=("admin",), free_text=True)
-        [over] = heard(house, "admin")
-        answered(house, back, "admin", text="why?", again=True)
-        [sent_back] = heard(house, "ann")
-        house.store.call(inbox.discard, sent_back.event.id)
-        house.store.call(decisions.revise, back.id, question(), by="ann")
-        house.store.call(inbox.replay, over.event.id)
-        for event, name in ((read, "cleo"), (timed, "husam"), (heard(house, "admin")[-1], "admin")):
-            [gone] = house.store.call(inbox.discard, event.event.id, name)
-            assert gone.state is ItemState.DISCARDED
+    def test_a_question_may_be_discarded_that_another_has_read_or_that_ends_by_itself(self, ctx: StoreContext) -> None:
+        ctx.register("cleo")
+        ask_decision(ctx, respondents=("bob", "cleo"))
+        ctx.ack(ctx.take_claim("bob"))
+        [cleo_item] = list_decision_items(ctx, "cleo")
+        ask_decision(ctx, within=HOUR)
+        [husam_item] = list_decision_items(ctx, "husam")
+        returned_decision = ask_decision(ctx, respondents=("admin",), free_text=True)
+        [admin_item] = list_decision_items(ctx, "admin")
+        answer_decision(ctx, returned_decision, "admin", text="why?", again=True)
+        [ann_item] = list_decision_items(ctx, "ann")
+        ctx.store.call(inbox.discard, ann_item.event.id)
+        ctx.store.call(decisions.revise, returned_decision.id, build_question(), by="ann")
+        ctx.store.call(inbox.replay, admin_item.event.id)
+        for event, name in (
+            (cleo_item, "cleo"),
+            (husam_item, "husam"),
+            (list_decision_items(ctx, "admin")[-1], "admin"),
+        ):
+            [discarded_item] = ctx.store.call(inbox.discard, event.event.id, name)
+            assert discarded_item.state is ItemState.DISCARDED
 
-    def test_one_whose_asker_has_left_is_over(self, house: House) -> None:
-        made = asked(house)
-        house.store.call(directory.retire, "ann")
-        assert shown(house, made).status is DecisionStatus.ORPHANED
-        assert [item.state for item in heard(house, "husam")] == [ItemState.DELIVERED]
-        assert (heard(house, "ann"), house.balanced()) == ([], True)
+    def test_one_whose_asker_has_left_is_over(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
+        ctx.store.call(directory.retire, "ann")
+        assert show_decision(ctx, decision).status is DecisionStatus.ORPHANED
+        assert [item.state for item in list_decision_items(ctx, "husam")] == [ItemState.DELIVERED]
+        assert (list_decision_items(ctx, "ann"), ctx.is_balanced()) == ([], True)
 
-    def test_only_who_asked_withdraws(self, house: House) -> None:
-        made = asked(house)
+    def test_only_who_asked_withdraws(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
         with pytest.raises(Refused):
-            house.store.call(decisions.withdraw, made.id, by="husam")
-        assert house.store.call(decisions.withdraw, made.id, by="ann").status is DecisionStatus.WITHDRAWN
-        assert heard(house, "ann") == []  # it knows
+            ctx.store.call(decisions.withdraw, decision.id, by="husam")
+        assert ctx.store.call(decisions.withdraw, decision.id, by="ann").status is DecisionStatus.WITHDRAWN
+        assert list_decision_items(ctx, "ann") == []  # it knows
 
-    def test_a_decision_is_kept_when_other_gates_are_forgotten(self, house: House) -> None:
-        made = asked(house)
-        over = answered(house, made, option="yes")
-        house.clock.advance(30 * DAY)
-        while house.store.call(maintenance.reap):
+    def test_a_decision_is_kept_when_other_gates_are_forgotten(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx)
+        closed_decision = answer_decision(ctx, decision, option="yes")
+        ctx.clock.advance(30 * DAY)
+        while ctx.store.call(maintenance.reap):
             pass
-        assert shown(house, made) == over
+        assert show_decision(ctx, decision) == closed_decision
 
 
 class TestRevising:
-    def test_words_send_it_back_and_it_is_asked_anew(self, house: House) -> None:
-        made = asked(house, free_text=True)
-        back = answered(house, made, text="what does it cost?", again=True)
-        assert (back.status, back.is_open) == (DecisionStatus.REVISING, True)
-        assert [gate.id for gate in house.store.query(gates.list_blocking, "ann")] == [made.gate]
-        [item] = heard(house, "ann")
-        assert render_event(item.event) == f'[Decision {made.id}] again by husam: "what does it cost?"'
+    def test_words_send_it_back_and_it_is_asked_anew(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, free_text=True)
+        returned_decision = answer_decision(ctx, decision, text="what does it cost?", again=True)
+        assert (returned_decision.status, returned_decision.is_open) == (DecisionStatus.REVISING, True)
+        assert [gate.id for gate in ctx.store.query(gates.list_blocking, "ann")] == [decision.gate]
+        [item] = list_decision_items(ctx, "ann")
+        assert render_event(item.event) == f'[Decision {decision.id}] again by husam: "what does it cost?"'
         with pytest.raises(Late, match="was sent back by 'husam'"):
-            answered(house, made, option="yes")
-        anew = house.store.call(decisions.revise, made.id, question(question="Ship for 5?"), by="ann")
-        assert (anew.iteration, anew.guidance, anew.status) == (2, "what does it cost?", DecisionStatus.PENDING)
-        assert (anew.respondents, anew.context_hash == made.context_hash) == (("husam",), False)
-        assert [item.state for item in heard(house, "husam")] == [ItemState.DELIVERED, ItemState.PENDING]
+            answer_decision(ctx, decision, option="yes")
+        revised_decision = ctx.store.call(
+            decisions.revise, decision.id, build_question(question="Ship for 5?"), by="ann"
+        )
+        assert (revised_decision.iteration, revised_decision.guidance, revised_decision.status) == (
+            2,
+            "what does it cost?",
+            DecisionStatus.PENDING,
+        )
+        assert (revised_decision.respondents, revised_decision.context_hash == decision.context_hash) == (
+            ("husam",),
+            False,
+        )
+        assert [item.state for item in list_decision_items(ctx, "husam")] == [ItemState.DELIVERED, ItemState.PENDING]
         with pytest.raises(Conflict, match="has changed"):
-            answered(house, made, option="yes", context_hash=made.context_hash)
-        over = answered(house, made, option="yes", context_hash=anew.context_hash)
-        assert [answer.outcome for answer in over.answers] == ["again", "answered"]
-        assert [item.event.key for item in heard(house, "ann")] == [f"decision:{made.id}:{each}" for each in (1, 2)]
-        assert house.balanced()
+            answer_decision(ctx, decision, option="yes", context_hash=decision.context_hash)
+        closed_decision = answer_decision(ctx, decision, option="yes", context_hash=revised_decision.context_hash)
+        assert [answer.outcome for answer in closed_decision.answers] == ["again", "answered"]
+        assert [item.event.key for item in list_decision_items(ctx, "ann")] == [
+            f"decision:{decision.id}:{iteration}" for iteration in (1, 2)
+        ]
+        assert ctx.is_balanced()
 
-    def test_a_question_may_be_put_right_before_anybody_answers(self, house: House) -> None:
-        made = asked(house, within=HOUR)
-        anew = house.store.call(decisions.revise, made.id, question(question="Ship now?", within=2 * HOUR), by="ann")
-        assert (anew.iteration, anew.guidance, anew.deadline) == (2, None, house.clock.now() + 2 * HOUR)
+    def test_a_question_may_be_put_right_before_anybody_answers(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, within=HOUR)
+        revised_decision = ctx.store.call(
+            decisions.revise, decision.id, build_question(question="Ship now?", within=2 * HOUR), by="ann"
+        )
+        assert (revised_decision.iteration, revised_decision.guidance, revised_decision.deadline) == (
+            2,
+            None,
+            ctx.clock.now() + 2 * HOUR,
+        )
         with pytest.raises(Conflict):
-            answered(house, made, option="yes", context_hash=made.context_hash)
-        house.clock.advance(HOUR)
-        settle(house)
-        assert answered(house, made, option="yes").status is DecisionStatus.ANSWERED
+            answer_decision(ctx, decision, option="yes", context_hash=decision.context_hash)
+        ctx.clock.advance(HOUR)
+        end_due(ctx)
+        assert answer_decision(ctx, decision, option="yes").status is DecisionStatus.ANSWERED
 
-    def test_a_default_counts_at_the_deadline_that_stays(self, house: House) -> None:
-        made = asked(house, within=HOUR)
-        house.store.call(decisions.revise, made.id, question(question="Ship now?", default="yes"), by="ann")
-        house.clock.advance(HOUR)
-        settle(house)
-        assert shown(house, made).answers[-1].outcome is DecisionOutcome.DEFAULTED
+    def test_a_default_counts_at_the_deadline_that_stays(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, within=HOUR)
+        ctx.store.call(decisions.revise, decision.id, build_question(question="Ship now?", default="yes"), by="ann")
+        ctx.clock.advance(HOUR)
+        end_due(ctx)
+        assert show_decision(ctx, decision).answers[-1].outcome is DecisionOutcome.DEFAULTED
 
-    def test_three_rounds_are_the_most(self, house: House) -> None:
-        made = asked(house, free_text=True)
+    def test_three_rounds_are_the_most(self, ctx: StoreContext) -> None:
+        decision = ask_decision(ctx, free_text=True)
         for _ in range(2):
-            answered(house, made, text="hm", again=True)
-            house.store.call(decisions.revise, made.id, question(free_text=True), by="ann")
+            answer_decision(ctx, decision, text="hm", again=True)
+            ctx.store.call(decisions.revise, decision.id, build_question(free_text=True), by="ann")
         with pytest.raises(Conflict, match="3 times"):
-            answered(house, made, text="hm", again=True)
+            answer_decision(ctx, decision, text="hm", again=True)
         with pytest.raises(Conflict, match="3 times"):
-            house.store.call(decisions.revise, made.id, question(), by="ann")
-        assert answered(house, made, text="yes").status is DecisionStatus.ANSWERED
+            ctx.store.call(decisions.revise, decision.id, build_question(), by="ann")
+        assert answer_decision(ctx, decision, text="yes").status is DecisionStatus.ANSWERED
 
     @pytest.mark.parametrize(("by", "error"), [("husam", Refused), ("bob", NotFound)])
-    def test_only_who_asked_revises(self, house: House, by: str, error: type[GatepostError]) -> None:
-        made = asked(house)
+    def test_only_who_asked_revises(self, ctx: StoreContext, by: str, error: type[GatepostError]) -> None:
+        decision = ask_decision(ctx)
         with pytest.raises(error):
-            house.store.call(decisions.revise, made.id, question(), by=by)
-        assert shown(house, made) == made
+            ctx.store.call(decisions.revise, decision.id, build_question(), by=by)
+        assert show_decision(ctx, decision) == decision
 
 
 @pytest.mark.parametrize(
@@ -494,16 +545,16 @@ class TestRevising:
     [({"option": "yes"}, "answered"), ({"reject": True}, "rejected"), ({"text": "hm", "again": True}, "again")],
 )
 def test_an_answer_leaves_an_errand_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
-    house = House(kit)
+    ctx = StoreContext(kit)
     store = kit.open(limits=Limits(on_answer=True))
-    made = store.call(decisions.ask, question(free_text=True), by="ann")
-    store.call(decisions.answer, made.id, AnswerSpec(**reply), by="husam")
-    [errand] = store.call(jobs.take, [decisions.ANSWER_JOB], "me")
-    assert (errand.payload["decisionId"], errand.payload["outcome"], errand.payload["by"]) == (
-        made.id,
+    decision = store.call(decisions.ask, build_question(free_text=True), by="ann")
+    store.call(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")
+    [job] = store.call(jobs.take, [decisions.ANSWER_JOB], "me")
+    assert (job.payload["decisionId"], job.payload["outcome"], job.payload["by"]) == (
+        decision.id,
         outcome,
         "husam",
     )
-    other = asked(house)
-    answered(house, other, option="yes")
+    other = ask_decision(ctx)
+    answer_decision(ctx, other, option="yes")
     assert store.call(jobs.take, [decisions.ANSWER_JOB], "me") == []

@@ -13,18 +13,18 @@ from gatepost.core.limits import Limits
 from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Invalid, TooLarge
 from gatepost.testing import Kit
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
 
 @pytest.fixture
-def quick() -> Any:
+def sqlite_ctx() -> Any:
     """On SQLite, for what is the same on both."""
     with Kit() as kit:
-        yield House(kit)
+        yield StoreContext(kit)
 
 
-def alert(content: str = "main is red", **more: Any) -> Push:
-    return replace(Push(to="ann", type=EventType.ALERT, source="ci", content=content), **more)
+def build_alert(content: str = "main is red", **fields: Any) -> Push:
+    return replace(Push(to="ann", type=EventType.ALERT, source="ci", content=content), **fields)
 
 
 def is_duplicate(pushed: PushResult) -> bool:
@@ -32,42 +32,42 @@ def is_duplicate(pushed: PushResult) -> bool:
 
 
 @pytest.mark.parametrize("key", ["by:ann:k", "by:", "by:ann/trigger:ci:k", "redis:1", "nats:1"])
-def test_a_plain_key_does_not_look_like_a_stored_one(quick: House, key: str) -> None:
+def test_a_plain_key_does_not_look_like_a_stored_one(sqlite_ctx: StoreContext, key: str) -> None:
     for prefix in ("", dedup.build_entity_prefix("bob"), dedup.build_trigger_prefix("ann", "ci")):
-        with pytest.raises(Invalid, match=f"^the dedup key '{key}' begins with '[a-z]+:'") as raised:
-            quick.push(key=key, key_prefix=prefix)
-        assert raised.value.hint is not None
-    assert quick.listed() == []
+        with pytest.raises(Invalid, match=f"^the dedup key '{key}' begins with '[a-z]+:'") as error:
+            sqlite_ctx.push(key=key, key_prefix=prefix)
+        assert error.value.hint is not None
+    assert sqlite_ctx.list_inbox() == []
 
 
-def test_what_another_program_calls_its_event_may_look_like_anything(quick: House) -> None:
+def test_what_another_program_calls_its_event_may_look_like_anything(sqlite_ctx: StoreContext) -> None:
     for prefix in (dedup.REDIS, dedup.NATS):
-        event = quick.tell(key="by:ann:k", key_prefix=prefix)
-        assert quick.show(event).event.key == f"{prefix}by:ann:k"
+        event = sqlite_ctx.push_event(key="by:ann:k", key_prefix=prefix)
+        assert sqlite_ctx.show_item(event).event.key == f"{prefix}by:ann:k"
 
 
-def test_the_prefix_does_not_count_towards_the_limit(house: House) -> None:
+def test_the_prefix_does_not_count_towards_the_limit(ctx: StoreContext) -> None:
     """The longest key of the widest characters behind the longest prefix also fits into an index."""
     key, service = "".join(chr(0x20000 + 97 * n) for n in range(512)), ":" * 200
     for prefix in ("", dedup.build_entity_prefix("a" * 63), dedup.REDIS, dedup.build_trigger_prefix("a" * 63, "ci")):
-        assert not is_duplicate(house.push(key=key, key_prefix=prefix))
-        assert is_duplicate(house.push(key=key, key_prefix=prefix))
+        assert not is_duplicate(ctx.push(key=key, key_prefix=prefix))
+        assert is_duplicate(ctx.push(key=key, key_prefix=prefix))
         with pytest.raises(TooLarge, match="513 characters"):
-            house.push(key=f"{key}x", key_prefix=prefix)
+            ctx.push(key=f"{key}x", key_prefix=prefix)
     call = ServiceCall(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
     for by_trigger_key in (False, True):
-        answers = [house.store.call(webhooks.push_call, replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
-        assert [is_duplicate(each) for each in answers] == [False, True]
+        results = [ctx.store.call(webhooks.push_call, replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
+        assert [is_duplicate(result) for result in results] == [False, True]
 
 
-def test_services_that_are_called_alike_have_keys_of_their_own(quick: House) -> None:
+def test_services_that_are_called_alike_have_keys_of_their_own(sqlite_ctx: StoreContext) -> None:
     for service, key in (("a", "b:c"), ("a:b", "c"), ("a%3Ab", "c")):
         call = ServiceCall(to="ann", service=service, payload=1, key=key, by_trigger_key=True)
-        assert not is_duplicate(quick.store.call(webhooks.push_call, call))
+        assert not is_duplicate(sqlite_ctx.store.call(webhooks.push_call, call))
 
 
 @pytest.mark.parametrize(
-    ("key", "good"),
+    ("key", "is_valid"),
     [
         ("k" * 512, True),
         ("k" * 513, False),
@@ -82,26 +82,26 @@ def test_services_that_are_called_alike_have_keys_of_their_own(quick: House) -> 
         (f"by:ann/trigger:{'s' * 3_000}:k", False),
     ],
 )
-def test_what_can_be_a_stored_key(key: str, good: bool) -> None:
-    if good:
+def test_what_can_be_a_stored_key(key: str, is_valid: bool) -> None:
+    if is_valid:
         dedup.check_stored(key)
     else:
         with pytest.raises(Invalid):
             dedup.check_stored(key)
 
 
-def test_an_alert_without_a_key_is_known_by_what_it_says(quick: House) -> None:
-    first = quick.store.call(push.push_event, alert())
-    again = quick.store.call(push.push_event, alert(ttl=1_000_000, hops=2))
-    assert is_duplicate(again)
-    assert again.event == first.event
-    [item] = quick.store.query(inbox.page, "ann")
-    assert item.event.key == dedup.build_alert_key(alert())
+def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContext) -> None:
+    first = sqlite_ctx.store.call(push.push_event, build_alert())
+    repeat = sqlite_ctx.store.call(push.push_event, build_alert(ttl=1_000_000, hops=2))
+    assert is_duplicate(repeat)
+    assert repeat.event == first.event
+    [item] = sqlite_ctx.store.query(inbox.page, "ann")
+    assert item.event.key == dedup.build_alert_key(build_alert())
     assert item.event.key.startswith("alert:ci:")
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changes",
     [
         {"content": "main is green"},
         {"source": "cd"},
@@ -114,43 +114,43 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(quick: House) -> None:
         {"type": EventType.EVENT},
     ],
 )
-def test_another_alert_is_another(quick: House, other: dict[str, Any]) -> None:
-    quick.store.call(push.push_event, alert())
-    assert not is_duplicate(quick.store.call(push.push_event, alert(**other)))
+def test_another_alert_is_another(sqlite_ctx: StoreContext, changes: dict[str, Any]) -> None:
+    sqlite_ctx.store.call(push.push_event, build_alert())
+    assert not is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert(**changes)))
 
 
-def test_an_alert_is_told_again_when_the_first_one_is_forgotten(quick: House) -> None:
-    quick.store.call(push.push_event, alert())
-    quick.ack(quick.take())
-    assert is_duplicate(quick.store.call(push.push_event, alert()))
-    quick.clock.advance(Limits().remember)
-    while quick.store.call(maintenance.reap):
+def test_an_alert_is_told_again_when_the_first_one_is_forgotten(sqlite_ctx: StoreContext) -> None:
+    sqlite_ctx.store.call(push.push_event, build_alert())
+    sqlite_ctx.ack(sqlite_ctx.take_claim())
+    assert is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert()))
+    sqlite_ctx.clock.advance(Limits().remember)
+    while sqlite_ctx.store.call(maintenance.reap):
         pass
-    assert not is_duplicate(quick.store.call(push.push_event, alert()))
+    assert not is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert()))
 
 
-def test_an_alert_that_is_replayed_is_no_repeat(quick: House) -> None:
-    event = quick.store.call(push.push_event, alert()).event
-    quick.ack(quick.take())
-    [again] = quick.store.call(inbox.replay, event)
-    assert again.event.id != event
-    assert quick.waiting() == ["main is red"]
+def test_an_alert_that_is_replayed_is_no_repeat(sqlite_ctx: StoreContext) -> None:
+    event = sqlite_ctx.store.call(push.push_event, build_alert()).event
+    sqlite_ctx.ack(sqlite_ctx.take_claim())
+    [repeat] = sqlite_ctx.store.call(inbox.replay, event)
+    assert repeat.event.id != event
+    assert sqlite_ctx.list_waiting() == ["main is red"]
 
 
-def test_the_same_alert_to_everybody_is_one_broadcast(quick: House) -> None:
-    first, again = (quick.store.call(push.push_event, alert(to="*")) for _ in range(2))
-    assert (first.duplicate, again.duplicate) == (False, True)
-    assert quick.waiting("bob") == ["main is red"]
+def test_the_same_alert_to_everybody_is_one_broadcast(sqlite_ctx: StoreContext) -> None:
+    first, repeat = (sqlite_ctx.store.call(push.push_event, build_alert(to="*")) for _ in range(2))
+    assert (first.duplicate, repeat.duplicate) == (False, True)
+    assert sqlite_ctx.list_waiting("bob") == ["main is red"]
 
 
-def test_a_line_in_a_spool_takes_nothing_from_an_inbox(quick: House) -> None:
+def test_a_line_in_a_spool_takes_nothing_from_an_inbox(sqlite_ctx: StoreContext) -> None:
     """It may name any stored key: what the inbox has is shown as it is there, and another's inbox is not touched."""
     keys = {"ci:42": "", "gate:g1": "", "k1": dedup.build_entity_prefix("bob"), "k2": dedup.REDIS, "k3": dedup.NATS}
     for key, prefix in keys.items():
-        quick.push("stored", key=key, key_prefix=prefix)
+        sqlite_ctx.push("stored", key=key, key_prefix=prefix)
     lines = [SpoolLine(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
-    reading = quick.store.call(reconcile.claim_with_spool, "ann", lines, owner="session-1")
-    assert [told.event.content for told in reading.lines] == ["stored"] * len(keys)
+    reading = sqlite_ctx.store.call(reconcile.claim_with_spool, "ann", lines, owner="session-1")
+    assert [item.event.content for item in reading.lines] == ["stored"] * len(keys)
     for key, prefix in keys.items():
-        assert not is_duplicate(quick.push("stored", to="bob", key=key, key_prefix=prefix))
-    assert quick.waiting("bob") == ["stored"] * len(keys)
+        assert not is_duplicate(sqlite_ctx.push("stored", to="bob", key=key, key_prefix=prefix))
+    assert sqlite_ctx.list_waiting("bob") == ["stored"] * len(keys)

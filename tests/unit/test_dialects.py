@@ -20,18 +20,18 @@ from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
-from tests.hosts import SPECIFIC, hear
+from tests.claude_code import EVENT_FIELDS, parse_hook_output
 from tests.property.texts import texts, values
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 CLAUDE, CODEX = SAMPLES / "claude-code-hooks", SAMPLES / "codex-hook-schemas"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")
 
-OURS = [*sorted(SPECIFIC), "PreCompact", "PostCompact", "Notification", "SessionEnd"]
+OUR_EVENTS = [*sorted(EVENT_FIELDS), "PreCompact", "PostCompact", "Notification", "SessionEnd"]
 #: the events of each host, by its own names, and ours
 EVENTS: Mapping[str, Mapping[str, str]] = {
-    "claude": dict(zip(OURS, OURS, strict=True)),
-    "codex": {name: name for name in OURS if name not in {"Notification", "PostToolUseFailure"}}
+    "claude": dict(zip(OUR_EVENTS, OUR_EVENTS, strict=True)),
+    "codex": {name: name for name in OUR_EVENTS if name not in {"Notification", "PostToolUseFailure"}}
     | {"SubagentStart": "SubagentStart"},
     "gemini": {
         "SessionStart": "SessionStart",
@@ -55,7 +55,7 @@ EVENTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 #: what the other two read on stdout; `hookSpecificOutput` holds additionalContext
-READ: Mapping[str, Mapping[str, set[str]]] = {
+READ_FIELDS: Mapping[str, Mapping[str, set[str]]] = {
     "gemini": {
         "SessionStart": {"systemMessage", "hookSpecificOutput"},
         "BeforeAgent": {"systemMessage", "hookSpecificOutput", "decision", "reason"},
@@ -93,7 +93,7 @@ VERDICTS = {
     "a long inbox in Japanese": Verdict(context="\u5bdf" * 9_000, continues=True),
     "a long block of emoji": Verdict(block="\U0001f680" * 9_000),
 }
-verdicts = pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
+every_verdict = pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 #: what is in any payload of any host, whatever it should be
 NAMES = [
     *("session_id", "conversation_id", "cwd", "workspace_roots", "source", "stop_hook_active", "loop_count", "status"),
@@ -103,50 +103,50 @@ payloads = st.dictionaries(st.sampled_from(NAMES) | texts, values, max_size=12) 
 
 
 @cache
-def schema(event: str) -> jsonschema_rs.Validator | None:
+def load_schema(event: str) -> jsonschema_rs.Validator | None:
     name = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in event).strip("-")
     file = CODEX / f"{name}.command.output.schema.json"
     return jsonschema_rs.validator_for(json.loads(file.read_text())) if file.exists() else None
 
 
-def check(host: str, event: str, answer: HookOutput) -> None:
+def check_output(host: str, event: str, output: HookOutput) -> None:
     """Fail if the host would not understand its answer."""
-    assert answer.exit_code == 0
-    document = json.loads(answer.stdout) if answer.stdout else {}
+    assert output.exit_code == 0
+    document = json.loads(output.stdout) if output.stdout else {}
     match host:
         case "claude":
-            assert not answer.stdout or event != "SessionEnd"
-            hear(event, answer.stdout)
+            assert not output.stdout or event != "SessionEnd"
+            parse_hook_output(event, output.stdout)
         case "codex":
-            if answer.stdout and SAMPLES.exists():
-                known = schema(event)
-                assert known is not None, f"{event} has no answer: {answer}"
-                known.validate(document)
+            if output.stdout and SAMPLES.exists():
+                validator = load_schema(event)
+                assert validator is not None, f"{event} has no answer: {output}"
+                validator.validate(document)
             assert document.get("decision") != "block" or document["reason"].strip()
         case _:
-            assert document.keys() <= READ[host][event], answer
-    assert all(len(text.encode()) <= 10_000 for text in strings(document))
+            assert document.keys() <= READ_FIELDS[host][event], output
+    assert all(len(text.encode()) <= 10_000 for text in list_strings(document))
 
 
-def strings(document: Mapping[str, Any]) -> list[str]:
+def list_strings(document: Mapping[str, Any]) -> list[str]:
     inner = document.get("hookSpecificOutput", {})
-    return [each for each in (*document.values(), *inner.values()) if isinstance(each, str)]
+    return [value for value in (*document.values(), *inner.values()) if isinstance(value, str)]
 
 
-def told(occasion: HookEvent, verdict: Verdict) -> str:
+def render_texts(hook_event: HookEvent, verdict: Verdict) -> str:
     """All that anybody is told, wherever it is written."""
-    answer = wire.render(occasion, verdict)
-    return "\n".join([*strings(json.loads(answer.stdout or "{}")), answer.stderr])
+    output = wire.render(hook_event, verdict)
+    return "\n".join([*list_strings(json.loads(output.stdout or "{}")), output.stderr])
 
 
 @pytest.mark.parametrize(("host", "event"), CASES)
-@verdicts
+@every_verdict
 def test_whatever_there_is_to_say_it_is_understood(host: str, event: str, verdict: Verdict) -> None:
-    occasion = wire.parse(host, event, {})
-    assert occasion.name == EVENTS[host][event]
-    check(host, event, wire.render(occasion, verdict))
-    for each in (verdict.context, verdict.block, *verdict.warnings):
-        assert not each or each.strip()[:1_000] in told(occasion, verdict), "it is said to nobody"
+    hook_event = wire.parse(host, event, {})
+    assert hook_event.name == EVENTS[host][event]
+    check_output(host, event, wire.render(hook_event, verdict))
+    for text in (verdict.context, verdict.block, *verdict.warnings):
+        assert not text or text.strip()[:1_000] in render_texts(hook_event, verdict), "it is said to nobody"
 
 
 @given(
@@ -155,17 +155,17 @@ def test_whatever_there_is_to_say_it_is_understood(host: str, event: str, verdic
 def test_whatever_a_host_sends_it_is_understood(
     case: tuple[str, str], payload: object, verdict: Verdict, wrap: bool
 ) -> None:
-    occasion = wire.parse(*case, payload)
-    for text in (occasion.session, occasion.cwd, occasion.prompt or "", occasion.tool or ""):
+    hook_event = wire.parse(*case, payload)
+    for text in (hook_event.session, hook_event.cwd, hook_event.prompt or "", hook_event.tool or ""):
         text.encode()
-    check(*case, wire.render(occasion, verdict, wrap=wrap))
+    check_output(*case, wire.render(hook_event, verdict, wrap=wrap))
 
 
 @pytest.mark.parametrize(("host", "event"), CASES)
 def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str, event: str) -> None:
-    occasion = wire.parse(host, event, {})
+    hook_event = wire.parse(host, event, {})
     verdict = Verdict(context="INBOX (1 event)", continues=True)
-    document = json.loads(wire.render(occasion, verdict).stdout or "{}")
+    document = json.loads(wire.render(hook_event, verdict).stdout or "{}")
     places = [
         document.get("hookSpecificOutput", {}).get("additionalContext"),
         document.get("additional_context"),
@@ -174,9 +174,9 @@ def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str,
     ]
     # What other handlers say after a tool of Gemini is passed on, but no inbox: it may be dropped there.
     is_reliable = (host, event) != ("gemini", "AfterTool")
-    assert wire.can_show(occasion) == ("INBOX (1 event)" in places and is_reliable)
-    assert not wire.can_show(occasion) or occasion.name in READABLE_EVENTS
-    assert occasion.name != "PreCompact" or not wire.can_show(occasion)
+    assert wire.can_show(hook_event) == ("INBOX (1 event)" in places and is_reliable)
+    assert not wire.can_show(hook_event) or hook_event.name in READABLE_EVENTS
+    assert hook_event.name != "PreCompact" or not wire.can_show(hook_event)
 
 
 @pytest.mark.parametrize("host", wire.HOSTS)
@@ -193,20 +193,20 @@ def test_a_helper_inside_a_session_never_reads_the_inbox_of_its_agent(host: str,
 
 @pytest.mark.parametrize("host", ["codex", "gemini", "cursor"])
 def test_nothing_is_taken_for_an_event_that_a_host_does_not_have(host: str) -> None:
-    occasion = wire.parse(host, "PostToolUseFailure", {})
-    assert not wire.can_show(occasion)
-    assert wire.render(occasion, Verdict(context="INBOX (1 event)")).stdout == ""
+    hook_event = wire.parse(host, "PostToolUseFailure", {})
+    assert not wire.can_show(hook_event)
+    assert wire.render(hook_event, Verdict(context="INBOX (1 event)")).stdout == ""
 
 
 def test_gemini_is_told_the_reason_alone_because_it_shows_a_message_in_its_place() -> None:
-    occasion = wire.parse("gemini", "AfterAgent", {})
+    hook_event = wire.parse("gemini", "AfterAgent", {})
     for verdict in (Verdict(block="Not yet."), Verdict(context="Not yet.", continues=True)):
-        answer = wire.render(occasion, verdict.add_warnings("The tree is not clean."))
-        assert json.loads(answer.stdout) == {"decision": "deny", "reason": "Not yet."}
-        assert "The tree is not clean." in answer.stderr
-        assert not wire.can_warn(occasion, verdict)
-    assert json.loads(wire.render(occasion, Verdict(warnings=("Look.",))).stdout) == {"systemMessage": "Look."}
-    assert wire.can_warn(occasion, Verdict(warnings=("Look.",)))
+        output = wire.render(hook_event, verdict.add_warnings("The tree is not clean."))
+        assert json.loads(output.stdout) == {"decision": "deny", "reason": "Not yet."}
+        assert "The tree is not clean." in output.stderr
+        assert not wire.can_warn(hook_event, verdict)
+    assert json.loads(wire.render(hook_event, Verdict(warnings=("Look.",))).stdout) == {"systemMessage": "Look."}
+    assert wire.can_warn(hook_event, Verdict(warnings=("Look.",)))
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"])
@@ -218,49 +218,61 @@ def test_gemini_gets_no_tag_because_it_escapes_it(event: str) -> None:
 
 
 def test_cursor_is_not_made_to_go_on_past_its_limit_or_after_a_person_broke_off() -> None:
-    at = {count: wire.parse("cursor", "stop", {"status": "completed", "loop_count": count}) for count in range(7)}
-    assert [wire.can_show(each) for each in at.values()] == [True] * 5 + [False] * 2
-    assert [each.stop_hook_active for each in at.values()] == [False] + [True] * 6
+    hook_events = {
+        count: wire.parse("cursor", "stop", {"status": "completed", "loop_count": count}) for count in range(7)
+    }
+    assert [wire.can_show(hook_event) for hook_event in hook_events.values()] == [True] * 5 + [False] * 2
+    assert [hook_event.stop_hook_active for hook_event in hook_events.values()] == [False] + [True] * 6
     for status in ("aborted", "error"):
-        broken = wire.parse("cursor", "stop", {"status": status})
-        assert not wire.can_show(broken)
-        assert wire.render(broken, Verdict(block="Not yet.")).stdout == ""
+        aborted_event = wire.parse("cursor", "stop", {"status": status})
+        assert not wire.can_show(aborted_event)
+        assert wire.render(aborted_event, Verdict(block="Not yet.")).stdout == ""
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd"])
 def test_cursor_runs_the_hooks_of_claude_code_too_and_those_do_nothing(event: str, tmp_path: Path) -> None:
-    told = {"session_id": "s-1", "cursor_version": "3.7.21"}
-    occasion = wire.parse("claude", event, told)
-    assert not wire.can_show(occasion)
-    assert wire.render(occasion, Verdict(block="Not yet.", context="tea", warnings=("look",))) == HookOutput()
-    assert wire.parse("codex", event, told).session == "s-1"
+    payload = {"session_id": "s-1", "cursor_version": "3.7.21"}
+    hook_event = wire.parse("claude", event, payload)
+    assert not wire.can_show(hook_event)
+    assert wire.render(hook_event, Verdict(block="Not yet.", context="tea", warnings=("look",))) == HookOutput()
+    assert wire.parse("codex", event, payload).session == "s-1"
 
-    def handle(desk: HookContext, occasion: HookEvent, so_far: Verdict) -> Verdict:
+    def handle(ctx: HookContext, hook_event: HookEvent, so_far: Verdict) -> Verdict:
         raise AssertionError("it is not asked")
 
-    porch = HookEntry(tmp_path, handlers=[Handler(name="asked", priority=1, events=None, handle=handle)])
-    hook = HookCall(event=event, host="claude", stdin=json.dumps(told), environ={}, cwd=str(tmp_path))
-    with pytest.raises(StopIteration) as ended:
-        next(porch.receive(hook))
-    assert ended.value.value.output == HookOutput()
+    hook_entry = HookEntry(tmp_path, handlers=[Handler(name="asked", priority=1, events=None, handle=handle)])
+    hook = HookCall(event=event, host="claude", stdin=json.dumps(payload), environ={}, cwd=str(tmp_path))
+    with pytest.raises(StopIteration) as stop:
+        next(hook_entry.receive(hook))
+    assert stop.value.value.output == HookOutput()
     assert not (tmp_path / "sessions").exists()
 
 
 def test_where_it_is_and_what_was_said_is_read_from_either_word() -> None:
-    said = {"session_id": "s1", "cwd": "/w", "prompt": "hi", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    payload = {"session_id": "s1", "cwd": "/w", "prompt": "hi", "tool_name": "Bash", "tool_input": {"command": "ls"}}
     for host, event in (("claude", "PostToolUse"), ("codex", "posttooluse"), ("gemini", "AfterTool")):
-        one = wire.parse(host, event, said)
-        assert (one.host, one.name, one.session, one.cwd) == (host, "PostToolUse", "s1", "/w")
-        assert (one.prompt, one.tool, one.tool_input, one.raw) == ("hi", "Bash", {"command": "ls"}, said)
+        hook_event = wire.parse(host, event, payload)
+        assert (hook_event.host, hook_event.name, hook_event.session, hook_event.cwd) == (
+            host,
+            "PostToolUse",
+            "s1",
+            "/w",
+        )
+        assert (hook_event.prompt, hook_event.tool, hook_event.tool_input, hook_event.raw) == (
+            "hi",
+            "Bash",
+            {"command": "ls"},
+            payload,
+        )
     cursor = wire.parse("cursor", "postToolUse", {"conversation_id": "c1", "workspace_roots": ["/w", "/v"]})
     assert (cursor.session, cursor.cwd) == ("c1", "/w")
 
 
 @pytest.mark.parametrize("host", wire.HOSTS)
 def test_what_no_file_could_be_named_after_is_made_fit_to_be_written(host: str) -> None:
-    odd = {"session_id": "a\ud800b", "conversation_id": "a\ud800b", "cwd": "\udfff", "prompt": "\ud83d"}
-    one = wire.parse(host, "UserPromptSubmit", odd)
-    assert (one.session, one.cwd, one.prompt) == ("a?b", "?", "?")
+    payload = {"session_id": "a\ud800b", "conversation_id": "a\ud800b", "cwd": "\udfff", "prompt": "\ud83d"}
+    hook_event = wire.parse(host, "UserPromptSubmit", payload)
+    assert (hook_event.session, hook_event.cwd, hook_event.prompt) == ("a?b", "?", "?")
 
 
 def test_a_reminder_is_wrapped_if_wished() -> None:
@@ -277,18 +289,18 @@ def test_an_unknown_host_is_named_with_those_that_are_known() -> None:
 
 @needs_samples
 @pytest.mark.parametrize("file", sorted(CLAUDE.glob("*.json")), ids=lambda file: file.stem)
-@verdicts
+@every_verdict
 def test_every_sample_of_claude_code_gets_an_answer_valid_for_its_event(file: Path, verdict: Verdict) -> None:
     payload = json.loads(file.read_text())
     event = payload["hook_event_name"]
-    occasion = wire.parse("claude", event, payload)
-    assert (occasion.session, occasion.cwd) == (payload["session_id"], "/home/dev/proj")
-    assert occasion.stop_hook_active == payload.get("stop_hook_active", False)
-    assert occasion.source == payload.get("source")
-    check("claude", event, wire.render(occasion, verdict))
-    assert wire.can_show(occasion) == (event in READABLE_EVENTS)
+    hook_event = wire.parse("claude", event, payload)
+    assert (hook_event.session, hook_event.cwd) == (payload["session_id"], "/home/dev/proj")
+    assert hook_event.stop_hook_active == payload.get("stop_hook_active", False)
+    assert hook_event.source == payload.get("source")
+    check_output("claude", event, wire.render(hook_event, verdict))
+    assert wire.can_show(hook_event) == (event in READABLE_EVENTS)
 
 
 @needs_samples
 def test_codex_has_an_answer_to_all_events_of_its_schemas_but_one() -> None:
-    assert {event for event in EVENTS["codex"] if schema(event) is None} == {"SessionEnd"}
+    assert {event for event in EVENTS["codex"] if load_schema(event) is None} == {"SessionEnd"}

@@ -18,36 +18,36 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def register(store: Store, name: str, kind: EntityKind = EntityKind.AGENT, **more: object) -> Entity:
-    return store.call(directory.register, EntitySpec(name=name, kind=kind, **more))  # type: ignore[arg-type]
+def register(store: Store, name: str, kind: EntityKind = EntityKind.AGENT, **fields: object) -> Entity:
+    return store.call(directory.register, EntitySpec(name=name, kind=kind, **fields))  # type: ignore[arg-type]
 
 
 class TestRegistering:
     def test_an_entity_comes_back_as_it_was_registered(self, store: Store, kit: Kit) -> None:
         register(store, "admin", EntityKind.HUMAN)
-        made = register(store, "ann", display="Ann Ö.", team="red", role="lead", aliases=["0.0.7", "bead:1", "0.0.7"])
-        assert made.created_at == kit.clock.now()
-        assert made.is_live
-        assert (made.display, made.team, made.role, made.owner) == ("Ann Ö.", "red", "lead", "admin")
-        assert made.aliases == ("0.0.7", "bead:1")
-        assert store.query(directory.show, "ann") == store.query(directory.show, "bead:1") == made
+        entity = register(store, "ann", display="Ann Ö.", team="red", role="lead", aliases=["0.0.7", "bead:1", "0.0.7"])
+        assert entity.created_at == kit.clock.now()
+        assert entity.is_live
+        assert (entity.display, entity.team, entity.role, entity.owner) == ("Ann Ö.", "red", "lead", "admin")
+        assert entity.aliases == ("0.0.7", "bead:1")
+        assert store.query(directory.show, "ann") == store.query(directory.show, "bead:1") == entity
 
     def test_what_is_not_said_has_a_default(self, store: Store) -> None:
-        made = register(store, "ann")
-        assert (made.display, made.team, made.role, made.owner, made.aliases) == ("ann", None, None, None, ())
+        entity = register(store, "ann")
+        assert (entity.display, entity.team, entity.role, entity.owner, entity.aliases) == ("ann", None, None, None, ())
 
     def test_an_owner_may_be_named_by_an_alias(self, store: Store) -> None:
         register(store, "husam", EntityKind.HUMAN, aliases=["H"])
         assert register(store, "ann", owner="H").owner == "husam"
 
-    @pytest.mark.parametrize("taken", ["ann", "annie", "0.0.7"])
+    @pytest.mark.parametrize("used_name", ["ann", "annie", "0.0.7"])
     @pytest.mark.parametrize("as_alias", [False, True])
-    def test_names_and_aliases_share_one_namespace(self, store: Store, taken: str, as_alias: bool) -> None:
+    def test_names_and_aliases_share_one_namespace(self, store: Store, used_name: str, as_alias: bool) -> None:
         register(store, "ann", aliases=["annie", "0.0.7"])
-        name, aliases = ("bob", ["free", taken]) if as_alias else (taken, ["free"])
-        with pytest.raises(Conflict, match=f"the name '{taken}' is taken"):
+        name, aliases = ("bob", ["free", used_name]) if as_alias else (used_name, ["free"])
+        with pytest.raises(Conflict, match=f"the name '{used_name}' is taken"):
             register(store, name, EntityKind.HUMAN, aliases=aliases)
-        assert [one.name for one in store.query(directory.page, retired=True)] == ["ann"]
+        assert [entity.name for entity in store.query(directory.page, retired=True)] == ["ann"]
         assert register(store, "free").name == "free"
 
     def test_the_error_says_whose_alias_it_is(self, store: Store) -> None:
@@ -63,7 +63,7 @@ class TestRegistering:
                 register(store, name)
 
     @pytest.mark.parametrize(
-        "wrong",
+        "fields",
         [
             {"name": "Ann"},
             {"name": "all"},
@@ -82,9 +82,9 @@ class TestRegistering:
             {"name": "ann", "owner": "nobody"},
         ],
     )
-    def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, wrong: dict[str, object]) -> None:
+    def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, fields: dict[str, object]) -> None:
         with pytest.raises(Invalid):
-            store.call(directory.register, EntitySpec(kind=EntityKind.AGENT, **wrong))  # type: ignore[arg-type]
+            store.call(directory.register, EntitySpec(kind=EntityKind.AGENT, **fields))  # type: ignore[arg-type]
         assert store.query(directory.page, retired=True) == []
 
     def test_an_owner_must_be_there_to_be_told(self, store: Store) -> None:
@@ -138,22 +138,22 @@ class TestFinding:
             register(store, name, kind, team=team, aliases=[f"{name}-1"])
         store.call(directory.retire, "z")
 
-        def names(**filters: object) -> list[str]:
-            return [one.name for one in store.query(directory.page, **filters)]  # type: ignore[arg-type]
+        def list_names(**filters: object) -> list[str]:
+            return [entity.name for entity in store.query(directory.page, **filters)]  # type: ignore[arg-type]
 
-        assert names() == ["y", "x"]
-        assert names(retired=True) == ["z", "y", "x"]
-        assert names(kind=EntityKind.AGENT, retired=True) == ["z", "x"]
-        assert names(team="red") == ["y"]
+        assert list_names() == ["y", "x"]
+        assert list_names(retired=True) == ["z", "y", "x"]
+        assert list_names(kind=EntityKind.AGENT, retired=True) == ["z", "x"]
+        assert list_names(team="red") == ["y"]
         first, *_ = store.query(directory.page, retired=True, limit=1)
-        assert names(after=first.number, limit=1) == ["y"]
+        assert list_names(after=first.number, limit=1) == ["y"]
         assert first.aliases == ("z-1",)
 
     def test_addresses_are_resolved_together(self, store: Store) -> None:
         register(store, "ann", team="red", role="lead", aliases=["annie"])
         register(store, "bob", team="red")
         register(store, "cem", EntityKind.HUMAN, team="red", role="lead")
-        wanted: list[Address] = [
+        addresses: list[Address] = [
             EntityAddress("annie"),
             EntityAddress("nobody"),
             TeamAddress("red"),
@@ -162,11 +162,13 @@ class TestFinding:
             AllAgentsAddress(),
         ]
 
-        def names(tx: Reader) -> dict[str, list[str]]:
-            found = directory.resolve(tx, wanted)
-            return {str(one): [entity.name for entity in everybody] for one, everybody in found.items()}
+        def list_names(tx: Reader) -> dict[str, list[str]]:
+            entities_by_address = directory.resolve(tx, addresses)
+            return {
+                str(address): [entity.name for entity in entities] for address, entities in entities_by_address.items()
+            }
 
-        assert store.query(names) == {
+        assert store.query(list_names) == {
             "annie": ["ann"],
             "team:red": ["ann", "bob", "cem"],
             "team:red/lead": ["ann", "cem"],
@@ -203,7 +205,7 @@ class TestRetiring:
             register(store, name, team="red")
         store.call(directory.retire, "bob")
         pushed = store.call(push.push_event, Push(to="team:red", source="test"))
-        assert [one.name for one in pushed.deliveries] == ["ann", "cem"]
+        assert [delivery.name for delivery in pushed.deliveries] == ["ann", "cem"]
 
     def test_a_team_of_the_retired_is_nobody(self, store: Store) -> None:
         register(store, "ann", team="red")
@@ -214,18 +216,18 @@ class TestRetiring:
 
 class TestALongerDisplayName:
     @pytest.mark.parametrize("to", ["ann", "*"])
-    @pytest.mark.parametrize("taken", [False, True])
-    def test_does_not_let_a_batch_outgrow_its_budget(self, store: Store, to: str, taken: bool) -> None:
+    @pytest.mark.parametrize("is_claimed", [False, True])
+    def test_does_not_let_a_batch_outgrow_its_budget(self, store: Store, to: str, is_claimed: bool) -> None:
         for name, kind in (("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
             register(store, name, kind)
         for number in range(20):
             store.call(push.push_event, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
-        held = store.call(inbox.claim, "ann", owner="first", budget=6_000).claim if taken else None
+        claim = store.call(inbox.claim, "ann", owner="first", budget=6_000).claim if is_claimed else None
         store.call(directory.update, "husam", display="Husam \u00df" + " of the long name" * 10)
-        if held is not None:
-            store.call(inbox.release, held.id, owner=held.owner, fence=held.fence)
+        if claim is not None:
+            store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
         batch = store.call(inbox.claim, "ann", owner="second", budget=6_000)
-        shown = render.render_batch(
+        text = render.render_batch(
             batch.items, at=batch.at, deferred_count=batch.deferred_count, size_limits=batch.size_limits
         )
-        assert 3_000 < len(shown) <= 6_000
+        assert 3_000 < len(text) <= 6_000

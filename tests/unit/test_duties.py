@@ -22,7 +22,7 @@ from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def push(store: Store, to: str = "analyst", **fields: object) -> str:
+def push_event(store: Store, to: str = "analyst", **fields: object) -> str:
     return store.call(push_actions.push_event, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
 
 
@@ -65,44 +65,44 @@ class TestLeases:
         lease = store.call(leases.take, "x", "a", DAY)
         assert lease is not None
         assert store.call(leases.release, lease)
-        taken = store.call(leases.take, "x", "b", DAY)
-        assert taken is not None
-        assert taken.fence == lease.fence + 1
+        new_lease = store.call(leases.take, "x", "b", DAY)
+        assert new_lease is not None
+        assert new_lease.fence == lease.fence + 1
 
 
-class TestErrands:
+class TestJobs:
     def test_an_errand_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
-        def fails(tx: Transaction) -> None:
+        def add_and_fail(tx: Transaction) -> None:
             jobs.add(tx, "send", {"to": "x"})
             raise Conflict("no")
 
         with pytest.raises(Conflict):
-            store.call(fails)
+            store.call(add_and_fail)
         assert store.call(jobs.take, ["send"], "me") == []
         id = store.call(jobs.add, "send", {"to": "x"})
         assert Signal("errand:send", "errand") in kit.signal_sink.signals
-        [errand] = store.call(jobs.take, ["send"], "me")
-        assert (errand.id, errand.payload, errand.attempts) == (id, {"to": "x"}, 0)
+        [job] = store.call(jobs.take, ["send"], "me")
+        assert (job.id, job.payload, job.attempts) == (id, {"to": "x"}, 0)
 
     def test_one_runner_has_it_until_its_time_is_over(self, kit: Kit, store: Store) -> None:
         store.call(jobs.add, "send", None)
         [first] = store.call(jobs.take, ["send"], "a", hold=MINUTE)
         assert store.call(jobs.take, ["send"], "b") == []
         kit.clock.advance("61s")
-        [again] = store.call(jobs.take, ["send"], "b")
-        assert again.attempts == 1
+        [second] = store.call(jobs.take, ["send"], "b")
+        assert second.attempts == 1
         with pytest.raises(Conflict):
             store.call(jobs.complete, first.id, "a")
-        store.call(jobs.complete, again.id, "b")
+        store.call(jobs.complete, second.id, "b")
         kit.clock.advance("1d")
         assert store.call(jobs.take, ["send"], "c") == []
 
     def test_pauses_grow_and_the_end_is_told(self, kit: Kit, store: Store) -> None:
         store.call(jobs.add, "send", None)
         for attempt in range(MAX_JOB_ATTEMPTS):
-            [errand] = store.call(jobs.take, ["send"], "me")
-            assert errand.attempts == attempt
-            store.call(jobs.fail, errand, "me", "no route")
+            [job] = store.call(jobs.take, ["send"], "me")
+            assert job.attempts == attempt
+            store.call(jobs.fail, job, "me", "no route")
             assert store.call(jobs.take, ["send"], "me") == []
             kit.clock.advance(compute_job_delay(attempt))
         assert store.call(jobs.take, ["send"], "me") == []
@@ -111,106 +111,106 @@ class TestErrands:
         assert "no route" in alert.event.content
 
     async def test_the_runner_does_each_and_tries_again_what_failed(self, kit: Kit, store: Store) -> None:
-        did: list[str] = []
+        sent_payloads: list[str] = []
 
-        async def send(errand: Job) -> None:
-            did.append(errand.payload)
-            if errand.payload == "later" and errand.attempts == 0:
+        async def send(job: Job) -> None:
+            sent_payloads.append(job.payload)
+            if job.payload == "later" and job.attempts == 0:
                 raise runner.RetryLater("busy", 5 * SECOND)
-            if errand.payload == "broken" and errand.attempts == 0:
+            if job.payload == "broken" and job.attempts == 0:
                 raise ValueError("broken")
 
         for payload in ("good", "later", "broken"):
             store.call(jobs.add, "send", payload)
         store.call(jobs.add, "other", "not ours")
         assert await runner.run_due_jobs(store, {"send": send}, "me") == 1.0
-        assert sorted(did) == ["broken", "good", "later"]
+        assert sorted(sent_payloads) == ["broken", "good", "later"]
         kit.clock.advance("1s")
         assert await runner.run_due_jobs(store, {"send": send}, "me") == 4.0
         kit.clock.advance("4s")
         assert await runner.run_due_jobs(store, {"send": send}, "me") is None
-        assert sorted(did) == ["broken", "broken", "good", "later", "later"]
+        assert sorted(sent_payloads) == ["broken", "broken", "good", "later", "later"]
 
 
 class TestJanitor:
-    async def rung(self, store: Store) -> list[str]:
-        heard: list[TransportMessage] = []
-        exchange = SignalBus()
-        async with exchange.open():
-            with exchange.subscribe(heard.append):
-                await janitor.tidy(store, exchange)
+    async def tidy_and_list_signals(self, store: Store) -> list[str]:
+        signals: list[TransportMessage] = []
+        bus = SignalBus()
+        async with bus.open():
+            with bus.subscribe(signals.append):
+                await janitor.tidy(store, bus)
                 await asyncio.sleep(0)
-        return sorted(signal.recipient for signal in heard if isinstance(signal, Signal))
+        return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
 
     async def test_a_lost_ring_is_made_up_for(self, store: Store) -> None:
-        push(store)
-        assert await self.rung(store) == ["analyst"]
-        assert await self.rung(store) == ["analyst"], "until somebody acts on it"
+        push_event(store)
+        assert await self.tidy_and_list_signals(store) == ["analyst"]
+        assert await self.tidy_and_list_signals(store) == ["analyst"], "until somebody acts on it"
         batch = store.call(inbox.claim, "analyst", owner="me")
         assert batch.claim is not None
         store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
-        assert await self.rung(store) == []
+        assert await self.tidy_and_list_signals(store) == []
 
     async def test_nobody_is_rung_for_who_is_at_work_or_a_person_or_retired(self, store: Store) -> None:
         for name in ("analyst", "designer", "admin"):
-            push(store, name)
+            push_event(store, name)
         store.call(leases.take, "agent:analyst", "somebody", MINUTE)
         store.call(directory.retire, "designer")
-        assert await self.rung(store) == []
+        assert await self.tidy_and_list_signals(store) == []
 
     async def test_an_fyi_wakes_only_after_its_time(self, kit: Kit, store: Store) -> None:
-        push(store, priority=Priority.FYI)
-        assert await self.rung(store) == []
+        push_event(store, priority=Priority.FYI)
+        assert await self.tidy_and_list_signals(store) == []
         kit.clock.advance("24h")
-        assert await self.rung(store) == ["analyst"]
+        assert await self.tidy_and_list_signals(store) == ["analyst"]
 
     async def test_a_broadcast_that_was_not_taken_is_rung_for(self, store: Store) -> None:
-        push(store, "*")
-        assert await self.rung(store) == ["analyst", "designer"]
+        push_event(store, "*")
+        assert await self.tidy_and_list_signals(store) == ["analyst", "designer"]
         store.call(inbox.claim, "analyst", owner="me")
-        assert await self.rung(store) == ["designer"]
+        assert await self.tidy_and_list_signals(store) == ["designer"]
 
     async def test_it_keeps_house(self, kit: Kit, store: Store) -> None:
-        push(store, ttl=MINUTE)
-        push(store)
+        push_event(store, ttl=MINUTE)
+        push_event(store)
         store.call(inbox.claim, "designer", owner="me")
         store.call(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
         kit.clock.advance("2m")
-        await self.rung(store)
+        await self.tidy_and_list_signals(store)
         [_, account, _] = store.query(maintenance.list_accounts)
         assert account.is_balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
-        await self.rung(store)
+        await self.tidy_and_list_signals(store)
         assert len(store.query(inbox.page)) == 1, "what had expired is forgotten"
         assert store.query(maintenance.list_accounts)[1].is_balanced
 
 
-class Rounds:
+class CountedRounds:
     """A round whose beginnings can be waited for."""
 
-    def __init__(self, do: Callable[[int], Awaitable[float | None]]) -> None:
+    def __init__(self, action: Callable[[int], Awaitable[float | None]]) -> None:
         self.count = 0
-        self._do = do
-        self._began = asyncio.Condition()
+        self._action = action
+        self._started = asyncio.Condition()
 
     async def __call__(self) -> float | None:
         self.count += 1
-        async with self._began:
-            self._began.notify_all()
-        return await self._do(self.count)
+        async with self._started:
+            self._started.notify_all()
+        return await self._action(self.count)
 
     async def wait(self, count: int) -> None:
-        async with asyncio.timeout(PATIENCE), self._began:
-            await self._began.wait_for(lambda: self.count >= count)
+        async with asyncio.timeout(TIMEOUT), self._started:
+            await self._started.wait_for(lambda: self.count >= count)
 
 
 class TestDuty:
     async def test_it_is_done_again_when_woken_and_when_it_asks(self) -> None:
-        async def do(count: int) -> float | None:
+        async def run_round(count: int) -> float | None:
             return 0.0 if count == 1 else None
 
-        rounds = Rounds(do)
+        rounds = CountedRounds(run_round)
         duty = Duty("test", rounds, interval=3600)
         async with run_duties([duty]):
             await rounds.wait(2)
@@ -219,61 +219,61 @@ class TestDuty:
         assert rounds.count == duty.rounds == 3
 
     async def test_it_outlives_what_goes_wrong(self) -> None:
-        async def do(count: int) -> float | None:
+        async def run_round(count: int) -> float | None:
             if count == 1:
                 raise Unavailable("the store is away")
             if count == 2:
                 raise ZeroDivisionError
             return None
 
-        rounds = Rounds(do)
+        rounds = CountedRounds(run_round)
         duty = Duty("test", rounds, interval=0.001)
         async with run_duties([duty]):
             await rounds.wait(3)
         assert duty.rounds >= 1
 
     async def test_stopping_finishes_the_round_under_way(self) -> None:
-        inside, go_on, finished = asyncio.Event(), asyncio.Event(), False
+        started, may_finish, is_finished = asyncio.Event(), asyncio.Event(), False
 
-        async def do(_: int) -> float | None:
-            nonlocal finished
-            inside.set()
-            await go_on.wait()
-            finished = True
+        async def run_round(_: int) -> float | None:
+            nonlocal is_finished
+            started.set()
+            await may_finish.wait()
+            is_finished = True
             return None
 
-        duty = Duty("test", Rounds(do), interval=3600)
+        duty = Duty("test", CountedRounds(run_round), interval=3600)
         task = asyncio.create_task(duty.run())
-        await inside.wait()
+        await started.wait()
         duty.stop()
         assert not task.done()
-        go_on.set()
-        await asyncio.wait_for(task, PATIENCE)
-        assert finished
+        may_finish.set()
+        await asyncio.wait_for(task, TIMEOUT)
+        assert is_finished
 
     async def test_one_process_leads_and_another_takes_over(self, kit: Kit, store: Store) -> None:
-        done: list[str] = []
+        holders: list[str] = []
 
-        def made(holder: str) -> tuple[Rounds, Duty]:
-            async def do(_: int) -> float | None:
-                done.append(holder)
+        def create_duty(holder: str) -> tuple[CountedRounds, Duty]:
+            async def run_round(_: int) -> float | None:
+                holders.append(holder)
                 return None
 
-            rounds = Rounds(do)
+            rounds = CountedRounds(run_round)
             return rounds, Duty("test", rounds, interval=0.001, store=store, holder=holder)
 
-        (first, one), (second, other) = made("first"), made("second")
-        async with run_duties([one]):
-            await first.wait(1)
-            async with run_duties([other]):
-                await first.wait(first.count + 3)
-                assert "second" not in done
-                one.stop()  # and gives the lease back
-                await second.wait(1)
+        (first_rounds, first_duty), (second_rounds, second_duty) = create_duty("first"), create_duty("second")
+        async with run_duties([first_duty]):
+            await first_rounds.wait(1)
+            async with run_duties([second_duty]):
+                await first_rounds.wait(first_rounds.count + 3)
+                assert "second" not in holders
+                first_duty.stop()  # and gives the lease back
+                await second_rounds.wait(1)
 
     async def test_a_reader_cannot_write(self, store: Store) -> None:
-        def sly(tx: Reader) -> None:
+        def write_from_reader(tx: Reader) -> None:
             jobs.add(tx, "send", None)  # type: ignore[arg-type]
 
         with pytest.raises(Exception, match=r"(?i)read-only|readonly|cannot execute"):
-            await store.read(sly)
+            await store.read(write_from_reader)

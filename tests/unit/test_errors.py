@@ -9,14 +9,14 @@ from gatepost.errors import MAX_LENGTH, GatepostError, Invalid, Late
 def test_a_message_about_something_very_long_keeps_its_beginning_and_its_end(kind: type[GatepostError]) -> None:
     error = kind(f"the name {'x' * 300_000!r} is too long", hint=f"not {'y' * 300_000}, but less")
     assert error.hint is not None
-    for said, first, last in (
+    for text, first, last in (
         (error.message, "the name 'xx", "xx' is too long"),
         (error.hint, "not yy", "less"),
     ):
-        assert len(said) == MAX_LENGTH
-        assert said.startswith(first)
-        assert said.endswith(last)
-        assert " characters in all) " in said
+        assert len(text) == MAX_LENGTH
+        assert text.startswith(first)
+        assert text.endswith(last)
+        assert " characters in all) " in text
     assert str(error) == error.message
 
 

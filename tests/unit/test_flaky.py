@@ -7,26 +7,24 @@ from gatepost.core.signals import Signal
 from gatepost.testing.transports import FlakyTransport, RecordingListener
 
 
-async def heard(seed: int, count: int = 1_000) -> list[int]:
-    room = MemoryBus()
-    async with MemoryTransport(room).listen(ears := RecordingListener()):
-        flaky = FlakyTransport(MemoryTransport(room), seed)
+async def collect_received(seed: int, count: int = 1_000) -> list[int]:
+    bus = MemoryBus()
+    async with MemoryTransport(bus).listen(listener := RecordingListener()):
+        flaky = FlakyTransport(MemoryTransport(bus), seed)
         for number in range(count):
             flaky.send([Signal(str(number), "event")])
-        FlakyTransport(MemoryTransport(room), seed, loss_rate=0, repeat_rate=0, delay_rate=0).send(
-            [Signal("-1", "end")]
-        )
-        await ears.wait_for("-1")
-    return [int(ring[0]) for ring in ears.signals[:-1]]
+        FlakyTransport(MemoryTransport(bus), seed, loss_rate=0, repeat_rate=0, delay_rate=0).send([Signal("-1", "end")])
+        await listener.wait_for("-1")
+    return [int(signal[0]) for signal in listener.signals[:-1]]
 
 
 async def test_the_same_seed_gives_the_same_trouble() -> None:
-    assert await heard(7) == await heard(7)
-    assert await heard(7) != await heard(8)
+    assert await collect_received(7) == await collect_received(7)
+    assert await collect_received(7) != await collect_received(8)
 
 
 async def test_it_loses_repeats_and_reorders_and_passes_the_rest_on() -> None:
-    numbers = await heard(1)
+    numbers = await collect_received(1)
     times = Counter(numbers)
     assert 100 < 1_000 - len(times) < 300
     assert set(times.values()) == {1, 2}

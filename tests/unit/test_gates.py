@@ -30,50 +30,50 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
 
-def made(house: House, by: str | None = "ann", **fields: Any) -> Gate:
-    return house.store.call(gates.add, GateSpec(**{"name": "review"} | fields), by=by)
+def create_gate(ctx: StoreContext, by: str | None = "ann", **fields: Any) -> Gate:
+    return ctx.store.call(gates.add, GateSpec(**{"name": "review"} | fields), by=by)
 
 
-def shown(house: House, gate: Gate) -> Gate:
-    return house.store.query(gates.show, gate.id)
+def show_gate(ctx: StoreContext, gate: Gate) -> Gate:
+    return ctx.store.query(gates.show, gate.id)
 
 
-def blocking(house: House, name: str = "ann") -> list[str]:
-    return [gate.name for gate in house.store.query(gates.list_blocking, name)]
+def list_blocking(ctx: StoreContext, name: str = "ann") -> list[str]:
+    return [gate.name for gate in ctx.store.query(gates.list_blocking, name)]
 
 
-def settle(store: Store) -> None:
+def end_due(store: Store) -> None:
     while store.call(deadlines.end_due):
         pass
 
 
-def told(house: House, name: str) -> list[tuple[str, str]]:
+def list_endings(ctx: StoreContext, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
-    items = house.store.query(inbox.page, name, type=EventType.GATE, limit=1_000)
+    items = ctx.store.query(inbox.page, name, type=EventType.GATE, limit=1_000)
     events = [parse_body(item.event) for item in items]
     return [(event.outcome, event.text) for event in events if isinstance(event, EndedEvent)]
 
 
-def alerts(house: House, name: str) -> list[Item]:
-    return house.store.query(inbox.page, name, type=EventType.ALERT)
+def list_alerts(ctx: StoreContext, name: str) -> list[Item]:
+    return ctx.store.query(inbox.page, name, type=EventType.ALERT)
 
 
 class TestMaking:
-    def test_a_gate_holds_its_owner_and_whoever_resolves_it_is_told(self, house: House) -> None:
-        house.store.call(directory.update, "ann", owner="husam")
-        gate = made(house, instruction="Look at the plan", waiters=("bob",), within=HOUR)
+    def test_a_gate_holds_its_owner_and_whoever_resolves_it_is_told(self, ctx: StoreContext) -> None:
+        ctx.store.call(directory.update, "ann", owner="husam")
+        gate = create_gate(ctx, instruction="Look at the plan", waiters=("bob",), within=HOUR)
         assert (gate.owner, gate.made_by, gate.awaits, gate.waiters) == ("ann", "ann", "husam", ("bob",))
-        assert gate.deadline == house.clock.now() + HOUR
-        assert shown(house, gate) == gate
-        assert blocking(house) == ["review"]
-        assert blocking(house, "bob") == []
-        assert told(house, "husam") == [("opened", "Look at the plan")]
-        assert told(house, "ann") == told(house, "bob") == []
-        assert "gate:" + gate.id in {ring.recipient for ring in house.bell.signals}
-        assert house.balanced()
+        assert gate.deadline == ctx.clock.now() + HOUR
+        assert show_gate(ctx, gate) == gate
+        assert list_blocking(ctx) == ["review"]
+        assert list_blocking(ctx, "bob") == []
+        assert list_endings(ctx, "husam") == [("opened", "Look at the plan")]
+        assert list_endings(ctx, "ann") == list_endings(ctx, "bob") == []
+        assert "gate:" + gate.id in {ring.recipient for ring in ctx.signal_sink.signals}
+        assert ctx.is_balanced()
 
     @pytest.mark.parametrize(
         ("by", "fields", "error"),
@@ -109,72 +109,77 @@ class TestMaking:
         ],
     )
     def test_what_cannot_be_is_refused_and_nothing_is_stored(
-        self, house: House, by: str | None, fields: dict[str, Any], error: type[GatepostError]
+        self, ctx: StoreContext, by: str | None, fields: dict[str, Any], error: type[GatepostError]
     ) -> None:
         with pytest.raises(error):
-            made(house, by, **fields)
-        assert house.store.query(gates.page) == []
-        assert house.bell.signals == []
+            create_gate(ctx, by, **fields)
+        assert ctx.store.query(gates.page) == []
+        assert ctx.signal_sink.signals == []
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
-        House(kit)
+        StoreContext(kit)
         store = kit.open(limits=Limits(commands=True))
-        wish = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
+        spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
         with pytest.raises(Refused, match="administrator"):
-            store.call(gates.add, wish, by="ann")
-        assert store.call(gates.add, wish, by="admin").awaits == "make check"
+            store.call(gates.add, spec, by="ann")
+        assert store.call(gates.add, spec, by="admin").awaits == "make check"
 
-    def test_a_list_has_what_is_asked_for(self, house: House) -> None:
-        one = made(house, waiters=("bob",))
-        two = made(house, "bob", name="rest", kind=GateKind.TIMER, within=HOUR)
-        house.store.call(gates.resolve, one.id, by="admin")
+    def test_a_list_has_what_is_asked_for(self, ctx: StoreContext) -> None:
+        first = create_gate(ctx, waiters=("bob",))
+        second = create_gate(ctx, "bob", name="rest", kind=GateKind.TIMER, within=HOUR)
+        ctx.store.call(gates.resolve, first.id, by="admin")
 
-        def names(**wanted: Any) -> list[str]:
-            return [gate.name for gate in house.store.query(gates.page, **wanted)]
+        def list_names(**filters: Any) -> list[str]:
+            return [gate.name for gate in ctx.store.query(gates.page, **filters)]
 
-        assert names() == ["review", "rest"]
-        assert names(owner="ann") == names(waiter="bob") == names(kind=GateKind.HUMAN) == names(pending=False)
-        assert names(pending=True) == names(owner="bob") == names(after=one.number) == ["rest"]
-        assert (names(concerning="bob"), names(concerning="ann")) == (["review", "rest"], ["review"])
-        assert (names(concerning="admin"), names(concerning="husam")) == (["review", "rest"], [])
-        assert names(limit=1) == ["review"]
-        house.store.call(directory.update, "bob", owner="husam")
-        assert names(concerning="husam") == ["rest"]
-        assert house.store.query(gates.show, two.id, viewer="husam").name == "rest"
-        assert house.store.query(gates.show, two.id, viewer="bob").name == "rest"
+        assert list_names() == ["review", "rest"]
+        assert (
+            list_names(owner="ann")
+            == list_names(waiter="bob")
+            == list_names(kind=GateKind.HUMAN)
+            == list_names(pending=False)
+        )
+        assert list_names(pending=True) == list_names(owner="bob") == list_names(after=first.number) == ["rest"]
+        assert (list_names(concerning="bob"), list_names(concerning="ann")) == (["review", "rest"], ["review"])
+        assert (list_names(concerning="admin"), list_names(concerning="husam")) == (["review", "rest"], [])
+        assert list_names(limit=1) == ["review"]
+        ctx.store.call(directory.update, "bob", owner="husam")
+        assert list_names(concerning="husam") == ["rest"]
+        assert ctx.store.query(gates.show, second.id, viewer="husam").name == "rest"
+        assert ctx.store.query(gates.show, second.id, viewer="bob").name == "rest"
         with pytest.raises(NotFound):
-            house.store.query(gates.show, two.id, viewer="ann")
+            ctx.store.query(gates.show, second.id, viewer="ann")
 
 
 class TestEnding:
-    def test_everybody_is_told_but_whoever_ended_it(self, house: House) -> None:
-        gate = made(house, awaits="husam", waiters=("bob", "husam"))
-        house.clock.advance(MINUTE)
-        ended = house.store.call(gates.resolve, gate.id, by="husam", reason="CI green")
-        assert ended.resolution is not None
-        assert (ended.resolution.ending, ended.resolution.reason, ended.resolution.by) == (
+    def test_everybody_is_told_but_whoever_ended_it(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx, awaits="husam", waiters=("bob", "husam"))
+        ctx.clock.advance(MINUTE)
+        ended_gate = ctx.store.call(gates.resolve, gate.id, by="husam", reason="CI green")
+        assert ended_gate.resolution is not None
+        assert (ended_gate.resolution.ending, ended_gate.resolution.reason, ended_gate.resolution.by) == (
             "resolved",
             "CI green",
             "husam",
         )
-        assert ended.resolution.at == house.clock.now()
-        assert blocking(house) == []
-        assert told(house, "ann") == told(house, "bob") == [("resolved", "review: CI green")]
-        [notice] = house.store.query(inbox.page, "husam", type=EventType.GATE)
-        assert (notice.state, notice.receipt and notice.receipt.owner) == (ItemState.DELIVERED, "husam")
-        assert house.balanced()
+        assert ended_gate.resolution.at == ctx.clock.now()
+        assert list_blocking(ctx) == []
+        assert list_endings(ctx, "ann") == list_endings(ctx, "bob") == [("resolved", "review: CI green")]
+        [item] = ctx.store.query(inbox.page, "husam", type=EventType.GATE)
+        assert (item.state, item.receipt and item.receipt.owner) == (ItemState.DELIVERED, "husam")
+        assert ctx.is_balanced()
 
     @pytest.mark.parametrize("second", [gates.resolve, gates.withdraw])
-    def test_the_first_ending_counts_and_the_second_is_told_how(self, house: House, second: Any) -> None:
-        gate = made(house)
-        first = house.store.call(gates.withdraw, gate.id, by="ann", reason="not needed")
-        with pytest.raises(Late, match="withdrawn already by 'ann': 'not needed'") as late:
-            house.store.call(second, gate.id, by="admin", reason="done")
-        assert late.value.winner["outcome"] == "withdrawn"
-        assert (late.value.winner["by"], late.value.winner["reason"]) == ("ann", "not needed")
-        assert shown(house, gate) == first
+    def test_the_first_ending_counts_and_the_second_is_told_how(self, ctx: StoreContext, second: Any) -> None:
+        gate = create_gate(ctx)
+        first = ctx.store.call(gates.withdraw, gate.id, by="ann", reason="not needed")
+        with pytest.raises(Late, match="withdrawn already by 'ann': 'not needed'") as error:
+            ctx.store.call(second, gate.id, by="admin", reason="done")
+        assert error.value.winner["outcome"] == "withdrawn"
+        assert (error.value.winner["by"], error.value.winner["reason"]) == ("ann", "not needed")
+        assert show_gate(ctx, gate) == first
         with pytest.raises(Late):
-            house.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+            ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann")
 
     @pytest.mark.parametrize(
         ("fields", "verb", "by", "error"),
@@ -194,31 +199,31 @@ class TestEnding:
         ],
     )
     def test_who_may_end_a_gate(
-        self, house: House, fields: dict[str, Any], verb: Any, by: str | None, error: type[GatepostError] | None
+        self, ctx: StoreContext, fields: dict[str, Any], verb: Any, by: str | None, error: type[GatepostError] | None
     ) -> None:
-        gate = made(house, **fields)
+        gate = create_gate(ctx, **fields)
         if error is None:
-            assert not house.store.call(verb, gate.id, by=by).is_pending
+            assert not ctx.store.call(verb, gate.id, by=by).is_pending
             return
         with pytest.raises(error):
-            house.store.call(verb, gate.id, by=by)
-        assert shown(house, gate).is_pending
+            ctx.store.call(verb, gate.id, by=by)
+        assert show_gate(ctx, gate).is_pending
 
-    def test_a_waiter_may_come_later_and_is_told_once(self, house: House) -> None:
-        gate = made(house)
+    def test_a_waiter_may_come_later_and_is_told_once(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
         for _ in range(2):
-            assert house.store.call(gates.add_waiter, gate.id, "bob", by="ann").waiters == ("bob",)
+            assert ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann").waiters == ("bob",)
         with pytest.raises(NotFound):
-            house.store.call(gates.add_waiter, gate.id, "husam", by="husam")
-        house.store.call(gates.resolve, gate.id, by="admin")
-        assert told(house, "bob") == [("resolved", "review")]
+            ctx.store.call(gates.add_waiter, gate.id, "husam", by="husam")
+        ctx.store.call(gates.resolve, gate.id, by="admin")
+        assert list_endings(ctx, "bob") == [("resolved", "review")]
 
     @pytest.mark.parametrize("reason", ["x" * 1_001, "a\x00b", "\ud800"])
-    def test_a_reason_that_cannot_be_stored_is_refused(self, house: House, reason: str) -> None:
-        gate = made(house)
+    def test_a_reason_that_cannot_be_stored_is_refused(self, ctx: StoreContext, reason: str) -> None:
+        gate = create_gate(ctx)
         with pytest.raises(Invalid):
-            house.store.call(gates.resolve, gate.id, by="admin", reason=reason)
-        assert shown(house, gate).is_pending
+            ctx.store.call(gates.resolve, gate.id, by="admin", reason=reason)
+        assert show_gate(ctx, gate).is_pending
 
 
 class TestDeadlines:
@@ -232,125 +237,125 @@ class TestDeadlines:
         ],
     )
     def test_it_counts_at_once_and_is_written_down_later(
-        self, house: House, fields: dict[str, Any], ending: Ending
+        self, ctx: StoreContext, fields: dict[str, Any], ending: Ending
     ) -> None:
-        gate = made(house, within=HOUR, waiters=("bob",), **fields)
-        house.clock.advance(HOUR - 1)
-        settle(house.store)
-        assert (blocking(house), gate.is_overdue(house.clock.now())) == (["review"], False)
-        house.clock.advance(1)
-        assert (blocking(house), shown(house, gate).is_overdue(house.clock.now())) == ([], True)
-        assert house.store.query(deadlines.find_next_due) == gate.deadline
-        settle(house.store)
-        found = shown(house, gate)
-        assert found.resolution is not None
-        assert (found.resolution.ending, found.resolution.by, found.is_overdue(house.clock.now())) == (
+        gate = create_gate(ctx, within=HOUR, waiters=("bob",), **fields)
+        ctx.clock.advance(HOUR - 1)
+        end_due(ctx.store)
+        assert (list_blocking(ctx), gate.is_overdue(ctx.clock.now())) == (["review"], False)
+        ctx.clock.advance(1)
+        assert (list_blocking(ctx), show_gate(ctx, gate).is_overdue(ctx.clock.now())) == ([], True)
+        assert ctx.store.query(deadlines.find_next_due) == gate.deadline
+        end_due(ctx.store)
+        ended_gate = show_gate(ctx, gate)
+        assert ended_gate.resolution is not None
+        assert (ended_gate.resolution.ending, ended_gate.resolution.by, ended_gate.is_overdue(ctx.clock.now())) == (
             ending,
             None,
             False,
         )
-        assert [outcome for outcome, _ in told(house, "ann") + told(house, "bob")] == [ending, ending]
-        assert house.store.query(deadlines.find_next_due) is None
+        assert [outcome for outcome, _ in list_endings(ctx, "ann") + list_endings(ctx, "bob")] == [ending, ending]
+        assert ctx.store.query(deadlines.find_next_due) is None
 
-    def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, house: House) -> None:
-        house.store.call(directory.update, "ann", owner="husam")
-        gate = made(house, within=HOUR, at_deadline=AtDeadline.ESCALATE)
+    def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, ctx: StoreContext) -> None:
+        ctx.store.call(directory.update, "ann", owner="husam")
+        gate = create_gate(ctx, within=HOUR, at_deadline=AtDeadline.ESCALATE)
         for _ in range(3):
-            house.clock.advance(HOUR)
-            settle(house.store)
-        assert blocking(house) == ["review"]
-        assert shown(house, gate).escalated_at == house.clock.now() - 2 * HOUR
-        [alert] = alerts(house, "husam")
+            ctx.clock.advance(HOUR)
+            end_due(ctx.store)
+        assert list_blocking(ctx) == ["review"]
+        assert show_gate(ctx, gate).escalated_at == ctx.clock.now() - 2 * HOUR
+        [alert] = list_alerts(ctx, "husam")
         assert ("ann" in alert.event.content, alert.event.priority) == (True, Priority.HIGH)
-        house.store.call(gates.resolve, gate.id, by="husam")
-        assert blocking(house) == []
+        ctx.store.call(gates.resolve, gate.id, by="husam")
+        assert list_blocking(ctx) == []
 
 
 class TestWatching:
-    def test_an_event_of_the_right_kind_that_comes_later_resolves_it(self, house: House) -> None:
-        house.tell("early", type=EventType.SERVICE, source="jira")
-        gate = made(house, kind=GateKind.EVENT, awaits="service:jira")
-        for push in (
+    def test_an_event_of_the_right_kind_that_comes_later_resolves_it(self, ctx: StoreContext) -> None:
+        ctx.push_event("early", type=EventType.SERVICE, source="jira")
+        gate = create_gate(ctx, kind=GateKind.EVENT, awaits="service:jira")
+        for fields in (
             {"to": "bob", "type": EventType.SERVICE, "source": "jira"},
             {"type": EventType.SERVICE, "source": "ci"},
             {"type": EventType.NOTE, "source": "jira"},
         ):
-            house.tell(**push)
-        settle(house.store)
-        assert blocking(house) == ["review"]
-        assert house.store.query(deadlines.list_watches) == {("ann", "service")}
-        event = house.tell("at last", type=EventType.SERVICE, source="jira")
-        house.ack(house.take())
-        assert [id for id, *_ in house.store.query(deadlines.scan_events).matches] == [gate.id]
-        settle(house.store)
-        found = shown(house, gate)
-        assert found.resolution is not None
-        assert (found.resolution.ending, event in found.resolution.reason) == (Ending.RESOLVED, True)
-        assert (house.store.query(deadlines.scan_events).matches, house.store.query(deadlines.list_watches)) == (
+            ctx.push_event(**fields)
+        end_due(ctx.store)
+        assert list_blocking(ctx) == ["review"]
+        assert ctx.store.query(deadlines.list_watches) == {("ann", "service")}
+        event = ctx.push_event("at last", type=EventType.SERVICE, source="jira")
+        ctx.ack(ctx.take_claim())
+        assert [id for id, *_ in ctx.store.query(deadlines.scan_events).matches] == [gate.id]
+        end_due(ctx.store)
+        ended_gate = show_gate(ctx, gate)
+        assert ended_gate.resolution is not None
+        assert (ended_gate.resolution.ending, event in ended_gate.resolution.reason) == (Ending.RESOLVED, True)
+        assert (ctx.store.query(deadlines.scan_events).matches, ctx.store.query(deadlines.list_watches)) == (
             (),
             frozenset(),
         )
 
-    def test_a_broadcast_counts_before_its_owner_has_taken_it(self, house: House) -> None:
-        gate = made(house, kind=GateKind.EVENT, awaits="alert")
-        house.tell("mine", to="*", type=EventType.ALERT, sender="ann")
-        settle(house.store)
-        assert blocking(house) == ["review"]
-        event = house.tell("for all", to="*", type=EventType.ALERT)
-        settle(house.store)
-        found = shown(house, gate)
-        assert found.resolution is not None
-        assert event in found.resolution.reason
+    def test_a_broadcast_counts_before_its_owner_has_taken_it(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx, kind=GateKind.EVENT, awaits="alert")
+        ctx.push_event("mine", to="*", type=EventType.ALERT, sender="ann")
+        end_due(ctx.store)
+        assert list_blocking(ctx) == ["review"]
+        event = ctx.push_event("for all", to="*", type=EventType.ALERT)
+        end_due(ctx.store)
+        ended_gate = show_gate(ctx, gate)
+        assert ended_gate.resolution is not None
+        assert event in ended_gate.resolution.reason
 
-    def test_mail_counts_from_the_sender_it_awaits(self, house: House) -> None:
-        made(house, kind=GateKind.MAIL, awaits="bob")
-        house.tell("no", type=EventType.MAIL, sender="husam")
-        house.tell("no", type=EventType.NOTE, sender="bob")
-        settle(house.store)
-        assert blocking(house) == ["review"]
-        house.tell("yes", type=EventType.MAIL, sender="bob")
-        settle(house.store)
-        assert blocking(house) == []
+    def test_mail_counts_from_the_sender_it_awaits(self, ctx: StoreContext) -> None:
+        create_gate(ctx, kind=GateKind.MAIL, awaits="bob")
+        ctx.push_event("no", type=EventType.MAIL, sender="husam")
+        ctx.push_event("no", type=EventType.NOTE, sender="bob")
+        end_due(ctx.store)
+        assert list_blocking(ctx) == ["review"]
+        ctx.push_event("yes", type=EventType.MAIL, sender="bob")
+        end_due(ctx.store)
+        assert list_blocking(ctx) == []
 
 
 class TestLooking:
-    def gate(self, house: House, fail: FailMode = FailMode.OPEN) -> Gate:
-        house.rule(ci=["me/repo"])
-        return made(house, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
+    def create_ci_gate(self, ctx: StoreContext, fail: FailMode = FailMode.OPEN) -> Gate:
+        ctx.set_limits(ci=["me/repo"])
+        return create_gate(ctx, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
-    def looked(self, house: House, sight: CheckResult) -> Gate:
-        [gate] = house.store.call(gates.take_due_checks, hold=MINUTE, limit=10)
-        return house.store.call(gates.record_check, gate.id, sight, retry_in=30 * SECOND)
+    def record_check(self, ctx: StoreContext, result: CheckResult) -> Gate:
+        [gate] = ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10)
+        return ctx.store.call(gates.record_check, gate.id, result, retry_in=30 * SECOND)
 
     @pytest.mark.parametrize(
-        ("sight", "ending"), [(ConditionMet("green"), Ending.RESOLVED), (ConditionGone("404"), Ending.ORPHANED)]
+        ("result", "ending"), [(ConditionMet("green"), Ending.RESOLVED), (ConditionGone("404"), Ending.ORPHANED)]
     )
-    def test_what_is_seen_ends_it(self, house: House, sight: CheckResult, ending: Ending) -> None:
-        self.gate(house)
-        found = self.looked(house, sight)
-        assert found.resolution is not None
-        assert found.resolution.ending is ending
-        assert [outcome for outcome, _ in told(house, "ann")] == [ending]
-        assert house.store.call(gates.record_check, found.id, ConditionPending(), retry_in=SECOND) == found
+    def test_what_is_seen_ends_it(self, ctx: StoreContext, result: CheckResult, ending: Ending) -> None:
+        self.create_ci_gate(ctx)
+        ended_gate = self.record_check(ctx, result)
+        assert ended_gate.resolution is not None
+        assert ended_gate.resolution.ending is ending
+        assert [outcome for outcome, _ in list_endings(ctx, "ann")] == [ending]
+        assert ctx.store.call(gates.record_check, ended_gate.id, ConditionPending(), retry_in=SECOND) == ended_gate
 
-    def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, house: House) -> None:
-        self.gate(house)
-        assert len(house.store.call(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
-        assert house.store.call(gates.take_due_checks, hold=MINUTE, limit=10) == []
-        house.clock.advance(MINUTE)
-        assert self.looked(house, ConditionPending()).is_pending
-        assert house.store.query(gates.find_next_check) == house.clock.now() + 30 * SECOND
+    def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, ctx: StoreContext) -> None:
+        self.create_ci_gate(ctx)
+        assert len(ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
+        assert ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10) == []
+        ctx.clock.advance(MINUTE)
+        assert self.record_check(ctx, ConditionPending()).is_pending
+        assert ctx.store.query(gates.find_next_check) == ctx.clock.now() + 30 * SECOND
 
     @pytest.mark.parametrize("fail", FailMode)
-    def test_trouble_is_said_once_and_decides_as_it_was_told(self, house: House, fail: FailMode) -> None:
-        self.gate(house, fail)
+    def test_trouble_is_said_once_and_decides_as_it_was_told(self, ctx: StoreContext, fail: FailMode) -> None:
+        self.create_ci_gate(ctx, fail)
         for reason in ("no gh", "no gh", "no network"):
-            assert self.looked(house, CheckFailed(reason)).trouble == reason
-            assert blocking(house) == ([] if fail is FailMode.OPEN else ["review"])
-            house.clock.advance(MINUTE)
-        assert [item.event.content[-5:] for item in alerts(house, "ann")] == ["no gh"]
-        assert self.looked(house, ConditionPending()).trouble is None
-        assert blocking(house) == ["review"]
+            assert self.record_check(ctx, CheckFailed(reason)).trouble == reason
+            assert list_blocking(ctx) == ([] if fail is FailMode.OPEN else ["review"])
+            ctx.clock.advance(MINUTE)
+        assert [item.event.content[-5:] for item in list_alerts(ctx, "ann")] == ["no gh"]
+        assert self.record_check(ctx, ConditionPending()).trouble is None
+        assert list_blocking(ctx) == ["review"]
 
 
 class TestLeaving:
@@ -364,115 +369,115 @@ class TestLeaving:
         ],
     )
     def test_a_gate_that_makes_no_sense_any_more_is_orphaned_and_its_waiters_are_told(
-        self, house: House, fields: dict[str, Any], leaver: str
+        self, ctx: StoreContext, fields: dict[str, Any], leaver: str
     ) -> None:
-        house.register("cleo")
-        gate = made(house, waiters=("bob", "cleo"), **fields)
-        house.store.call(directory.retire, leaver)
-        found = shown(house, gate)
-        assert found.resolution is not None
-        assert (found.resolution.ending, found.resolution.reason) == (Ending.ORPHANED, f"{leaver} is retired")
-        assert told(house, "bob") == [("orphaned", f"review: {leaver} is retired")]
-        assert bool([outcome for outcome, _ in told(house, "ann") if outcome != "opened"]) is (leaver != "ann")
-        assert house.balanced()
+        ctx.register("cleo")
+        gate = create_gate(ctx, waiters=("bob", "cleo"), **fields)
+        ctx.store.call(directory.retire, leaver)
+        ended_gate = show_gate(ctx, gate)
+        assert ended_gate.resolution is not None
+        assert (ended_gate.resolution.ending, ended_gate.resolution.reason) == (Ending.ORPHANED, f"{leaver} is retired")
+        assert list_endings(ctx, "bob") == [("orphaned", f"review: {leaver} is retired")]
+        assert bool([outcome for outcome, _ in list_endings(ctx, "ann") if outcome != "opened"]) is (leaver != "ann")
+        assert ctx.is_balanced()
 
-    def test_one_who_only_waits_may_leave(self, house: House) -> None:
-        gate = made(house, waiters=("bob",))
-        house.store.call(directory.retire, "bob")
-        assert shown(house, gate).is_pending
-        house.store.call(gates.resolve, gate.id, by="admin")
-        assert told(house, "ann") == [("resolved", "review")]
+    def test_one_who_only_waits_may_leave(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx, waiters=("bob",))
+        ctx.store.call(directory.retire, "bob")
+        assert show_gate(ctx, gate).is_pending
+        ctx.store.call(gates.resolve, gate.id, by="admin")
+        assert list_endings(ctx, "ann") == [("resolved", "review")]
 
     @pytest.mark.parametrize("fields", [{"awaits": "bob"}, {"kind": GateKind.MAIL, "awaits": "bob"}, {"owner": "bob"}])
-    def test_nobody_waits_for_one_who_has_left(self, house: House, fields: dict[str, Any]) -> None:
-        house.store.call(directory.retire, "bob")
+    def test_nobody_waits_for_one_who_has_left(self, ctx: StoreContext, fields: dict[str, Any]) -> None:
+        ctx.store.call(directory.retire, "bob")
         with pytest.raises(Refused, match="retired"):
-            made(house, **{"by": "admin", "owner": "ann"} | fields)
+            create_gate(ctx, **{"by": "admin", "owner": "ann"} | fields)
 
 
 class TestPlans:
-    def plan(self, house: House, gate: Gate, owner: str = "ann") -> Plan:
-        wish = plan_rules.parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
-        return house.store.call(plans.set_plan, owner, wish)
+    def set_plan(self, ctx: StoreContext, gate: Gate, owner: str = "ann") -> Plan:
+        spec = plan_rules.parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
+        return ctx.store.call(plans.set_plan, owner, spec)
 
-    def fired(self, house: House) -> list[str]:
-        while house.store.call(plans.fire):
+    def fire_plans(self, ctx: StoreContext) -> list[str]:
+        while ctx.store.call(plans.fire):
             pass
-        return house.listed("ann", type=EventType.PLAN)
+        return ctx.list_inbox("ann", type=EventType.PLAN)
 
-    def test_it_fires_when_the_gate_is_resolved_and_once(self, house: House) -> None:
-        gate = made(house)
-        plan = self.plan(house, gate)
+    def test_it_fires_when_the_gate_is_resolved_and_once(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
+        plan = self.set_plan(ctx, gate)
         assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, PlanStatus.PENDING)
-        house.clock.advance(DAY)
-        assert (self.fired(house), house.store.query(plans.find_next_due)) == ([], None)
-        house.store.call(gates.resolve, gate.id, by="admin")
-        assert house.store.query(plans.find_next_due) == house.clock.now()
-        assert self.fired(house) == self.fired(house) == ["deploy"]
-        found = house.store.query(plans.show, plan.id)
-        assert (found.status, found.fired, found.gate) == (PlanStatus.COMPLETED, 1, gate.id)
+        ctx.clock.advance(DAY)
+        assert (self.fire_plans(ctx), ctx.store.query(plans.find_next_due)) == ([], None)
+        ctx.store.call(gates.resolve, gate.id, by="admin")
+        assert ctx.store.query(plans.find_next_due) == ctx.clock.now()
+        assert self.fire_plans(ctx) == self.fire_plans(ctx) == ["deploy"]
+        completed_plan = ctx.store.query(plans.show, plan.id)
+        assert (completed_plan.status, completed_plan.fired, completed_plan.gate) == (PlanStatus.COMPLETED, 1, gate.id)
 
-    def test_one_that_is_resolved_already_fires_at_once(self, house: House) -> None:
-        gate = made(house)
-        house.store.call(gates.resolve, gate.id, by="admin")
-        self.plan(house, gate)
-        assert self.fired(house) == ["deploy"]
+    def test_one_that_is_resolved_already_fires_at_once(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
+        ctx.store.call(gates.resolve, gate.id, by="admin")
+        self.set_plan(ctx, gate)
+        assert self.fire_plans(ctx) == ["deploy"]
 
-    def test_a_gate_that_ends_otherwise_takes_the_plan_with_it_and_that_is_said(self, house: House) -> None:
-        gate = made(house)
-        plan = self.plan(house, gate)
-        house.store.call(gates.withdraw, gate.id, by="admin")
-        assert house.store.query(plans.show, plan.id).status is PlanStatus.CANCELLED
-        assert (self.fired(house), len(alerts(house, "ann"))) == ([], 1)
+    def test_a_gate_that_ends_otherwise_takes_the_plan_with_it_and_that_is_said(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
+        plan = self.set_plan(ctx, gate)
+        ctx.store.call(gates.withdraw, gate.id, by="admin")
+        assert ctx.store.query(plans.show, plan.id).status is PlanStatus.CANCELLED
+        assert (self.fire_plans(ctx), len(list_alerts(ctx, "ann"))) == ([], 1)
         with pytest.raises(Conflict, match="withdrawn already"):
-            self.plan(house, gate)
+            self.set_plan(ctx, gate)
 
-    def test_only_a_gate_that_concerns_the_owner_can_be_waited_for(self, house: House) -> None:
-        gate = made(house)
+    def test_only_a_gate_that_concerns_the_owner_can_be_waited_for(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
         with pytest.raises(NotFound):
-            self.plan(house, gate, "bob")
-        house.store.call(gates.add_waiter, gate.id, "bob", by="ann")
-        assert self.plan(house, gate, "bob").gate == gate.id
+            self.set_plan(ctx, gate, "bob")
+        ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+        assert self.set_plan(ctx, gate, "bob").gate == gate.id
 
-    def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, house: House) -> None:
-        gate = made(house)
-        plan = self.plan(house, gate)
-        later = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "runAfter": "1 hour"}))
-        assert (later.gate, later.next_at) == (None, house.clock.now() + HOUR)
-        again = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "onGate": gate.id}))
-        assert (again.gate, again.next_at) == (gate.id, None)
-        same = house.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "name": "go"}))
-        assert (same.gate, same.name) == (gate.id, "go")
-        house.store.call(gates.resolve, gate.id, by="admin")
-        assert self.fired(house) == ["deploy"]
+    def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, ctx: StoreContext) -> None:
+        gate = create_gate(ctx)
+        plan = self.set_plan(ctx, gate)
+        timed_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "runAfter": "1 hour"}))
+        assert (timed_plan.gate, timed_plan.next_at) == (None, ctx.clock.now() + HOUR)
+        gated_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "onGate": gate.id}))
+        assert (gated_plan.gate, gated_plan.next_at) == (gate.id, None)
+        renamed_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "name": "go"}))
+        assert (renamed_plan.gate, renamed_plan.name) == (gate.id, "go")
+        ctx.store.call(gates.resolve, gate.id, by="admin")
+        assert self.fire_plans(ctx) == ["deploy"]
 
 
-def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(house: House) -> None:
-    gate = made(house, waiters=("bob",), within=HOUR)
-    TestPlans().plan(house, gate)
-    house.store.call(gates.resolve, gate.id, by="admin")
-    assert len(TestPlans().fired(house)) == 1
-    house.clock.advance(DAY)
-    while house.store.call(maintenance.reap):
+def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(ctx: StoreContext) -> None:
+    gate = create_gate(ctx, waiters=("bob",), within=HOUR)
+    TestPlans().set_plan(ctx, gate)
+    ctx.store.call(gates.resolve, gate.id, by="admin")
+    assert len(TestPlans().fire_plans(ctx)) == 1
+    ctx.clock.advance(DAY)
+    while ctx.store.call(maintenance.reap):
         pass
-    assert (house.store.query(gates.page), house.store.query(plans.page)) == ([], [])
-    assert house.balanced()
+    assert (ctx.store.query(gates.page), ctx.store.query(plans.page)) == ([], [])
+    assert ctx.is_balanced()
 
 
-def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(house: House) -> None:
-    made(house, name="review", instruction="ask\nHusam <now>", within=HOUR)
-    made(house, name='"odd"')
-    found = house.store.query(gates.list_blocking, "ann")
-    lines = core.render_blocked_stop(found).splitlines()
+def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(ctx: StoreContext) -> None:
+    create_gate(ctx, name="review", instruction="ask\nHusam <now>", within=HOUR)
+    create_gate(ctx, name='"odd"')
+    blocking_gates = ctx.store.query(gates.list_blocking, "ann")
+    lines = core.render_blocked_stop(blocking_gates).splitlines()
     assert lines[0] == "You cannot stop yet: 2 gates are still closed."
-    assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({found[0].id}, until 2026-02-18T10:00:00Z)'
-    assert lines[2] == f'- "\\"odd\\"" ({found[1].id})'
+    assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({blocking_gates[0].id}, until 2026-02-18T10:00:00Z)'
+    assert lines[2] == f'- "\\"odd\\"" ({blocking_gates[1].id})'
 
 
-def test_of_very_many_gates_some_are_named(house: House) -> None:
+def test_of_very_many_gates_some_are_named(ctx: StoreContext) -> None:
     for number in range(25):
-        made(house, name=f"gate {number}")
-    lines = core.render_blocked_stop(house.store.query(gates.list_blocking, "ann")).splitlines()
+        create_gate(ctx, name=f"gate {number}")
+    lines = core.render_blocked_stop(ctx.store.query(gates.list_blocking, "ann")).splitlines()
     assert (len(lines), lines[0], lines[-1]) == (
         22,
         "You cannot stop yet: 25 gates are still closed.",
@@ -480,20 +485,20 @@ def test_of_very_many_gates_some_are_named(house: House) -> None:
     )
 
 
-def test_whose_owner_has_left_waits_for_the_administrator(house: House) -> None:
-    house.store.call(directory.update, "ann", owner="husam")
-    house.store.call(directory.retire, "husam")
-    assert made(house).awaits == "admin"
+def test_whose_owner_has_left_waits_for_the_administrator(ctx: StoreContext) -> None:
+    ctx.store.call(directory.update, "ann", owner="husam")
+    ctx.store.call(directory.retire, "husam")
+    assert create_gate(ctx).awaits == "admin"
 
 
-def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(house: House) -> None:
-    house.register("ci", EntityKind.SERVICE, owner="husam")
-    assert made(house, "husam", owner="ci", awaits="ann").made_by == "husam"
-    assert made(house, "husam", name="rest", awaits="ann").owner == "husam"
-    assert blocking(house, "husam") == ["rest"]
+def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(ctx: StoreContext) -> None:
+    ctx.register("ci", EntityKind.SERVICE, owner="husam")
+    assert create_gate(ctx, "husam", owner="ci", awaits="ann").made_by == "husam"
+    assert create_gate(ctx, "husam", name="rest", awaits="ann").owner == "husam"
+    assert list_blocking(ctx, "husam") == ["rest"]
 
 
-@pytest.mark.parametrize("word", ParsedEnum.__subclasses__())
-def test_what_a_word_is_not_makes_a_sentence(word: type[ParsedEnum]) -> None:
+@pytest.mark.parametrize("enum", ParsedEnum.__subclasses__())
+def test_what_a_word_is_not_makes_a_sentence(enum: type[ParsedEnum]) -> None:
     with pytest.raises(Invalid, match=r"^'zzz' is not (a|something) [a-z ]+$"):
-        word.parse("zzz")
+        enum.parse("zzz")

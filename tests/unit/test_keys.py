@@ -22,107 +22,112 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def secret(prefix: str = "sk_") -> str:
+def create_secret(prefix: str = "sk_") -> str:
     return prefix + secrets.token_urlsafe(32)
 
 
 def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
-    mine, other, webhook, public = secret(), secret(), secret(), secret("pk_")
-    made = [
-        store.call(keys.create, kind="admin", secret=mine, name="laptop"),
-        store.call(keys.create, kind="agent", secret=other, entity="an-1"),
-        store.call(keys.create, kind="trigger", secret=webhook, trigger="jira", entity="analyst"),
-        store.call(keys.create, kind="public", secret=public),
+    secret, other_secret, trigger_secret, public_secret = (
+        create_secret(),
+        create_secret(),
+        create_secret(),
+        create_secret("pk_"),
+    )
+    created_keys = [
+        store.call(keys.create, kind="admin", secret=secret, name="laptop"),
+        store.call(keys.create, kind="agent", secret=other_secret, entity="an-1"),
+        store.call(keys.create, kind="trigger", secret=trigger_secret, trigger="jira", entity="analyst"),
+        store.call(keys.create, kind="public", secret=public_secret),
     ]
-    found = [store.query(keys.find, text) for text in (mine, other, webhook, public)]
-    assert [key and key.id for key in found] == [key.id for key in made]
-    assert [key and (key.kind, key.entity, key.trigger) for key in found] == [
+    found_keys = [store.query(keys.find, text) for text in (secret, other_secret, trigger_secret, public_secret)]
+    assert [key and key.id for key in found_keys] == [key.id for key in created_keys]
+    assert [key and (key.kind, key.entity, key.trigger) for key in found_keys] == [
         ("admin", None, None),
         ("agent", "analyst", None),
         ("trigger", "analyst", "jira"),
         ("public", None, None),
     ]
-    for wrong in (
-        secret(),
-        mine[:-1],
-        mine + "x",
-        mine.lower(),
-        made[0].prefix,
-        key_rules.hash_secret(mine),
+    for bad_secret in (
+        create_secret(),
+        secret[:-1],
+        secret + "x",
+        secret.lower(),
+        created_keys[0].prefix,
+        key_rules.hash_secret(secret),
         "",
         "\ud800",
         "\x00",
     ):
-        assert store.query(keys.find, wrong) is None
+        assert store.query(keys.find, bad_secret) is None
 
 
 def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
-    mine = secret()
-    key = store.call(keys.create, kind="admin", secret=mine)
-    assert key.prefix == mine[:11]
+    secret = create_secret()
+    key = store.call(keys.create, kind="admin", secret=secret)
+    assert key.prefix == secret[:11]
 
-    def rows(tx: Reader) -> str:
-        return repr(tx.fetch_all("keys/by_hash", hash=key_rules.hash_secret(mine)))
+    def read_rows(tx: Reader) -> str:
+        return repr(tx.fetch_all("keys/by_hash", hash=key_rules.hash_secret(secret)))
 
-    assert mine[11:] not in store.query(rows)
-    with pytest.raises(Conflict) as twice:
-        store.call(keys.create, kind="admin", secret=mine)
-    assert mine not in str(twice.value)
+    assert secret[11:] not in store.query(read_rows)
+    with pytest.raises(Conflict) as error:
+        store.call(keys.create, kind="admin", secret=secret)
+    assert secret not in str(error.value)
 
 
 def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
-    mine, other = secret(), secret()
-    key = store.call(keys.create, kind="admin", secret=mine)
-    kept = store.call(keys.create, kind="agent", secret=other, entity="analyst", name="ci")
+    secret, other_secret = create_secret(), create_secret()
+    key = store.call(keys.create, kind="admin", secret=secret)
+    agent_key = store.call(keys.create, kind="agent", secret=other_secret, entity="analyst", name="ci")
     kit.signal_sink.clear()
     kit.clock.advance("1 minute")
     assert store.call(keys.revoke, key.prefix).revoked_at == kit.clock.now()
     assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "key")]
-    assert store.query(keys.find, mine) is None
-    assert store.query(keys.find, other) is not None
+    assert store.query(keys.find, secret) is None
+    assert store.query(keys.find, other_secret) is not None
     assert [(key.name, key.revoked_at) for key in store.query(keys.page)] == [("", kit.clock.now()), ("ci", None)]
     with pytest.raises(Conflict):
         store.call(keys.revoke, key.id)
-    store.call(keys.revoke, kept.id)
-    assert store.query(keys.find, other) is None
+    store.call(keys.revoke, agent_key.id)
+    assert store.query(keys.find, other_secret) is None
 
 
 def test_a_whole_secret_names_its_key_and_is_not_repeated(store: Store) -> None:
-    mine = secret()
-    store.call(keys.create, kind="admin", secret=mine)
-    store.call(keys.revoke, mine)
-    unknown = secret()
-    for text in (unknown, unknown + "x", f" {unknown}", "key_\x00", "key_0", "\x00", ""):
-        with pytest.raises((NotFound, Invalid)) as refusal:
+    secret = create_secret()
+    store.call(keys.create, kind="admin", secret=secret)
+    store.call(keys.revoke, secret)
+    unknown_secret = create_secret()
+    for text in (unknown_secret, unknown_secret + "x", f" {unknown_secret}", "key_\x00", "key_0", "\x00", ""):
+        with pytest.raises((NotFound, Invalid)) as error:
             store.call(keys.revoke, text)
-        assert unknown[11:] not in str(refusal.value)
+        assert unknown_secret[11:] not in str(error.value)
 
 
 def test_one_of_two_with_the_same_prefix_is_named_by_its_id(store: Store) -> None:
-    mine = secret()
-    twin = mine[:11] + secret()[11:]
-    first = store.call(keys.create, kind="admin", secret=mine)
-    store.call(keys.create, kind="admin", secret=twin)
+    secret = create_secret()
+    twin_secret = secret[:11] + create_secret()[11:]
+    first = store.call(keys.create, kind="admin", secret=secret)
+    store.call(keys.create, kind="admin", secret=twin_secret)
     with pytest.raises(Conflict):
         store.call(keys.revoke, first.prefix)
     store.call(keys.revoke, first.id)
-    assert store.query(keys.find, mine) is None
-    assert store.query(keys.find, twin) is not None
+    assert store.query(keys.find, secret) is None
+    assert store.query(keys.find, twin_secret) is not None
 
 
 def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
-    mine = secret()
-    store.call(keys.create, kind="agent", secret=mine, entity="analyst")
+    secret = create_secret()
+    store.call(keys.create, kind="agent", secret=secret, entity="analyst")
     kit.signal_sink.clear()
     store.call(directory.retire, "analyst")
     assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "retire")]
-    assert store.query(keys.find, mine) is None
+    assert store.query(keys.find, secret) is None
     with pytest.raises(Refused):
-        store.call(keys.create, kind="agent", secret=secret(), entity="analyst")
+        store.call(keys.create, kind="agent", secret=create_secret(), entity="analyst")
 
 
 def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
-    wrong: list[tuple[key_rules.KeyKind, dict[str, str], type[GatepostError]]] = [
+    cases: list[tuple[key_rules.KeyKind, dict[str, str], type[GatepostError]]] = [
         ("agent", {}, Invalid),
         ("agent", {"entity": "nobody"}, UnknownAddress),
         ("agent", {"entity": "analyst", "trigger": "jira"}, Invalid),
@@ -132,9 +137,9 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
         ("admin", {"name": "\x00"}, Invalid),
         ("trigger", {"trigger": "\x00"}, Invalid),
     ]
-    for kind, scope, refusal in wrong:
-        with pytest.raises(refusal):
-            store.call(keys.create, kind=kind, secret=secret(), **scope)
+    for kind, scope, error_type in cases:
+        with pytest.raises(error_type):
+            store.call(keys.create, kind=kind, secret=create_secret(), **scope)
     assert store.query(keys.page) == []
 
 
@@ -148,14 +153,14 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
     ],
 )
 def test_a_secret_has_one_form(kind: key_rules.KeyKind, text: str) -> None:
-    with pytest.raises(Invalid) as refusal:
+    with pytest.raises(Invalid) as error:
         key_rules.check(kind, text)
-    assert text not in f"{refusal.value} {refusal.value.hint}"
+    assert text not in f"{error.value} {error.value.hint}"
 
 
 def test_pages_go_on_after_a_number(store: Store) -> None:
     for number in range(3):
-        store.call(keys.create, kind="admin", secret=secret(), name=str(number))
+        store.call(keys.create, kind="admin", secret=create_secret(), name=str(number))
     first: list[Key] = store.query(keys.page, limit=2)
     rest = store.query(keys.page, after=first[-1].number, limit=2)
     assert [key.name for key in (*first, *rest)] == ["0", "1", "2"]

@@ -5,9 +5,9 @@ import pytest
 from gatepost.actions import decisions, gates
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.errors import Invalid
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
-ALIKE = [
+SAME_LABELS = [
     ("A", "A"),
     ("Ship it", "ship  IT "),
     ("Ship it", "Shipit"),
@@ -19,7 +19,7 @@ ALIKE = [
     ("caf\u00c9", "cafe\u034f\u0301"),
     ("Stra\u00dfe", "STRASSE"),
 ]
-DIFFERENT = [
+DIFFERENT_LABELS = [
     ("A", "B"),
     ("a", "\u00e1"),
     ("e\u0301", "e\u0300"),
@@ -29,34 +29,36 @@ DIFFERENT = [
 ]
 
 
-def question(*labels: str) -> Question:
+def build_question(*labels: str) -> Question:
     options = tuple(Option(id=f"option-{number}", label=label) for number, label in enumerate(labels))
     return Question(question="Which?", options=options, respondents=("husam",))
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_two_labels_that_look_alike_are_refused_and_nothing_is_stored(house: House, one: str, other: str) -> None:
+@pytest.mark.parametrize(("label", "other_label"), SAME_LABELS)
+def test_two_labels_that_look_alike_are_refused_and_nothing_is_stored(
+    ctx: StoreContext, label: str, other_label: str
+) -> None:
     with pytest.raises(Invalid, match="the options 'option-1' and 'option-2' have the same label"):
-        house.store.call(decisions.ask, question("something else", one, other), by="ann")
-    assert (house.store.query(decisions.page), house.store.query(gates.page)) == ([], [])
+        ctx.store.call(decisions.ask, build_question("something else", label, other_label), by="ann")
+    assert (ctx.store.query(decisions.page), ctx.store.query(gates.page)) == ([], [])
 
 
-def test_three_that_are_the_same_are_refused_like_two(house: House) -> None:
+def test_three_that_are_the_same_are_refused_like_two(ctx: StoreContext) -> None:
     with pytest.raises(Invalid, match="the options 'option-0' and 'option-2' have the same label"):
-        house.store.call(decisions.ask, question("A", "B", "a", "b", "A"), by="ann")
+        ctx.store.call(decisions.ask, build_question("A", "B", "a", "b", "A"), by="ann")
 
 
-def test_a_revision_is_no_exception(house: House) -> None:
-    made = house.store.call(
+def test_a_revision_is_no_exception(ctx: StoreContext) -> None:
+    decision = ctx.store.call(
         decisions.ask, Question(question="Which?", free_text=True, respondents=("husam",)), by="ann"
     )
-    house.store.call(decisions.answer, made.id, AnswerSpec(text="give me a choice", again=True), by="husam")
+    ctx.store.call(decisions.answer, decision.id, AnswerSpec(text="give me a choice", again=True), by="husam")
     with pytest.raises(Invalid, match="have the same label"):
-        house.store.call(decisions.revise, made.id, question("A", "a"), by="ann")
-    assert house.store.call(decisions.revise, made.id, question("A", "b"), by="ann").iteration == 2
+        ctx.store.call(decisions.revise, decision.id, build_question("A", "a"), by="ann")
+    assert ctx.store.call(decisions.revise, decision.id, build_question("A", "b"), by="ann").iteration == 2
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_what_can_be_told_apart_is_taken(house: House, one: str, other: str) -> None:
-    made = house.store.call(decisions.ask, question(one, other), by="ann")
-    assert [each.label for each in made.options] == [one, other]
+@pytest.mark.parametrize(("label", "other_label"), DIFFERENT_LABELS)
+def test_what_can_be_told_apart_is_taken(ctx: StoreContext, label: str, other_label: str) -> None:
+    decision = ctx.store.call(decisions.ask, build_question(label, other_label), by="ann")
+    assert [option.label for option in decision.options] == [label, other_label]

@@ -14,7 +14,7 @@ from gatepost.gateway.misread import said
 from gatepost.gateway.requests import decoded
 
 
-class Wish(BaseModel):
+class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(max_length=5)]
@@ -24,10 +24,10 @@ class Wish(BaseModel):
     secret: int = 0
 
 
-def wrong(document: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
-        Wish.model_validate(document)
-    return said({**caught.value.errors()[0], "loc": ("body", *caught.value.errors()[0]["loc"])})
+def describe_error(document: Any) -> str:
+    with pytest.raises(ValidationError) as error:
+        Body.model_validate(document)
+    return said({**error.value.errors()[0], "loc": ("body", *error.value.errors()[0]["loc"])})
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def wrong(document: Any) -> str:
     ],
 )
 def test_a_sentence_for_each(document: Any, sentence: str) -> None:
-    assert wrong(document) == sentence
+    assert describe_error(document) == sentence
 
 
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | st.text(), max_size=4))
 def test_whatever_is_sent_there_is_one_sentence(document: dict[str, Any]) -> None:
     try:
-        Wish.model_validate(document)
+        Body.model_validate(document)
     except ValidationError as error:
-        for each in error.errors():
-            assert said(each)
-            assert "\n" not in said(each)
+        for detail in error.errors():
+            assert said(detail)
+            assert "\n" not in said(detail)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_whatever_is_sent_there_is_one_sentence(document: dict[str, Any]) -> Non
     ],
 )
 def test_the_hot_routes_say_it_in_the_same_words(decoder: Any, body: str, sentence: str) -> None:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(Invalid) as error:
         decoded(body.encode(), decoder)
-    assert caught.value.message == sentence
+    assert error.value.message == sentence
 
 
 @given(

@@ -14,21 +14,21 @@ from gatepost.core.agent import ModelChoice
 from gatepost.core.mind import ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
 from gatepost.ports import Model
-from tests.models import (
+from tests.model_server import (
     Answer,
     Cut,
     Fail,
     Finish,
-    Gate,
     ModelServer,
+    PausePoint,
     Refuse,
     Say,
     Use,
     Verbatim,
-    against_policy,
-    in_turn,
-    rate_limited,
-    unauthorized,
+    follow_script,
+    policy_error,
+    rate_limit_error,
+    unauthorized_error,
 )
 
 KEY = "sk-very-secret"
@@ -37,7 +37,7 @@ ASK = ChatRequest(system="You are Ada.", turns=[Prompt(SECRET)], tools=[ToolSpec
 
 
 @asynccontextmanager
-async def asking(url: str, *, silence: float = 30.0) -> AsyncIterator[Model]:
+async def open_test_model(url: str, *, silence: float = 30.0) -> AsyncIterator[Model]:
     choice = ModelChoice(name="openai:gpt-test", base_url=url)
     model = open_model(choice, {"OPENAI_API_KEY": KEY}, read_timeout=silence)
     try:
@@ -46,37 +46,37 @@ async def asking(url: str, *, silence: float = 30.0) -> AsyncIterator[Model]:
         await model.close()
 
 
-async def failure(model: Model) -> ModelFailed:
-    with pytest.raises(ModelFailed) as failed:
+async def get_failure(model: Model) -> ModelFailed:
+    with pytest.raises(ModelFailed) as error:
         async for _ in model.respond(ASK):
             pass
-    return failed.value
+    return error.value
 
 
-def error(**fields: Any) -> dict[str, Any]:
+def build_error(**fields: Any) -> dict[str, Any]:
     return {"error": {"message": f"{KEY} {SECRET}", **fields}}
 
 
 @pytest.mark.parametrize(
     ("answer", "trouble"),
     [
-        (rate_limited(), Trouble.RATE_LIMIT),
-        (Fail(429, error(code="insufficient_quota")), Trouble.RATE_LIMIT),
+        (rate_limit_error(), Trouble.RATE_LIMIT),
+        (Fail(429, build_error(code="insufficient_quota")), Trouble.RATE_LIMIT),
         (Fail(402), Trouble.RATE_LIMIT),
-        (unauthorized(), Trouble.AUTH),
-        (Fail(403, error()), Trouble.AUTH),
-        *((Fail(status, error()), Trouble.OVERLOAD) for status in (408, 409, 500, 502, 503, 504, 529)),
+        (unauthorized_error(), Trouble.AUTH),
+        (Fail(403, build_error()), Trouble.AUTH),
+        *((Fail(status, build_error()), Trouble.OVERLOAD) for status in (408, 409, 500, 502, 503, 504, 529)),
         (Fail(503, f"<html>{KEY} {SECRET}</html>"), Trouble.OVERLOAD),
-        (against_policy(), Trouble.CONTENT),
-        (Fail(400, error(code=KEY, type=SECRET)), Trouble.CONTENT),
-        *((Fail(status, error()), Trouble.CONTENT) for status in (400, 422)),
-        (Fail(400, error(code="context_length_exceeded")), Trouble.LENGTH),
-        (Fail(413, error()), Trouble.LENGTH),
+        (policy_error(), Trouble.CONTENT),
+        (Fail(400, build_error(code=KEY, type=SECRET)), Trouble.CONTENT),
+        *((Fail(status, build_error()), Trouble.CONTENT) for status in (400, 422)),
+        (Fail(400, build_error(code="context_length_exceeded")), Trouble.LENGTH),
+        (Fail(413, build_error()), Trouble.LENGTH),
         (Refuse(SECRET), Trouble.CONTENT),
         ([Say("Well, "), Finish("content_filter")], Trouble.CONTENT),
-        (Fail(400, error(code="unsupported_parameter")), Trouble.OTHER),
-        (Fail(404, error(code="model_not_found")), Trouble.OTHER),
-        (Fail(418, error()), Trouble.OTHER),
+        (Fail(400, build_error(code="unsupported_parameter")), Trouble.OTHER),
+        (Fail(404, build_error(code="model_not_found")), Trouble.OTHER),
+        (Fail(418, build_error()), Trouble.OTHER),
         (Fail(200, f"<html>{SECRET}</html>"), Trouble.OVERLOAD),
         (Cut(0), Trouble.OVERLOAD),
         ([Say("Let me think about that"), Cut()], Trouble.OVERLOAD),
@@ -90,82 +90,82 @@ def error(**fields: Any) -> dict[str, Any]:
 async def test_a_failure_has_its_class_and_gives_nothing_away_and_is_not_repeated(
     answer: Answer, trouble: Trouble
 ) -> None:
-    with ModelServer(in_turn(answer, Say("again"))) as server:
-        async with asking(server.url) as model:
-            failed = await failure(model)
-            assert failed.trouble is trouble
-            assert failed.reason.startswith("openai:gpt-test ")
-            assert "\n" not in failed.reason
-            assert not any(secret in failed.reason for secret in (KEY, "sk-", SECRET, "launch"))
-            assert failed.__cause__ is None
-            assert failed.__suppress_context__
-            assert len(server.asked) == 1
-            heard = [one async for one in model.respond(ASK)]
-            assert isinstance(heard[-1], ModelReply)
-            assert server.asked[1].key == KEY
+    with ModelServer(follow_script(answer, Say("again"))) as server:
+        async with open_test_model(server.url) as model:
+            error = await get_failure(model)
+            assert error.trouble is trouble
+            assert error.reason.startswith("openai:gpt-test ")
+            assert "\n" not in error.reason
+            assert not any(secret in error.reason for secret in (KEY, "sk-", SECRET, "launch"))
+            assert error.__cause__ is None
+            assert error.__suppress_context__
+            assert len(server.requests) == 1
+            output = [part async for part in model.respond(ASK)]
+            assert isinstance(output[-1], ModelReply)
+            assert server.requests[1].api_key == KEY
 
 
 async def test_how_long_to_wait_is_heard() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)
-    far = format_datetime(datetime.now(UTC) + timedelta(days=3650), usegmt=True)
+    far_date = format_datetime(datetime.now(UTC) + timedelta(days=3650), usegmt=True)
     answers = [
-        rate_limited(7),
-        rate_limited(date),
-        rate_limited(far),
-        rate_limited("soon"),
+        rate_limit_error(7),
+        rate_limit_error(date),
+        rate_limit_error(far_date),
+        rate_limit_error("soon"),
         Fail(503, headers={"Retry-After": "3"}),
     ]
-    with ModelServer(in_turn(*answers)) as server:
-        async with asking(server.url) as model:
-            waits = [(await failure(model)).retry_after for _ in answers]
-    assert waits[0] == 7
-    assert waits[1] is not None
-    assert 500 < waits[1] <= 600
-    assert waits[2:] == [3600, None, 3]
+    with ModelServer(follow_script(*answers)) as server:
+        async with open_test_model(server.url) as model:
+            retry_delays = [(await get_failure(model)).retry_after for _ in answers]
+    assert retry_delays[0] == 7
+    assert retry_delays[1] is not None
+    assert 500 < retry_delays[1] <= 600
+    assert retry_delays[2:] == [3600, None, 3]
 
 
 async def test_a_server_that_falls_silent_is_given_up() -> None:
-    gate = Gate()
-    with ModelServer(in_turn([Say("Well"), gate, Say(" then")])) as server:
-        async with asking(server.url, silence=0.2) as model:
-            failed = await failure(model)
+    gate = PausePoint()
+    with ModelServer(follow_script([Say("Well"), gate, Say(" then")])) as server:
+        async with open_test_model(server.url, silence=0.2) as model:
+            error = await get_failure(model)
         gate.open()
-    assert failed.trouble is Trouble.OVERLOAD
+    assert error.trouble is Trouble.OVERLOAD
 
 
 async def test_nobody_there() -> None:
-    with ModelServer(in_turn()) as server:
+    with ModelServer(follow_script()) as server:
         url = server.url
-    async with asking(url) as model:
-        failed = await failure(model)
-    assert failed.trouble is Trouble.OVERLOAD
+    async with open_test_model(url) as model:
+        error = await get_failure(model)
+    assert error.trouble is Trouble.OVERLOAD
 
 
 async def test_what_is_heard_before_a_break_is_heard_at_once_and_then_void() -> None:
-    gate = Gate()
-    heard: list[ModelOutput] = []
-    with ModelServer(in_turn([Say("Good "), gate, Cut()])) as server:
-        async with asking(server.url) as model, aclosing(model.respond(ASK)) as words:
-            heard.append(await anext(words))
+    gate = PausePoint()
+    output: list[ModelOutput] = []
+    with ModelServer(follow_script([Say("Good "), gate, Cut()])) as server:
+        async with open_test_model(server.url) as model, aclosing(model.respond(ASK)) as stream:
+            output.append(await anext(stream))
             gate.open()
             with pytest.raises(ModelFailed):
-                heard.extend([one async for one in words])
-    assert heard == [TextDelta("Good ")]
+                output.extend([part async for part in stream])
+    assert output == [TextDelta("Good ")]
 
 
 async def test_whoever_stops_listening_hangs_up() -> None:
-    gate = Gate()
-    with ModelServer(in_turn([Say("One "), gate, *[Say("word " * 1000)] * 200])) as server:
-        async with asking(server.url) as model:
+    gate = PausePoint()
+    with ModelServer(follow_script([Say("One "), gate, *[Say("word " * 1000)] * 200])) as server:
+        async with open_test_model(server.url) as model:
 
             async def listen() -> None:
                 async for _ in model.respond(ASK):
                     pass
 
-            listening = asyncio.create_task(listen())
-            await gate.arrival()
-            listening.cancel()
+            task = asyncio.create_task(listen())
+            await gate.wait_until_reached()
+            task.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await listening
+                await task
         gate.open()
-        await asyncio.to_thread(server.until_left, 1)
+        await asyncio.to_thread(server.wait_for_hangups, 1)

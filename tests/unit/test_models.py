@@ -25,7 +25,7 @@ from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, U
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import Model
-from tests.models import Answer, Asked, ModelServer, Say, Think, Tokens, Use, in_turn
+from tests.model_server import Answer, CompletionRequest, ModelServer, Say, Think, Tokens, Use, follow_script
 
 ENTER = ToolSpec(
     "enter_space",
@@ -36,17 +36,19 @@ SKIP = ToolSpec("skip", "Say nothing.", {"type": "object", "properties": {}})
 TOOLS = (ENTER, SKIP)
 
 
-async def hear(model: Model, *turns: Turn, **options: Any) -> list[ModelOutput]:
-    return [one async for one in model.respond(ChatRequest(system="You are Ada.", turns=turns, tools=TOOLS, **options))]
+async def collect_output(model: Model, *turns: Turn, **options: Any) -> list[ModelOutput]:
+    return [
+        part async for part in model.respond(ChatRequest(system="You are Ada.", turns=turns, tools=TOOLS, **options))
+    ]
 
 
-def last(heard: list[ModelOutput]) -> ModelReply:
-    said = heard[-1]
-    assert isinstance(said, ModelReply)
-    return said
+def get_reply(output: list[ModelOutput]) -> ModelReply:
+    reply = output[-1]
+    assert isinstance(reply, ModelReply)
+    return reply
 
 
-def opened(server: ModelServer) -> Model:
+def open_server_model(server: ModelServer) -> Model:
     return open_model(ModelChoice(name="openai:gpt-test", base_url=server.url), {})
 
 
@@ -58,116 +60,116 @@ async def test_words_and_calls_come_as_they_are_written_and_once_more_as_a_whole
         Use("enter_space", '{"spaceId": '),
         Tokens(11, 7),
     ]
-    with ModelServer(in_turn(answer)) as server:
-        model = opened(server)
-        heard = await hear(model, Prompt("INBOX (1 event, now):\n..."), temperature=0.5, max_tokens=99)
+    with ModelServer(follow_script(answer)) as server:
+        model = open_server_model(server)
+        output = await collect_output(model, Prompt("INBOX (1 event, now):\n..."), temperature=0.5, max_tokens=99)
         await model.close()
-        asked = server.asked[0]
-    said = last(heard)
-    assert said.text == "Let me look around. "
-    assert [call.tool for call in said.calls] == ["enter_space", "skip", "enter_space"]
-    assert [call.arguments for call in said.calls] == ['{"spaceId": "family"}', "{}", '{"spaceId": ']
-    assert (said.usage, said.model) == (Usage(11, 7), "openai:gpt-test")
-    texts = [one.text for one in heard if isinstance(one, TextDelta)]
+        request = server.requests[0]
+    reply = get_reply(output)
+    assert reply.text == "Let me look around. "
+    assert [call.tool for call in reply.calls] == ["enter_space", "skip", "enter_space"]
+    assert [call.arguments for call in reply.calls] == ['{"spaceId": "family"}', "{}", '{"spaceId": ']
+    assert (reply.usage, reply.model) == (Usage(11, 7), "openai:gpt-test")
+    texts = [part.text for part in output if isinstance(part, TextDelta)]
     assert len(texts) > 1
-    assert "".join(texts) == said.text
-    for call in (said.calls[0], said.calls[2]):
-        written = [one.arguments for one in heard if isinstance(one, CallDelta) and one.call == call.id]
-        assert len(written) > 2
-        assert all(later.startswith(earlier) for earlier, later in pairwise(written))
-        assert written[-1] == call.arguments
-    assert asked.system == "You are Ada."
-    assert asked.inbox.startswith("INBOX (1 event")
-    assert asked.tools == ["enter_space", "skip"]
-    assert asked["tools"][0]["function"]["parameters"] == ENTER.schema
-    assert (asked["temperature"], asked["max_completion_tokens"]) == (0.5, 99)
+    assert "".join(texts) == reply.text
+    for call in (reply.calls[0], reply.calls[2]):
+        argument_texts = [part.arguments for part in output if isinstance(part, CallDelta) and part.call == call.id]
+        assert len(argument_texts) > 2
+        assert all(later.startswith(earlier) for earlier, later in pairwise(argument_texts))
+        assert argument_texts[-1] == call.arguments
+    assert request.system == "You are Ada."
+    assert request.inbox.startswith("INBOX (1 event")
+    assert request.tool_names == ["enter_space", "skip"]
+    assert request["tools"][0]["function"]["parameters"] == ENTER.schema
+    assert (request["temperature"], request["max_completion_tokens"]) == (0.5, 99)
 
 
-@pytest.mark.parametrize("given", ["", "call_0"])
-async def test_calls_have_ids_of_their_own_whatever_the_server_sends(given: str) -> None:
-    answer: Answer = [Use("skip", id=given), Use("skip", id=given)]
-    with ModelServer(in_turn(answer, answer)) as server:
-        model = opened(server)
-        first = last(await hear(model, Prompt("one")))
+@pytest.mark.parametrize("call_id", ["", "call_0"])
+async def test_calls_have_ids_of_their_own_whatever_the_server_sends(call_id: str) -> None:
+    answer: Answer = [Use("skip", id=call_id), Use("skip", id=call_id)]
+    with ModelServer(follow_script(answer, answer)) as server:
+        model = open_server_model(server)
+        first = get_reply(await collect_output(model, Prompt("one")))
         results = [CallResult(call.id, call.tool, f'{{"was":{n}}}') for n, call in enumerate(first.calls)]
-        second = last(await hear(model, Prompt("one"), first, *results, Prompt("two")))
+        second = get_reply(await collect_output(model, Prompt("one"), first, *results, Prompt("two")))
         await model.close()
-        sent = server.asked[1].messages
+        messages = server.requests[1].messages
     ids = [call.id for call in (*first.calls, *second.calls)]
     assert len(set(ids)) == 4
-    assert [one["role"] for one in sent] == ["system", "user", "assistant", "tool", "tool", "user"]
-    assert [one["id"] for one in sent[2]["tool_calls"]] == ids[:2]
-    assert [(one["tool_call_id"], one["content"]) for one in sent[3:5]] == [
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "tool", "user"]
+    assert [message["id"] for message in messages[2]["tool_calls"]] == ids[:2]
+    assert [(message["tool_call_id"], message["content"]) for message in messages[3:5]] == [
         (ids[0], '{"was":0}'),
         (ids[1], '{"was":1}'),
     ]
 
 
 async def test_an_empty_reply_is_one_and_is_not_sent_back() -> None:
-    with ModelServer(in_turn([], [Think("hm")], Say("ok"))) as server:
-        model = opened(server)
-        first = last(await hear(model, Prompt("one")))
-        second = last(await hear(model, Prompt("one"), first, Prompt("two")))
-        await hear(model, Prompt("one"), first, Prompt("two"), second, Prompt("three"))
+    with ModelServer(follow_script([], [Think("hm")], Say("ok"))) as server:
+        model = open_server_model(server)
+        first = get_reply(await collect_output(model, Prompt("one")))
+        second = get_reply(await collect_output(model, Prompt("one"), first, Prompt("two")))
+        await collect_output(model, Prompt("one"), first, Prompt("two"), second, Prompt("three"))
         await model.close()
-        sent = server.asked[2].messages
+        messages = server.requests[2].messages
     assert (first.text, first.calls) == (second.text, second.calls) == ("", ())
-    assert {one["role"] for one in sent} == {"system", "user"}
+    assert {message["role"] for message in messages} == {"system", "user"}
 
 
 async def test_the_very_message_is_sent_back_thoughts_and_all() -> None:
-    with ModelServer(in_turn([Think("Who is Husam?"), Say("Hm. "), Use("skip")], Say("done"))) as server:
-        model = opened(server)
-        first = last(await hear(model, Prompt("one")))
-        await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
+    with ModelServer(follow_script([Think("Who is Husam?"), Say("Hm. "), Use("skip")], Say("done"))) as server:
+        model = open_server_model(server)
+        first = get_reply(await collect_output(model, Prompt("one")))
+        await collect_output(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
         await model.close()
-        back = server.asked[1].messages[2]
+        message = server.requests[1].messages[2]
     assert first.raw is not None
     assert server.url not in first.raw
-    assert back["reasoning_content"] == "Who is Husam?"
-    assert back["content"] == "Hm. "
+    assert message["reasoning_content"] == "Who is Husam?"
+    assert message["content"] == "Hm. "
 
 
 @pytest.mark.parametrize(
-    ("said", "counted"),
+    ("tokens", "expected"),
     [
         *((7, 7), (12.0, 12), (10**7, 10**7)),
         *((12.5, 0), ("7", 0), (True, 0), (-3, 0), (10**7 + 1, 0), (1e300, 0), (math.inf, 0), (math.nan, 0), (None, 0)),
     ],
 )
-def test_what_cannot_be_a_count_is_not_counted(said: Any, counted: int) -> None:
-    response = ModelResponse([], usage=RequestUsage(input_tokens=said, output_tokens=said))
-    assert messages.parse_reply(response, model="m", ids=[]).usage == Usage(counted, counted)
+def test_what_cannot_be_a_count_is_not_counted(tokens: Any, expected: int) -> None:
+    response = ModelResponse([], usage=RequestUsage(input_tokens=tokens, output_tokens=tokens))
+    assert messages.parse_reply(response, model="m", ids=[]).usage == Usage(expected, expected)
 
 
 async def test_a_failed_result_reaches_the_model_as_it_is() -> None:
     """Chat completions have no mark for failures; the result says so itself, and is not wrapped in another error."""
-    with ModelServer(in_turn(Use("skip"), Say("Well."))) as server:
-        model = opened(server)
-        first = last(await hear(model, Prompt("one")))
-        failed = '{"success":false,"error":"there is no space \\"x\\""}'
-        await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", failed, ok=False))
+    with ModelServer(follow_script(Use("skip"), Say("Well."))) as server:
+        model = open_server_model(server)
+        first = get_reply(await collect_output(model, Prompt("one")))
+        failure_text = '{"success":false,"error":"there is no space \\"x\\""}'
+        await collect_output(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", failure_text, ok=False))
         await model.close()
-        [sent] = [one["content"] for one in server.asked[1].messages if one["role"] == "tool"]
-    assert sent == failed
+        [tool_content] = [message["content"] for message in server.requests[1].messages if message["role"] == "tool"]
+    assert tool_content == failure_text
 
 
 async def test_text_that_cannot_be_stored_is_mended() -> None:
-    halves: Answer = [Say("\ud83d"), Say("\0"), Use("skip", '{"reason": "\ud83d"}')]
-    with ModelServer(in_turn(halves)) as server:
-        model = opened(server)
-        said = last(await hear(model, Prompt("one")))
+    answer: Answer = [Say("\ud83d"), Say("\0"), Use("skip", '{"reason": "\ud83d"}')]
+    with ModelServer(follow_script(answer)) as server:
+        model = open_server_model(server)
+        reply = get_reply(await collect_output(model, Prompt("one")))
         await model.close()
-    for text in (said.text, said.calls[0].arguments, said.raw or ""):
+    for text in (reply.text, reply.calls[0].arguments, reply.raw or ""):
         assert "\0" not in text.encode().decode()
-    assert said.text == "\ufffd\ufffd"
+    assert reply.text == "\ufffd\ufffd"
 
 
 async def test_a_server_may_be_asked_without_streaming_too() -> None:
     """Not by us; but the server is for everybody."""
 
-    def script(asked: Asked) -> Answer:
-        return [Say(f"You said {asked.messages[-1]['content']}"), Use("skip", {"a": 1})]
+    def script(request: CompletionRequest) -> Answer:
+        return [Say(f"You said {request.messages[-1]['content']}"), Use("skip", {"a": 1})]
 
     with ModelServer(script) as server:
         async with httpx2.AsyncClient() as client:
@@ -180,7 +182,7 @@ async def test_a_server_may_be_asked_without_streaming_too() -> None:
 
 def test_a_script_that_is_asked_too_often_is_heard_of() -> None:
     def ask() -> None:
-        with ModelServer(in_turn()) as server:
+        with ModelServer(follow_script()) as server:
             body = {"model": "m", "messages": []}
             assert httpx2.post(f"{server.url}/chat/completions", json=body).status_code == 500
 
@@ -190,25 +192,25 @@ def test_a_script_that_is_asked_too_often_is_heard_of() -> None:
 
 async def test_any_model_of_pydantic_ai_will_do() -> None:
     model = PydanticModel(TestModel(call_tools=["skip"], custom_output_text="a b c"), "test")
-    first = last(await hear(model, Prompt("hello")))
+    first = get_reply(await collect_output(model, Prompt("hello")))
     assert [call.tool for call in first.calls] == ["skip"]
-    second = last(await hear(model, Prompt("hello"), first, CallResult(first.calls[0].id, "skip", "{}")))
+    second = get_reply(await collect_output(model, Prompt("hello"), first, CallResult(first.calls[0].id, "skip", "{}")))
     assert (second.text, second.model) == ("a b c", "test")
 
 
 async def test_signatures_survive() -> None:
-    seen: list[Any] = []
+    requests: list[Any] = []
 
     async def stream(messages: Any, info: AgentInfo) -> Any:
-        seen.append(messages)
+        requests.append(messages)
         yield {0: DeltaThinkingPart(content="deep", signature="signed")}
         yield {1: DeltaToolCall(name="skip", json_args="{}", tool_call_id="x")}
 
     model = PydanticModel(FunctionModel(stream_function=stream), "test")
-    first = last(await hear(model, Prompt("one")))
-    await hear(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
-    kept = seen[1][1].parts[0]
-    assert (kept.content, kept.signature) == ("deep", "signed")
+    first = get_reply(await collect_output(model, Prompt("one")))
+    await collect_output(model, Prompt("one"), first, CallResult(first.calls[0].id, "skip", "{}"))
+    part = requests[1][1].parts[0]
+    assert (part.content, part.signature) == ("deep", "signed")
 
 
 names = st.sampled_from(["skip", "enter_space", "no such tool!", ""])
@@ -228,24 +230,24 @@ turns = st.one_of(
 
 
 @given(st.lists(turns, max_size=12), st.text(max_size=3))
-def test_any_turns_make_a_conversation_that_providers_take(some: list[Turn], system: str) -> None:
-    conversation = messages.build_messages(ChatRequest(system=system, turns=some))
-    assert [isinstance(one, ModelRequest) for one in conversation] == [n % 2 == 0 for n in range(len(conversation))]
+def test_any_turns_make_a_conversation_that_providers_take(turn_list: list[Turn], system: str) -> None:
+    conversation = messages.build_messages(ChatRequest(system=system, turns=turn_list))
+    assert [isinstance(entry, ModelRequest) for entry in conversation] == [n % 2 == 0 for n in range(len(conversation))]
     assert isinstance(conversation[-1], ModelRequest)
     for response, request in zip(conversation[1::2], conversation[2::2], strict=True):
         assert isinstance(response, ModelResponse)
-        made = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
-        returned = [part.tool_call_id for part in request.parts if isinstance(part, ToolReturnPart)]
-        assert len(set(made)) == len(made)
-        assert returned == made
+        call_ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
+        result_ids = [part.tool_call_id for part in request.parts if isinstance(part, ToolReturnPart)]
+        assert len(set(call_ids)) == len(call_ids)
+        assert result_ids == call_ids
         assert response.parts
         kinds = [isinstance(part, ToolReturnPart) for part in request.parts]
         assert kinds == sorted(kinds, reverse=True)
         assert request.parts
-    told = "".join(str(part) for message in conversation for part in message.parts)
-    for turn in some:
+    text = "".join(str(part) for message in conversation for part in message.parts)
+    for turn in turn_list:
         if isinstance(turn, Prompt) and turn.text.strip():
-            assert repr(turn.text) in told
+            assert repr(turn.text) in text
     assert not any(isinstance(part, ToolReturnPart) for part in conversation[0].parts)
 
 
@@ -265,13 +267,13 @@ def test_what_is_chosen() -> None:
     stand_in = open_model(ModelChoice(name="openai:gpt-5"), {})
     assert isinstance(stand_in, DemoModel)
     assert stand_in.name == "demo (no OPENAI_API_KEY)"
-    named = ModelChoice(name="openai:x", base_url="http://127.0.0.1:1/v1", key_env="MY_KEY")
-    assert open_model(named, {"OPENAI_API_KEY": "k"}).name == "demo (no MY_KEY)"
+    custom_choice = ModelChoice(name="openai:x", base_url="http://127.0.0.1:1/v1", key_env="MY_KEY")
+    assert open_model(custom_choice, {"OPENAI_API_KEY": "k"}).name == "demo (no MY_KEY)"
     assert open_model(ModelChoice(name="anthropic:claude"), {"ANTHROPIC_API_KEY": " "}).name.startswith("demo (")
     for choice, environ in (
         (ModelChoice(name="openai:gpt-5"), {"OPENAI_API_KEY": "k"}),
         (ModelChoice(name="openai:mine", base_url="http://127.0.0.1:1/v1"), {}),
-        (named, {"MY_KEY": "k"}),
+        (custom_choice, {"MY_KEY": "k"}),
         (ModelChoice(name="anthropic:claude-x"), {"ANTHROPIC_API_KEY": "k"}),
         (ModelChoice(name="ollama:llama3"), {}),
     ):
@@ -293,6 +295,6 @@ def test_what_is_no_model(name: str) -> None:
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, extra: str) -> None:
     monkeypatch.setitem(sys.modules, extra, None)
-    with pytest.raises(Unavailable) as failed:
+    with pytest.raises(Unavailable) as error:
         open_model(ModelChoice(name=name), {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
-    assert failed.value.hint == f"pip install 'gatepost[{extra}]'"
+    assert error.value.hint == f"pip install 'gatepost[{extra}]'"

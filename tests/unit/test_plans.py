@@ -15,39 +15,39 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
 #: what FakeClock begins with
 MORNING = parse_instant("2026-02-18T09:00:00Z")
 
 
-def wish(**fields: str) -> PlanSpec:
+def build_spec(**fields: str) -> PlanSpec:
     return rules.parse_spec({"name": "Daily Report"} | fields if "id" not in fields else fields)
 
 
-def made(house: House, owner: str | None = "ann", **fields: str) -> Plan:
-    return house.store.call(plans.set_plan, owner, wish(**fields))
+def set_plan(ctx: StoreContext, owner: str | None = "ann", **fields: str) -> Plan:
+    return ctx.store.call(plans.set_plan, owner, build_spec(**fields))
 
 
-def fire(store: Store) -> int:
+def fire_plans(store: Store) -> int:
     """Fire until nothing is due; return how many plans that were."""
     count = 0
-    while some := store.call(plans.fire):
-        count += some
+    while fired_count := store.call(plans.fire):
+        count += fired_count
     return count
 
 
-def items(house: House, owner: str) -> list[Item]:
-    return house.store.query(inbox.page, owner, limit=10_000)
+def list_items(ctx: StoreContext, owner: str) -> list[Item]:
+    return ctx.store.query(inbox.page, owner, limit=10_000)
 
 
-def slots(house: House, plan: Plan) -> list[str]:
+def list_slots(ctx: StoreContext, plan: Plan) -> list[str]:
     """The slots that have fired, as the owner's inbox has them."""
-    return [key.removeprefix(f"plan:{plan.id}:") for item in items(house, plan.owner) if (key := item.event.key)]
+    return [key.removeprefix(f"plan:{plan.id}:") for item in list_items(ctx, plan.owner) if (key := item.event.key)]
 
 
-def show(house: House, plan: Plan, **more: Any) -> Plan:
-    return house.store.query(plans.show, plan.id, **more)
+def show_plan(ctx: StoreContext, plan: Plan, **options: Any) -> Plan:
+    return ctx.store.query(plans.show, plan.id, **options)
 
 
 class TestReading:
@@ -104,7 +104,7 @@ class TestReading:
             rules.parse_spec(fields)
 
     @pytest.mark.parametrize(
-        ("word", "read"),
+        ("word", "parse"),
         [
             ("pending", PlanStatus.parse),
             ("completed", PlanStatus.parse),
@@ -112,16 +112,16 @@ class TestReading:
             ("all", CatchUp.parse),
         ],
     )
-    def test_words(self, word: str, read: Any) -> None:
-        assert read(word) == word
+    def test_words(self, word: str, parse: Any) -> None:
+        assert parse(word) == word
         with pytest.raises(Invalid, match="'later'"):
-            read("later")
+            parse("later")
 
 
 class TestSetting:
-    def test_a_plan_that_fires_once(self, house: House) -> None:
-        plan = made(house, instruction="post it", runAfter="5 hours")
-        assert plan == show(house, plan)
+    def test_a_plan_that_fires_once(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, instruction="post it", runAfter="5 hours")
+        assert plan == show_plan(ctx, plan)
         assert (plan.owner, plan.status, plan.next_at, plan.fired) == ("ann", PlanStatus.PENDING, MORNING + 5 * HOUR, 0)
         assert wire.write_plan(plan) == {
             "id": plan.id,
@@ -143,18 +143,18 @@ class TestSetting:
             "endedAt": None,
         }
 
-    def test_a_plan_that_recurs(self, house: House) -> None:
-        plan = made(house, cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="skip")
-        assert plan == show(house, plan)
+    def test_a_plan_that_recurs(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="skip")
+        assert plan == show_plan(ctx, plan)
         assert (plan.cron, plan.zone, plan.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.SKIP)
         assert plan.next_at == parse_instant("2026-02-23T09:00:00+02:00")
         assert (wire.write_plan(plan)["isRecurring"], wire.write_plan(plan)["scheduledAt"]) == (True, None)
 
-    def test_the_tickers_are_told(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
-        assert house.bell.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
-        made(house, id=plan.id, name="another")
-        assert house.bell.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+    def test_the_tickers_are_told(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
+        assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+        set_plan(ctx, id=plan.id, name="another")
+        assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
 
     @pytest.mark.parametrize(
         ("owner", "fields", "error"),
@@ -175,128 +175,136 @@ class TestSetting:
         ],
     )
     def test_what_cannot_be_is_refused_and_nothing_is_stored(
-        self, house: House, owner: str | None, fields: dict[str, str], error: type[GatepostError]
+        self, ctx: StoreContext, owner: str | None, fields: dict[str, str], error: type[GatepostError]
     ) -> None:
         with pytest.raises(error):
-            made(house, owner, **fields)
-        assert house.store.query(plans.page) == []
-        assert house.bell.signals == []
+            set_plan(ctx, owner, **fields)
+        assert ctx.store.query(plans.page) == []
+        assert ctx.signal_sink.signals == []
 
-    def test_a_plan_needs_a_name_and_a_live_owner(self, house: House) -> None:
+    def test_a_plan_needs_a_name_and_a_live_owner(self, ctx: StoreContext) -> None:
         with pytest.raises(Invalid, match="needs a name"):
-            house.store.call(plans.set_plan, "ann", rules.parse_spec({"runAfter": "5 hours"}))
-        house.store.call(directory.retire, "ann")
+            ctx.store.call(plans.set_plan, "ann", rules.parse_spec({"runAfter": "5 hours"}))
+        ctx.store.call(directory.retire, "ann")
         with pytest.raises(Refused, match="retired"):
-            made(house, runAfter="5 hours")
+            set_plan(ctx, runAfter="5 hours")
 
-    def test_an_alias_names_its_owner(self, house: House) -> None:
-        house.register("cleo", aliases=["bead-7"])
-        plan = made(house, "bead-7", runAfter="5 hours")
-        assert (plan.owner, show(house, plan, owner="bead-7")) == ("cleo", plan)
+    def test_an_alias_names_its_owner(self, ctx: StoreContext) -> None:
+        ctx.register("cleo", aliases=["bead-7"])
+        plan = set_plan(ctx, "bead-7", runAfter="5 hours")
+        assert (plan.owner, show_plan(ctx, plan, owner="bead-7")) == ("cleo", plan)
 
 
 class TestChanging:
-    def test_what_is_not_named_stays(self, house: House) -> None:
-        plan = made(house, instruction="post it", cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="all")
-        changed = made(house, id=plan.id, name="Weekly Report")
-        assert (changed.name, changed.instruction, changed.next_at) == ("Weekly Report", "post it", plan.next_at)
-        assert (changed.cron, changed.zone, changed.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.ALL)
-        assert show(house, plan) == changed
-        assert made(house, id=plan.id, instruction="", catchUp="skip").catch_up is CatchUp.SKIP
-        assert show(house, plan).instruction == ""
+    def test_what_is_not_named_stays(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, instruction="post it", cron="0 9 * * 1", timeZone="Europe/Riga", catchUp="all")
+        changed_plan = set_plan(ctx, id=plan.id, name="Weekly Report")
+        assert (changed_plan.name, changed_plan.instruction, changed_plan.next_at) == (
+            "Weekly Report",
+            "post it",
+            plan.next_at,
+        )
+        assert (changed_plan.cron, changed_plan.zone, changed_plan.catch_up) == (
+            "0 9 * * 1",
+            "Europe/Riga",
+            CatchUp.ALL,
+        )
+        assert show_plan(ctx, plan) == changed_plan
+        assert set_plan(ctx, id=plan.id, instruction="", catchUp="skip").catch_up is CatchUp.SKIP
+        assert show_plan(ctx, plan).instruction == ""
 
-    def test_a_new_schedule_counts_from_now(self, house: House) -> None:
-        plan = made(house, cron="0 12 * * *", catchUp="all")
-        house.clock.advance("1 hour")
-        once = made(house, id=plan.id, runAfter="30 minutes")
-        assert (once.cron, once.zone, once.catch_up) == (None, None, CatchUp.ONCE)
-        assert once.next_at == MORNING + 90 * MINUTE
-        again = made(house, id=plan.id, cron="0 * * * *")
-        assert (again.cron, again.zone, again.next_at) == ("0 * * * *", "UTC", MORNING + 2 * HOUR)
+    def test_a_new_schedule_counts_from_now(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="0 12 * * *", catchUp="all")
+        ctx.clock.advance("1 hour")
+        once_plan = set_plan(ctx, id=plan.id, runAfter="30 minutes")
+        assert (once_plan.cron, once_plan.zone, once_plan.catch_up) == (None, None, CatchUp.ONCE)
+        assert once_plan.next_at == MORNING + 90 * MINUTE
+        cron_plan = set_plan(ctx, id=plan.id, cron="0 * * * *")
+        assert (cron_plan.cron, cron_plan.zone, cron_plan.next_at) == ("0 * * * *", "UTC", MORNING + 2 * HOUR)
 
-    def test_the_same_schedule_again_loses_no_slot(self, house: House) -> None:
-        plan = made(house, cron="0 12 * * *")
-        house.clock.advance(3 * HOUR + SECOND)
-        assert made(house, id=plan.id, cron="0 12 * * *", name="renamed").next_at == plan.next_at
-        assert fire(house.store) == 1
-        assert slots(house, plan) == ["2026-02-18T12:00:00Z"]
+    def test_the_same_schedule_again_loses_no_slot(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="0 12 * * *")
+        ctx.clock.advance(3 * HOUR + SECOND)
+        assert set_plan(ctx, id=plan.id, cron="0 12 * * *", name="renamed").next_at == plan.next_at
+        assert fire_plans(ctx.store) == 1
+        assert list_slots(ctx, plan) == ["2026-02-18T12:00:00Z"]
 
-    def test_the_same_time_again_does_not_fire_again(self, house: House) -> None:
-        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
-        house.clock.advance("2 hours")
-        assert fire(house.store) == 1
-        changed = made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z", name="renamed")
-        assert (changed.status, changed.next_at, changed.name) == (PlanStatus.COMPLETED, None, "renamed")
-        assert fire(house.store) == 0
+    def test_the_same_time_again_does_not_fire_again(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, scheduledAt="2026-02-18T10:00:00Z")
+        ctx.clock.advance("2 hours")
+        assert fire_plans(ctx.store) == 1
+        changed_plan = set_plan(ctx, id=plan.id, scheduledAt="2026-02-18T10:00:00Z", name="renamed")
+        assert (changed_plan.status, changed_plan.next_at, changed_plan.name) == (PlanStatus.COMPLETED, None, "renamed")
+        assert fire_plans(ctx.store) == 0
 
-    def test_a_completed_plan_can_be_set_again_and_a_slot_that_has_fired_is_a_repeat(self, house: House) -> None:
-        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
-        house.clock.advance("2 hours")
-        fire(house.store)
-        assert made(house, id=plan.id, runAfter="1 hour").status is PlanStatus.PENDING
-        made(house, id=plan.id, scheduledAt="2026-02-18T10:00:00Z")
-        assert fire(house.store) == 1
-        assert slots(house, plan) == ["2026-02-18T10:00:00Z"]
-        assert show(house, plan).fired == 1
+    def test_a_completed_plan_can_be_set_again_and_a_slot_that_has_fired_is_a_repeat(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, scheduledAt="2026-02-18T10:00:00Z")
+        ctx.clock.advance("2 hours")
+        fire_plans(ctx.store)
+        assert set_plan(ctx, id=plan.id, runAfter="1 hour").status is PlanStatus.PENDING
+        set_plan(ctx, id=plan.id, scheduledAt="2026-02-18T10:00:00Z")
+        assert fire_plans(ctx.store) == 1
+        assert list_slots(ctx, plan) == ["2026-02-18T10:00:00Z"]
+        assert show_plan(ctx, plan).fired == 1
 
-    def test_a_refused_change_changes_nothing(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
+    def test_a_refused_change_changes_nothing(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
         for fields in ({"catchUp": "all"}, {"instruction": "a\x00b"}, {"name": ""}):
             with pytest.raises(Invalid):
-                made(house, id=plan.id, **fields)
-        assert show(house, plan) == plan
+                set_plan(ctx, id=plan.id, **fields)
+        assert show_plan(ctx, plan) == plan
 
 
 class TestOwnership:
-    def test_to_others_it_is_not_there(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
+    def test_to_others_it_is_not_there(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
         with pytest.raises(NotFound):
-            show(house, plan, owner="bob")
+            show_plan(ctx, plan, owner="bob")
         with pytest.raises(NotFound):
-            made(house, "bob", id=plan.id, name="mine")
+            set_plan(ctx, "bob", id=plan.id, name="mine")
         with pytest.raises(NotFound):
-            house.store.call(plans.delete, plan.id, owner="bob")
-        assert house.store.query(plans.page, "bob") == []
-        assert show(house, plan, owner="ann") == plan
+            ctx.store.call(plans.delete, plan.id, owner="bob")
+        assert ctx.store.query(plans.page, "bob") == []
+        assert show_plan(ctx, plan, owner="ann") == plan
 
-    def test_an_administrator_may_everything(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
-        assert show(house, plan) == plan
-        assert made(house, None, id=plan.id, name="theirs").owner == "ann"
-        house.store.call(plans.delete, plan.id)
+    def test_an_administrator_may_everything(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
+        assert show_plan(ctx, plan) == plan
+        assert set_plan(ctx, None, id=plan.id, name="theirs").owner == "ann"
+        ctx.store.call(plans.delete, plan.id)
         with pytest.raises(NotFound):
-            show(house, plan)
+            show_plan(ctx, plan)
 
-    def test_what_is_deleted_is_gone_and_does_not_fire(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
-        house.store.call(plans.delete, plan.id, owner="ann")
+    def test_what_is_deleted_is_gone_and_does_not_fire(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
+        ctx.store.call(plans.delete, plan.id, owner="ann")
         for verb in (plans.delete, plans.show):
             with pytest.raises(NotFound):
-                house.store.call(verb, plan.id, owner="ann")
-        house.clock.advance("5 hours")
-        assert fire(house.store) == 0
+                ctx.store.call(verb, plan.id, owner="ann")
+        ctx.clock.advance("5 hours")
+        assert fire_plans(ctx.store) == 0
 
-    def test_a_page_at_a_time(self, house: House) -> None:
-        mine = [made(house, runAfter=f"{hours} hours") for hours in range(1, 6)]
-        theirs = made(house, "bob", runAfter="1 day")
-        assert house.store.query(plans.page, "ann") == mine
-        assert house.store.query(plans.page) == [*mine, theirs]
-        first = house.store.query(plans.page, "ann", limit=2)
-        assert first + house.store.query(plans.page, "ann", after=first[-1].number) == mine
-        house.clock.advance("2 hours")
-        fire(house.store)
-        assert [plan.id for plan in house.store.query(plans.page, status=PlanStatus.COMPLETED)] == [
-            plan.id for plan in mine[:2]
+    def test_a_page_at_a_time(self, ctx: StoreContext) -> None:
+        ann_plans = [set_plan(ctx, runAfter=f"{hours} hours") for hours in range(1, 6)]
+        bob_plan = set_plan(ctx, "bob", runAfter="1 day")
+        assert ctx.store.query(plans.page, "ann") == ann_plans
+        assert ctx.store.query(plans.page) == [*ann_plans, bob_plan]
+        first = ctx.store.query(plans.page, "ann", limit=2)
+        assert first + ctx.store.query(plans.page, "ann", after=first[-1].number) == ann_plans
+        ctx.clock.advance("2 hours")
+        fire_plans(ctx.store)
+        assert [plan.id for plan in ctx.store.query(plans.page, status=PlanStatus.COMPLETED)] == [
+            plan.id for plan in ann_plans[:2]
         ]
-        assert house.store.query(plans.page, status=PlanStatus.PENDING) == [*mine[2:], theirs]
+        assert ctx.store.query(plans.page, status=PlanStatus.PENDING) == [*ann_plans[2:], bob_plan]
 
 
 class TestFiring:
-    def test_the_event_is_the_source_documents(self, house: House) -> None:
-        plan = made(house, instruction="Generate and post the daily metrics summary", runAfter="5 hours")
-        house.clock.advance(5 * HOUR + 3 * SECOND)
-        assert fire(house.store) == 1
-        [item] = items(house, "ann")
+    def test_the_event_is_the_source_documents(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, instruction="Generate and post the daily metrics summary", runAfter="5 hours")
+        ctx.clock.advance(5 * HOUR + 3 * SECOND)
+        assert fire_plans(ctx.store) == 1
+        [item] = list_items(ctx, "ann")
         event = wire.write_event(item.event)
         assert (event["type"], event["source"], event["priority"], event["sender"]) == ("plan", "plan", 2, None)
         assert event["data"] == {
@@ -306,42 +314,42 @@ class TestFiring:
         }
         assert (event["extra"], event["timestamp"]) == ({"dueAt": "2026-02-18T14:00:00Z"}, "2026-02-18T14:00:03Z")
         assert event["dedupKey"] == f"plan:{plan.id}:2026-02-18T14:00:00Z"
-        assert str(house.claim()).splitlines()[1:] == [
+        assert str(ctx.claim()).splitlines()[1:] == [
             '[Plan: Daily Report] "Generate and post the daily metrics summary"' + f" (plan {plan.id}, due 14:00Z)"
         ]
 
-    def test_nothing_fires_before_its_time(self, house: House) -> None:
-        plan = made(house, runAfter="5 hours")
-        house.clock.advance(5 * HOUR - 1)
-        assert (fire(house.store), house.store.query(plans.find_next_due)) == (0, plan.next_at)
-        house.clock.advance(1)
-        assert (fire(house.store), house.store.query(plans.find_next_due)) == (1, None)
+    def test_nothing_fires_before_its_time(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, runAfter="5 hours")
+        ctx.clock.advance(5 * HOUR - 1)
+        assert (fire_plans(ctx.store), ctx.store.query(plans.find_next_due)) == (0, plan.next_at)
+        ctx.clock.advance(1)
+        assert (fire_plans(ctx.store), ctx.store.query(plans.find_next_due)) == (1, None)
 
-    def test_one_that_fires_once_is_then_completed(self, house: House) -> None:
-        plan = made(house, scheduledAt="2026-02-18T10:00:00Z")
-        house.clock.advance("1 week")
-        assert fire(house.store) == 1
-        after = show(house, plan)
+    def test_one_that_fires_once_is_then_completed(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, scheduledAt="2026-02-18T10:00:00Z")
+        ctx.clock.advance("1 week")
+        assert fire_plans(ctx.store) == 1
+        after = show_plan(ctx, plan)
         assert (after.status, after.next_at, after.fired) == (PlanStatus.COMPLETED, None, 1)
         assert (after.last_at, after.scheduled_at) == (plan.next_at, plan.next_at)
-        assert (after.ended_at, fire(house.store)) == (house.clock.now(), 0)
-        assert house.balanced()
+        assert (after.ended_at, fire_plans(ctx.store)) == (ctx.clock.now(), 0)
+        assert ctx.is_balanced()
 
-    def test_a_time_in_the_past_fires_at_once_and_once(self, house: House) -> None:
-        plan = made(house, scheduledAt="2025-01-01T00:00:00Z")
-        assert house.store.query(plans.find_next_due) == parse_instant("2025-01-01T00:00:00Z")
-        assert (fire(house.store), fire(house.store)) == (1, 0)
-        assert slots(house, plan) == ["2025-01-01T00:00:00Z"]
-        [item] = items(house, "ann")
+    def test_a_time_in_the_past_fires_at_once_and_once(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, scheduledAt="2025-01-01T00:00:00Z")
+        assert ctx.store.query(plans.find_next_due) == parse_instant("2025-01-01T00:00:00Z")
+        assert (fire_plans(ctx.store), fire_plans(ctx.store)) == (1, 0)
+        assert list_slots(ctx, plan) == ["2025-01-01T00:00:00Z"]
+        [item] = list_items(ctx, "ann")
         assert str(parse_body(item.event)).endswith(f"due_at={parse_instant('2025-01-01T00:00:00Z')})")
 
-    def test_one_that_recurs_goes_on(self, house: House) -> None:
-        plan = made(house, cron="0 12 * * *", timeZone="Europe/Riga")
+    def test_one_that_recurs_goes_on(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="0 12 * * *", timeZone="Europe/Riga")
         for _ in range(3):
-            house.clock.advance("1 day")
-            house.clock.advance(-(house.clock.now() - parse_instant("2026-02-18T10:00:00Z")) % DAY)
-            assert fire(house.store) == 1
-        assert slots(house, plan) == ["2026-02-19T10:00:00Z", "2026-02-20T10:00:00Z", "2026-02-21T10:00:00Z"]
+            ctx.clock.advance("1 day")
+            ctx.clock.advance(-(ctx.clock.now() - parse_instant("2026-02-18T10:00:00Z")) % DAY)
+            assert fire_plans(ctx.store) == 1
+        assert list_slots(ctx, plan) == ["2026-02-19T10:00:00Z", "2026-02-20T10:00:00Z", "2026-02-21T10:00:00Z"]
 
     @pytest.mark.parametrize(
         ("catch_up", "expected"),
@@ -351,110 +359,110 @@ class TestFiring:
             ("all", [f"2026-02-18T{hour}:00:00Z" for hour in (10, 11, 12, 13, 14, 15)]),
         ],
     )
-    def test_what_was_missed(self, house: House, catch_up: str, expected: list[str]) -> None:
-        plan = made(house, cron="0 * * * *", catchUp=catch_up)
-        house.clock.advance(6 * HOUR + 10 * MINUTE)
-        assert fire(house.store) == 1
-        assert slots(house, plan) == expected
-        after = show(house, plan)
+    def test_what_was_missed(self, ctx: StoreContext, catch_up: str, expected: list[str]) -> None:
+        plan = set_plan(ctx, cron="0 * * * *", catchUp=catch_up)
+        ctx.clock.advance(6 * HOUR + 10 * MINUTE)
+        assert fire_plans(ctx.store) == 1
+        assert list_slots(ctx, plan) == expected
+        after = show_plan(ctx, plan)
         assert (after.fired, after.next_at) == (len(expected), parse_instant("2026-02-18T16:00:00Z"))
         assert after.last_at == (parse_instant(expected[-1]) if expected else None)
-        house.clock.advance(50 * MINUTE + 20 * SECOND)
-        assert fire(house.store) == 1
-        assert slots(house, plan) == [*expected, "2026-02-18T16:00:00Z"]
+        ctx.clock.advance(50 * MINUTE + 20 * SECOND)
+        assert fire_plans(ctx.store) == 1
+        assert list_slots(ctx, plan) == [*expected, "2026-02-18T16:00:00Z"]
 
-    def test_catching_up_goes_back_a_hundred_slots_at_most(self, house: House) -> None:
-        plan = made(house, cron="* * * * *", catchUp="all")
-        house.clock.advance("90 days")
-        assert fire(house.store) == 1
-        now = house.clock.now()
-        assert slots(house, plan) == [format_rfc3339(now - minutes * MINUTE) for minutes in reversed(range(100))]
+    def test_catching_up_goes_back_a_hundred_slots_at_most(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="* * * * *", catchUp="all")
+        ctx.clock.advance("90 days")
+        assert fire_plans(ctx.store) == 1
+        now = ctx.clock.now()
+        assert list_slots(ctx, plan) == [format_rfc3339(now - minutes * MINUTE) for minutes in reversed(range(100))]
 
-    def test_owners_are_told_in_order_of_slots(self, house: House) -> None:
+    def test_owners_are_told_in_order_of_slots(self, ctx: StoreContext) -> None:
         for minutes in (10, 15, 20):
-            made(house, cron=f"*/{minutes} * * * *", catchUp="all")
-        made(house, scheduledAt="2026-02-18T10:05:00Z")
-        house.clock.advance("8 hours")
-        assert fire(house.store) == 4
-        due = [item.event.data["dueAt"] for item in items(house, "ann")]
+            set_plan(ctx, cron=f"*/{minutes} * * * *", catchUp="all")
+        set_plan(ctx, scheduledAt="2026-02-18T10:05:00Z")
+        ctx.clock.advance("8 hours")
+        assert fire_plans(ctx.store) == 4
+        due = [item.event.data["dueAt"] for item in list_items(ctx, "ann")]
         assert due == sorted(due)
         assert len(due) == 48 + 32 + 24 + 1
 
-    def test_however_much_is_due_all_of_it_fires(self, house: House) -> None:
-        several = [made(house, cron="* * * * *", catchUp="all") for _ in range(15)]
-        house.clock.advance("8 hours")
-        assert house.store.call(plans.fire) < 15
-        fire(house.store)
-        assert [show(house, plan).fired for plan in several] == [100] * 15
-        assert len(items(house, "ann")) == 1_500
-        assert house.balanced()
+    def test_however_much_is_due_all_of_it_fires(self, ctx: StoreContext) -> None:
+        recurring_plans = [set_plan(ctx, cron="* * * * *", catchUp="all") for _ in range(15)]
+        ctx.clock.advance("8 hours")
+        assert ctx.store.call(plans.fire) < 15
+        fire_plans(ctx.store)
+        assert [show_plan(ctx, plan).fired for plan in recurring_plans] == [100] * 15
+        assert len(list_items(ctx, "ann")) == 1_500
+        assert ctx.is_balanced()
 
-    def test_for_a_retired_owner_the_administrator_is_told_and_the_plan_ends(self, house: House) -> None:
-        plan = made(house, cron="0 * * * *")
-        theirs = made(house, "bob", cron="0 * * * *")
-        house.store.call(directory.retire, "ann")
+    def test_for_a_retired_owner_the_administrator_is_told_and_the_plan_ends(self, ctx: StoreContext) -> None:
+        plan = set_plan(ctx, cron="0 * * * *")
+        bob_plan = set_plan(ctx, "bob", cron="0 * * * *")
+        ctx.store.call(directory.retire, "ann")
         with pytest.raises(Refused):
-            made(house, None, id=plan.id, name="another")
-        house.clock.advance("1 hour")
-        assert fire(house.store) == 2
-        assert (items(house, "ann"), len(items(house, "bob"))) == ([], 1)
-        after = show(house, plan)
+            set_plan(ctx, None, id=plan.id, name="another")
+        ctx.clock.advance("1 hour")
+        assert fire_plans(ctx.store) == 2
+        assert (list_items(ctx, "ann"), len(list_items(ctx, "bob"))) == ([], 1)
+        after = show_plan(ctx, plan)
         assert (after.status, after.next_at, after.fired) == (PlanStatus.CANCELLED, None, 0)
-        assert show(house, theirs).status is PlanStatus.PENDING
-        [alert] = items(house, "admin")
+        assert show_plan(ctx, bob_plan).status is PlanStatus.PENDING
+        [alert] = list_items(ctx, "admin")
         assert f"({plan.id}) was due and could not fire: 'ann' is retired" in alert.event.content
-        house.clock.advance("1 hour")
-        assert fire(house.store) == 1
+        ctx.clock.advance("1 hour")
+        assert fire_plans(ctx.store) == 1
 
-    def test_one_whose_event_is_refused_ends_with_an_alert_and_holds_up_nobody(self, house: House) -> None:
-        large = made(house, instruction="x" * 400, cron="0 * * * *", catchUp="all")
-        small = made(house, "bob", cron="0 * * * *", catchUp="all")
-        house.clock.advance("2 hours")
-        store = house.kit.open(limits=Limits(content=300))
-        assert fire(store) == 2
-        [alert] = items(house, "ann")
+    def test_one_whose_event_is_refused_ends_with_an_alert_and_holds_up_nobody(self, ctx: StoreContext) -> None:
+        large_plan = set_plan(ctx, instruction="x" * 400, cron="0 * * * *", catchUp="all")
+        small_plan = set_plan(ctx, "bob", cron="0 * * * *", catchUp="all")
+        ctx.clock.advance("2 hours")
+        store = ctx.kit.open(limits=Limits(content=300))
+        assert fire_plans(store) == 2
+        [alert] = list_items(ctx, "ann")
         assert (alert.event.type, alert.event.priority) == (EventType.ALERT, Priority.HIGH)
         assert "the plan 'Daily Report'" in alert.event.content
         assert "over the limit of 300" in alert.event.content
-        assert show(house, large).status is PlanStatus.CANCELLED
-        assert len(slots(house, small)) == 2
-        assert fire(store) == 0
-        assert made(house, id=large.id, instruction="y", cron="0 * * * *").status is PlanStatus.PENDING
+        assert show_plan(ctx, large_plan).status is PlanStatus.CANCELLED
+        assert len(list_slots(ctx, small_plan)) == 2
+        assert fire_plans(store) == 0
+        assert set_plan(ctx, id=large_plan.id, instruction="y", cron="0 * * * *").status is PlanStatus.PENDING
 
     def test_one_whose_zone_is_not_known_here_ends_with_an_alert(
-        self, house: House, monkeypatch: pytest.MonkeyPatch
+        self, ctx: StoreContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plan = made(house, cron="0 * * * *", timeZone="Europe/Riga")
-        house.clock.advance("1 hour")
+        plan = set_plan(ctx, cron="0 * * * *", timeZone="Europe/Riga")
+        ctx.clock.advance("1 hour")
         with monkeypatch.context() as patch:
             patch.setattr("gatepost.core.cron._load_zone_names", lambda: {"utc": "UTC"})
             _load_zone.cache_clear()
-            assert fire(house.store) == 1
-        assert "'Europe/Riga' is not a time zone" in items(house, "ann")[0].event.content
-        assert show(house, plan).status is PlanStatus.CANCELLED
+            assert fire_plans(ctx.store) == 1
+        assert "'Europe/Riga' is not a time zone" in list_items(ctx, "ann")[0].event.content
+        assert show_plan(ctx, plan).status is PlanStatus.CANCELLED
 
-    def test_what_is_over_is_forgotten_in_time(self, house: House) -> None:
-        over = made(house, runAfter="1 hour")
-        going_on = made(house, cron="0 * * * *")
-        house.clock.advance("1 hour")
-        fire(house.store)
-        house.clock.advance(parse_duration("1 day") - 1)
-        house.store.call(maintenance.reap)
-        assert show(house, over).status is PlanStatus.COMPLETED
-        house.clock.advance(1)
-        house.store.call(maintenance.reap)
+    def test_what_is_over_is_forgotten_in_time(self, ctx: StoreContext) -> None:
+        ended_plan = set_plan(ctx, runAfter="1 hour")
+        recurring_plan = set_plan(ctx, cron="0 * * * *")
+        ctx.clock.advance("1 hour")
+        fire_plans(ctx.store)
+        ctx.clock.advance(parse_duration("1 day") - 1)
+        ctx.store.call(maintenance.reap)
+        assert show_plan(ctx, ended_plan).status is PlanStatus.COMPLETED
+        ctx.clock.advance(1)
+        ctx.store.call(maintenance.reap)
         with pytest.raises(NotFound):
-            show(house, over)
-        assert show(house, going_on).status is PlanStatus.PENDING
+            show_plan(ctx, ended_plan)
+        assert show_plan(ctx, recurring_plan).status is PlanStatus.PENDING
 
     @pytest.mark.parametrize("due", [-1, 10**18, 10**30, "today", 1.5])
-    def test_a_made_up_event_cannot_say_that_it_was_due_at_no_time(self, house: House, due: Any) -> None:
+    def test_a_made_up_event_cannot_say_that_it_was_due_at_no_time(self, ctx: StoreContext, due: Any) -> None:
         with pytest.raises(Invalid, match=r"data\.dueAt"):
-            house.push(type=EventType.PLAN, data={"planName": "mine", "dueAt": due})
+            ctx.push(type=EventType.PLAN, data={"planName": "mine", "dueAt": due})
 
-    def test_people_have_plans_too(self, house: House) -> None:
-        made(house, "husam", instruction="call home", runAfter="1 hour")
-        house.clock.advance("1 hour")
-        fire(house.store)
-        [item] = items(house, "husam")
+    def test_people_have_plans_too(self, ctx: StoreContext) -> None:
+        set_plan(ctx, "husam", instruction="call home", runAfter="1 hour")
+        ctx.clock.advance("1 hour")
+        fire_plans(ctx.store)
+        [item] = list_items(ctx, "husam")
         assert (item.event.content, item.state) == ("call home", ItemState.PENDING)

@@ -14,14 +14,14 @@ from gatepost.hooks.gates import SessionGate, register
 from gatepost.hooks.session import Session
 from gatepost.hooks.visit import normalize
 from gatepost.testing import Kit
-from tests.visits import Guest
+from tests.hook_guest import HookGuest
 
 
-class Program:
+class HostProgram:
     """One session of an agent program that calls our hooks by its own names of the events."""
 
     def __init__(self, home: Path, kit: Kit, host: str) -> None:
-        self._porch = HookEntry(home, store=kit.store, handlers=())
+        self._hook_entry = HookEntry(home, store=kit.store, handlers=())
         self._home = home
         self._host = host
 
@@ -31,7 +31,7 @@ class Program:
         environ = {"GATEPOST_AGENT": "ann"}
         hook = HookCall(event=event, host=self._host, stdin=payload, environ=environ, cwd=str(self._home))
         with pytest.raises(StopIteration) as end:
-            next(self._porch.receive(hook))
+            next(self._hook_entry.receive(hook))
         end.value.value.on_printed()
         answer: dict[str, str] = json.loads(end.value.value.output.stdout or "{}")
         return answer
@@ -41,7 +41,7 @@ def escape(reason: str) -> str:
     return reason.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def count_denials(gemini: Program, rewrite: Callable[[str], str], limit: int = 20) -> int:
+def count_denials(gemini: HostProgram, rewrite: Callable[[str], str], limit: int = 20) -> int:
     """Let the agent stop as Gemini does, with each reason sent back as a prompt, and count the denied stops."""
     for count in range(limit):
         answer = gemini.call("AfterAgent", stop_hook_active=count > 0)
@@ -52,10 +52,10 @@ def count_denials(gemini: Program, rewrite: Callable[[str], str], limit: int = 2
 
 
 @pytest.fixture
-def gemini(tmp_path: Path, kit: Kit) -> Program:
+def gemini(tmp_path: Path, kit: Kit) -> HostProgram:
     kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
-    program = Program(tmp_path, kit, "gemini")
+    program = HostProgram(tmp_path, kit, "gemini")
     program.call("SessionStart", source="startup")
     return program
 
@@ -63,7 +63,7 @@ def gemini(tmp_path: Path, kit: Kit) -> Program:
 @pytest.mark.parametrize("rewrite", [str, str.strip, escape, lambda reason: f"\n{reason}  \n"])
 @pytest.mark.parametrize("hint", ["run the tests", 'say <done> & "go"', "x" * 990])
 def test_a_reason_that_gemini_sends_back_does_not_reset_the_loop_detector(
-    gemini: Program, tmp_path: Path, kit: Kit, rewrite: Callable[[str], str], hint: str
+    gemini: HostProgram, tmp_path: Path, kit: Kit, rewrite: Callable[[str], str], hint: str
 ) -> None:
     register(tmp_path, SessionGate(name="tested", hint=hint))
     gemini.call("BeforeAgent", prompt="Do it.")
@@ -72,28 +72,30 @@ def test_a_reason_that_gemini_sends_back_does_not_reset_the_loop_detector(
     assert len(kit.store.query(inbox.peek, "admin")) == 1, "the owner is told of the loop"
 
 
-def test_a_long_reason_that_was_cut_is_known_too(gemini: Program, tmp_path: Path) -> None:
+def test_a_long_reason_that_was_cut_is_known_too(gemini: HostProgram, tmp_path: Path) -> None:
     for number in range(20):
         register(tmp_path, SessionGate(name=f"gate-{number}", hint="\u8a66" * 900))
     assert count_denials(gemini, str) == 3
 
 
 @pytest.mark.parametrize("join", ["{ours}\nTheir reason.", "Their reason.\n{ours}"])
-def test_reasons_of_two_programs_that_gemini_joins_reset_nothing(gemini: Program, tmp_path: Path, join: str) -> None:
+def test_reasons_of_two_programs_that_gemini_joins_reset_nothing(
+    gemini: HostProgram, tmp_path: Path, join: str
+) -> None:
     register(tmp_path, SessionGate(name="tested", hint="run the tests"))
     assert count_denials(gemini, lambda reason: join.format(ours=reason)) == 3
 
 
-def test_a_prompt_that_gemini_writes_itself_resets_nothing(gemini: Program, tmp_path: Path) -> None:
+def test_a_prompt_that_gemini_writes_itself_resets_nothing(gemini: HostProgram, tmp_path: Path) -> None:
     register(tmp_path, SessionGate(name="tested"))
     for _ in range(3):
         assert gemini.call("AfterAgent")["decision"] == "deny"
-        own = "[System: You successfully executed a tool but returned an empty response. Please analyze it."
-        gemini.call("BeforeAgent", prompt=own)
+        own_prompt = "[System: You successfully executed a tool but returned an empty response. Please analyze it."
+        gemini.call("BeforeAgent", prompt=own_prompt)
     assert "decision" not in gemini.call("AfterAgent")
 
 
-def test_a_warning_that_gemini_did_not_show_comes_again(gemini: Program, tmp_path: Path) -> None:
+def test_a_warning_that_gemini_did_not_show_comes_again(gemini: HostProgram, tmp_path: Path) -> None:
     register(tmp_path, SessionGate(name="tested"))
     register(tmp_path, SessionGate(name="said", soft=True))
     assert gemini.call("AfterAgent").keys() == {"decision", "reason"}
@@ -104,75 +106,75 @@ def test_a_warning_that_gemini_did_not_show_comes_again(gemini: Program, tmp_pat
 
 
 def test_an_inbox_that_gemini_sends_back_does_not_reset_the_continuations(tmp_path: Path) -> None:
-    guest = Guest(tmp_path)
-    guest.hook("SessionStart", source="startup")
+    guest = HookGuest(tmp_path)
+    guest.run_hook("SessionStart", source="startup")
     for number in range(5):
-        guest.spooled(f"line {number}")
-        verdict = guest.stop()
+        guest.append_lines(f"line {number}")
+        verdict = guest.run_stop()
         assert verdict.continues
-        guest.hook("UserPromptSubmit", prompt=verdict.context)
-    guest.spooled("one more")
-    assert guest.stop().is_silent
-    assert "one more" in (guest.hook("UserPromptSubmit", prompt="Go on.").context or "")
+        guest.run_hook("UserPromptSubmit", prompt=verdict.context)
+    guest.append_lines("one more")
+    assert guest.run_stop().is_silent
+    assert "one more" in (guest.run_hook("UserPromptSubmit", prompt="Go on.").context or "")
 
 
 def test_an_echo_keeps_the_mark_of_a_decision_and_a_person_clears_it(tmp_path: Path) -> None:
-    guest = Guest(tmp_path)
+    guest = HookGuest(tmp_path)
     register(tmp_path, SessionGate(name="tested"))
-    reason = guest.stop().block
+    reason = guest.run_stop().block
     guest.session.mark("decision")
     turn = guest.session.read().turn
     guest.clock.advance(1)
-    guest.hook("UserPromptSubmit", prompt=reason)
+    guest.run_hook("UserPromptSubmit", prompt=reason)
     assert guest.session.is_marked("decision")
     assert guest.session.read().turn == turn
-    guest.hook("UserPromptSubmit", prompt="Go on.")
+    guest.run_hook("UserPromptSubmit", prompt="Go on.")
     assert not guest.session.is_marked("decision")
     assert guest.session.read().turn > turn
 
 
 def test_a_person_may_say_the_same_as_we_did(tmp_path: Path) -> None:
     """The host sends a reason back once; whoever says it again is a person, and so is whoever quotes it."""
-    guest = Guest(tmp_path)
+    guest = HookGuest(tmp_path)
     register(tmp_path, SessionGate(name="tested"))
-    reason = guest.stop().block
-    guest.hook("UserPromptSubmit", prompt=reason)
+    reason = guest.run_stop().block
+    guest.run_hook("UserPromptSubmit", prompt=reason)
     assert guest.session.read().stops
-    guest.hook("UserPromptSubmit", prompt=reason)
+    guest.run_hook("UserPromptSubmit", prompt=reason)
     assert not guest.session.read().stops
-    guest.stop()
-    guest.hook("UserPromptSubmit", prompt=f"What does this mean: {reason}")
+    guest.run_stop()
+    guest.run_hook("UserPromptSubmit", prompt=f"What does this mean: {reason}")
     assert not guest.session.read().stops
 
 
 def test_a_prompt_of_a_helper_resets_nothing(tmp_path: Path) -> None:
-    guest = Guest(tmp_path)
+    guest = HookGuest(tmp_path)
     register(tmp_path, SessionGate(name="tested"))
     for _ in range(3):
-        assert guest.stop().block
+        assert guest.run_stop().block
         guest.session.mark("decision")
-        guest.hook("UserPromptSubmit", prompt="Look it up.", subagent="h-1")
+        guest.run_hook("UserPromptSubmit", prompt="Look it up.", subagent="h-1")
         assert guest.session.is_marked("decision")
-    assert guest.stop().block is None
+    assert guest.run_stop().block is None
 
 
 def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) -> None:
     kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
-    guest = Guest(tmp_path, kit.store, kit.clock)
-    guest.hook("SessionStart", source="startup")
+    guest = HookGuest(tmp_path, kit.store, kit.clock)
+    guest.run_hook("SessionStart", source="startup")
     register(tmp_path, SessionGate(name="summed-up", hook="SubagentStop"))
     for helper in ("h-1", "h-2"):  # each is counted apart
         for _ in range(3):
-            block = guest.hook("SubagentStop", subagent=helper).block or ""
+            block = guest.run_hook("SubagentStop", subagent=helper).block or ""
             assert block.startswith("summed-up: it is not marked. When it is done, run: ")
-    assert guest.stop().block is None, "the agent itself is not held by the stops of its helpers"
-    verdict = guest.hook("SubagentStop", subagent="h-1")
+    assert guest.run_stop().block is None, "the agent itself is not held by the stops of its helpers"
+    verdict = guest.run_hook("SubagentStop", subagent="h-1")
     assert (verdict.block, verdict.final) == (None, True)
     assert "lets the helper stop" in verdict.warnings[0]
     (alert,) = kit.store.query(inbox.peek, "admin")
     assert "the last 3 stops of its helper 'h-1' were blocked" in alert.event.content
-    assert guest.hook("SubagentStop", subagent="h-1").block, "it begins anew"
+    assert guest.run_hook("SubagentStop", subagent="h-1").block, "it begins anew"
 
 
 def test_normalized_texts_stay_different() -> None:

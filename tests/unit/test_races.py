@@ -40,467 +40,471 @@ from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.ports import Store, Transaction
 from gatepost.tables import checks
 from gatepost.testing import Kit
-from tests.residents import resident
-from tests.unit.conftest import House, contents
+from tests.resident_runs import create_resident
+from tests.unit.conftest import StoreContext, list_contents
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
-class Watched:
+class WatchedTransaction:
     """A transaction that stops once before a statement."""
 
     def __init__(self, tx: Transaction, before: str | None, stop: Callable[[], None]) -> None:
         self._tx = tx
-        self._before = before
-        self._stop = stop
+        self._statement = before
+        self._pause = stop
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
         if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
             return method
 
-        def watched(statement: str, *args: Any, **kwargs: Any) -> Any:
-            if statement == self._before:
-                self._stop()
+        def call_method(statement: str, *args: Any, **kwargs: Any) -> Any:
+            if statement == self._statement:
+                self._pause()
             return method(statement, *args, **kwargs)
 
-        return watched
+        return call_method
 
 
-class Race(House):
+class Race(StoreContext):
     """Two stores on one database, and a way to stop one of them halfway."""
 
     def __init__(self, kit: Kit) -> None:
         super().__init__(kit)
-        self.other: Store = kit.open()
+        self.other_store: Store = kit.open()
         self.pool = ThreadPoolExecutor(4)
 
     @contextmanager
-    def halfway(self, verb: Callable[..., Any], *args: Any, before: str | None = None, **kwargs: Any) -> Iterator[Any]:
+    def pause_midway(
+        self, verb: Callable[..., Any], *args: Any, before: str | None = None, **kwargs: Any
+    ) -> Iterator[Any]:
         """Run a verb up to a statement (or its commit) and hold it there; it goes on at the end of the block."""
-        reached, go = threading.Event(), threading.Event()
+        reached, may_continue = threading.Event(), threading.Event()
 
-        def stop() -> None:
+        def pause() -> None:
             reached.set()
-            assert go.wait(PATIENCE), "never let go"
+            assert may_continue.wait(TIMEOUT), "never let go"
 
-        def stopping(tx: Transaction) -> Any:
-            value = verb(Watched(tx, before, stop), *args, **kwargs)
+        def run_and_pause(tx: Transaction) -> Any:
+            value = verb(WatchedTransaction(tx, before, pause), *args, **kwargs)
             if before is None:
-                stop()
+                pause()
             return value
 
-        running: Future[Any] = self.pool.submit(self.other.call, stopping)
-        assert reached.wait(PATIENCE), "never got there"
+        future: Future[Any] = self.pool.submit(self.other_store.call, run_and_pause)
+        assert reached.wait(TIMEOUT), "never got there"
         try:
-            yield running
+            yield future
         finally:
-            go.set()
-            wait([running], PATIENCE)
+            may_continue.set()
+            wait([future], TIMEOUT)
 
-    def blocked(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future[Any]":
+    def start_blocked(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future[Any]":
         """Run a verb that will have to wait for the other one, and return when it does."""
-        running: Future[Any] = self.pool.submit(self.store.call, verb, *args, **kwargs)
+        future: Future[Any] = self.pool.submit(self.store.call, verb, *args, **kwargs)
         with psycopg.connect(self.kit.url, autocommit=True) as connection:
-            while not running.done():
-                waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-                if connection.execute(waits).fetchone():
+            while not future.done():
+                query = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                if connection.execute(query).fetchone():
                     break
-        return running
+        return future
 
-    def whole(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether nothing is stuck, lost or unaccounted for."""
         return (
-            self.balanced()
+            self.is_balanced()
             and self.store.query(checks.stuck_items)[0] == 0
             and self.store.query(checks.lost_events)[0] == 0
         )
 
 
 @pytest.fixture
-def race(swept_url: str) -> Iterator[Race]:
-    with Kit(swept_url) as kit:
+def race(empty_postgres_url: str) -> Iterator[Race]:
+    with Kit(empty_postgres_url) as kit:
         race = Race(kit)
         with race.pool:
             yield race
 
 
-def wish(content: str = "tea", to: str = "ann", **more: Any) -> Push:
-    return Push(to=to, source="test", content=content, **more)
+def build_push(content: str = "tea", to: str = "ann", **fields: Any) -> Push:
+    return Push(to=to, source="test", content=content, **fields)
 
 
 def test_two_claims_share_nothing(race: Race) -> None:
     for number in range(4):
-        race.tell(str(number))
-    with race.halfway(inbox.claim, "ann", owner="one", limit=2) as one:
-        two = race.blocked(inbox.claim, "ann", owner="two", limit=2)
-    assert contents(one.result(PATIENCE)) == ["0", "1"]
-    assert contents(two.result(PATIENCE)) == ["2", "3"]
-    assert two.result().claim.fence > one.result().claim.fence
-    assert race.whole()
+        race.push_event(str(number))
+    with race.pause_midway(inbox.claim, "ann", owner="one", limit=2) as first_future:
+        second_future = race.start_blocked(inbox.claim, "ann", owner="two", limit=2)
+    assert list_contents(first_future.result(TIMEOUT)) == ["0", "1"]
+    assert list_contents(second_future.result(TIMEOUT)) == ["2", "3"]
+    assert second_future.result().claim.fence > first_future.result().claim.fence
+    assert race.is_consistent()
 
 
 def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
-    event = race.tell(ttl=MINUTE)
-    with race.halfway(inbox.claim, "ann", owner="me", before="items/take") as claiming:
+    event = race.push_event(ttl=MINUTE)
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
         race.clock.advance(MINUTE)
         assert race.store.call(maintenance.expire_items) == 1
-    assert claiming.result(PATIENCE).claim is None
-    assert race.show(event).state is ItemState.EXPIRED
-    assert race.whole()
+    assert claim_future.result(TIMEOUT).claim is None
+    assert race.show_item(event).state is ItemState.EXPIRED
+    assert race.is_consistent()
 
 
 def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
-    event = race.tell(ttl=MINUTE)
-    with race.halfway(inbox.claim, "ann", owner="me") as claiming:
+    event = race.push_event(ttl=MINUTE)
+    with race.pause_midway(inbox.claim, "ann", owner="me") as claim_future:
         race.clock.advance(MINUTE)
         assert race.store.call(maintenance.expire_items) == 0
-    claim = claiming.result(PATIENCE).claim
+    claim = claim_future.result(TIMEOUT).claim
     assert race.ack(claim) == 1
-    assert race.show(event).state is ItemState.DELIVERED
+    assert race.show_item(event).state is ItemState.DELIVERED
 
 
 def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
-    first = race.tell("1")
-    race.tell("2")
-    with race.halfway(inbox.claim, "ann", owner="me", before="items/take") as claiming:
+    first = race.push_event("1")
+    race.push_event("2")
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
         race.store.call(inbox.discard, first)
-    assert contents(claiming.result(PATIENCE)) == ["2"]
-    assert race.whole()
+    assert list_contents(claim_future.result(TIMEOUT)) == ["2"]
+    assert race.is_consistent()
 
 
 @pytest.mark.parametrize("before", ["items/insert", "events/insert", None])
 def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | None) -> None:
-    with race.halfway(push.push_event, wish("one", key="k"), before=before) as one:
-        two = race.blocked(push.push_event, wish("two", key="k"))
-    first, second = one.result(PATIENCE), two.result(PATIENCE)
+    with race.pause_midway(push.push_event, build_push("one", key="k"), before=before) as first_future:
+        second_future = race.start_blocked(push.push_event, build_push("two", key="k"))
+    first, second = first_future.result(TIMEOUT), second_future.result(TIMEOUT)
     assert sorted(pushed.deliveries[0].duplicate for pushed in (first, second)) == [False, True]
     assert first.event == second.event
-    assert len(race.waiting()) == 1
-    assert race.whole()
+    assert len(race.list_waiting()) == 1
+    assert race.is_consistent()
 
 
 def test_keys_pushed_in_two_orders_at_once_are_delivered_once(race: Race) -> None:
-    there = [wish("1", key="1"), wish("2", key="2"), wish("3", to="bob", key="1")]
-    with race.halfway(push.push_all, there) as one:
-        two = race.blocked(push.push_all, there[::-1])
-    for outcome in (*one.result(PATIENCE), *two.result(PATIENCE)):
+    pushes = [build_push("1", key="1"), build_push("2", key="2"), build_push("3", to="bob", key="1")]
+    with race.pause_midway(push.push_all, pushes) as first_future:
+        second_future = race.start_blocked(push.push_all, pushes[::-1])
+    for outcome in (*first_future.result(TIMEOUT), *second_future.result(TIMEOUT)):
         assert isinstance(outcome, PushResult)
-    assert (len(race.waiting("ann")), len(race.waiting("bob"))) == (2, 1)
-    assert race.whole()
+    assert (len(race.list_waiting("ann")), len(race.list_waiting("bob"))) == (2, 1)
+    assert race.is_consistent()
 
 
 def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
     """Each holds what the other wants; the database ends one of them, and it is run again."""
-    both, tries = threading.Barrier(2), []
+    barrier, attempts = threading.Barrier(2), []
 
-    def lock(tx: Transaction, first: str, second: str) -> list[str]:
+    def claim_both(tx: Transaction, first: str, second: str) -> list[str]:
         inbox.claim(tx, first, owner="me")
-        tries.append(first)
-        if tries.count(first) == 1:
-            both.wait(PATIENCE)
+        attempts.append(first)
+        if attempts.count(first) == 1:
+            barrier.wait(TIMEOUT)
         inbox.claim(tx, second, owner="me")
         return [first, second]
 
-    one = race.pool.submit(race.store.call, lock, "ann", "bob")
-    two = race.pool.submit(race.other.call, lock, "bob", "ann")
-    assert one.result(PATIENCE) == ["ann", "bob"]
-    assert two.result(PATIENCE) == ["bob", "ann"]
-    assert len(tries) > 2
+    first_future = race.pool.submit(race.store.call, claim_both, "ann", "bob")
+    second_future = race.pool.submit(race.other_store.call, claim_both, "bob", "ann")
+    assert first_future.result(TIMEOUT) == ["ann", "bob"]
+    assert second_future.result(TIMEOUT) == ["bob", "ann"]
+    assert len(attempts) > 2
 
 
 def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
-    race.tell("old", key="k")
-    race.ack(race.take())
+    race.push_event("old", key="k")
+    race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
-    with race.halfway(push.push_event, wish("new", key="k"), before="items/keyed") as pushing:
+    with race.pause_midway(push.push_event, build_push("new", key="k"), before="items/keyed") as push_future:
         assert race.store.call(maintenance.reap) > 0
-    assert pushing.result(PATIENCE).deliveries[0].duplicate is False
-    assert race.waiting() == ["new"]
-    assert race.whole()
+    assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
+    assert race.list_waiting() == ["new"]
+    assert race.is_consistent()
 
 
 def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
-    race.tell("old", key="k")
-    race.ack(race.take())
+    race.push_event("old", key="k")
+    race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
-    with race.halfway(maintenance.reap):
-        pushing = race.blocked(push.push_event, wish("new", key="k"))
-    assert pushing.result(PATIENCE).deliveries[0].duplicate is False
-    assert race.waiting() == ["new"]
-    assert race.whole()
+    with race.pause_midway(maintenance.reap):
+        push_future = race.start_blocked(push.push_event, build_push("new", key="k"))
+    assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
+    assert race.list_waiting() == ["new"]
+    assert race.is_consistent()
 
 
 def test_two_reapers_leave_no_event_behind(race: Race) -> None:
-    event = race.tell(to="team:red")
-    race.ack(race.take("ann"))
-    race.ack(race.take("bob"))
+    event = race.push_event(to="team:red")
+    race.ack(race.take_claim("ann"))
+    race.ack(race.take_claim("bob"))
     race.clock.advance(Limits().remember)
-    with race.halfway(maintenance.reap, limit=1):
-        second = race.blocked(maintenance.reap, limit=1)
-    second.result(PATIENCE)
+    with race.pause_midway(maintenance.reap, limit=1):
+        second = race.start_blocked(maintenance.reap, limit=1)
+    second.result(TIMEOUT)
     while race.store.call(maintenance.reap):
         pass
     with pytest.raises(NotFound):
-        race.show(event)
-    assert race.whole()
+        race.show_item(event)
+    assert race.is_consistent()
 
 
 @pytest.mark.parametrize("before", ["names/insert", None])
 def test_a_registration_and_a_broadcast_take_turns(race: Race, before: str | None) -> None:
     newcomer = EntitySpec(name="cem", kind=EntityKind.AGENT)
-    with race.halfway(directory.register, newcomer, before=before):
-        casting = race.blocked(push.push_event, wish("to all", to="*"))
-    assert casting.result(PATIENCE).broadcast == 1
-    assert contents(race.claim("cem")) == ["to all"]
-    with race.halfway(push.push_event, wish("2", to="*"), before=before and "broadcasts/insert"):
-        registering = race.blocked(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
-    registering.result(PATIENCE)
+    with race.pause_midway(directory.register, newcomer, before=before):
+        push_future = race.start_blocked(push.push_event, build_push("to all", to="*"))
+    assert push_future.result(TIMEOUT).broadcast == 1
+    assert list_contents(race.claim("cem")) == ["to all"]
+    with race.pause_midway(push.push_event, build_push("2", to="*"), before=before and "broadcasts/insert"):
+        register_future = race.start_blocked(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
+    register_future.result(TIMEOUT)
     assert race.claim("dan").claim is None
-    assert contents(race.claim("cem")) == ["2"]
-    assert race.whole()
+    assert list_contents(race.claim("cem")) == ["2"]
+    assert race.is_consistent()
 
 
 def test_a_broadcast_that_is_not_committed_yet_is_taken_later(race: Race) -> None:
-    with race.halfway(push.push_event, wish("to all", to="*")):
+    with race.pause_midway(push.push_event, build_push("to all", to="*")):
         assert race.claim("ann").claim is None
-    assert contents(race.claim("ann")) == ["to all"]
-    assert contents(race.claim("bob")) == ["to all"]
+    assert list_contents(race.claim("ann")) == ["to all"]
+    assert list_contents(race.claim("bob")) == ["to all"]
 
 
 def test_broadcasts_with_one_key_at_once_are_one(race: Race) -> None:
-    with race.halfway(push.push_event, wish("one", to="*", key="k")) as one:
-        two = race.blocked(push.push_event, wish("two", to="*", key="k"))
-    assert two.result(PATIENCE).event == one.result(PATIENCE).event
-    assert two.result().duplicate
-    assert contents(race.claim("ann")) == ["one"]
+    with race.pause_midway(push.push_event, build_push("one", to="*", key="k")) as first_future:
+        second_future = race.start_blocked(push.push_event, build_push("two", to="*", key="k"))
+    assert second_future.result(TIMEOUT).event == first_future.result(TIMEOUT).event
+    assert second_future.result().duplicate
+    assert list_contents(race.claim("ann")) == ["one"]
 
 
 def test_a_broadcast_is_taken_once_by_two_claims(race: Race) -> None:
-    race.tell("to all", to="*")
-    with race.halfway(inbox.claim, "ann", owner="one") as one:
-        two = race.blocked(inbox.claim, "ann", owner="two")
-    assert contents(one.result(PATIENCE)) == ["to all"]
-    assert two.result(PATIENCE).claim is None
-    assert race.whole()
+    race.push_event("to all", to="*")
+    with race.pause_midway(inbox.claim, "ann", owner="one") as first_future:
+        second_future = race.start_blocked(inbox.claim, "ann", owner="two")
+    assert list_contents(first_future.result(TIMEOUT)) == ["to all"]
+    assert second_future.result(TIMEOUT).claim is None
+    assert race.is_consistent()
 
 
 def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
-    race.tell()
-    claim = race.take()
+    race.push_event()
+    claim = race.take_claim()
     race.clock.advance(MINUTE)
-    with race.halfway(inbox.ack, claim.id, owner="me", fence=claim.fence) as acking:
+    with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence) as ack_future:
         assert race.claim(owner="next").claim is None
         assert race.store.call(maintenance.lapse_claims) == 0
-    assert acking.result(PATIENCE) == 1
+    assert ack_future.result(TIMEOUT) == 1
     assert race.claim(owner="next").claim is None
-    assert race.whole()
+    assert race.is_consistent()
 
 
 def test_an_ack_comes_too_late_while_the_claim_is_taken_back(race: Race) -> None:
-    race.tell()
-    claim = race.take()
+    race.push_event()
+    claim = race.take_claim()
     race.clock.advance(MINUTE)
-    with race.halfway(inbox.claim, "ann", owner="next") as taking:
-        acking = race.blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
+    with race.pause_midway(inbox.claim, "ann", owner="next") as claim_future:
+        ack_future = race.start_blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="lapsed"):
-        acking.result(PATIENCE)
-    assert contents(taking.result(PATIENCE)) == ["tea"]
-    assert race.whole()
+        ack_future.result(TIMEOUT)
+    assert list_contents(claim_future.result(TIMEOUT)) == ["tea"]
+    assert race.is_consistent()
 
 
 @pytest.mark.parametrize("ending", ["ack", "release", "lapse"])
 def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, ending: str) -> None:
-    race.tell("1")
-    race.tell("2")
-    claim = race.take(limit=1)
+    race.push_event("1")
+    race.push_event("2")
+    claim = race.take_claim(limit=1)
     race.clock.advance(MINUTE)
-    with race.halfway(inbox.pull, claim.id, owner="me", fence=claim.fence, before="items/take") as pulling:
+    with race.pause_midway(inbox.pull, claim.id, owner="me", fence=claim.fence, before="items/take") as pull_future:
         if ending == "lapse":
-            ended = race.blocked(maintenance.lapse_claims)
+            end_future = race.start_blocked(maintenance.lapse_claims)
         else:
-            ended = race.blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
-    pulling.result(PATIENCE)
-    ended.result(PATIENCE)
+            end_future = race.start_blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
+    pull_future.result(TIMEOUT)
+    end_future.result(TIMEOUT)
     race.store.call(maintenance.lapse_claims)
-    assert race.whole()
-    assert race.waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
+    assert race.is_consistent()
+    assert race.list_waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
 
 
 def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
-    race.tell("1")
-    race.tell("2")
-    claim = race.take(limit=1)
-    with race.halfway(inbox.ack, claim.id, owner="me", fence=claim.fence):
-        pulling = race.blocked(inbox.pull, claim.id, owner="me", fence=claim.fence)
+    race.push_event("1")
+    race.push_event("2")
+    claim = race.take_claim(limit=1)
+    with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence):
+        pull_future = race.start_blocked(inbox.pull, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="acked already"):
-        pulling.result(PATIENCE)
-    assert race.waiting() == ["2"]
-    assert race.whole()
+        pull_future.result(TIMEOUT)
+    assert race.list_waiting() == ["2"]
+    assert race.is_consistent()
 
 
 def test_a_person_is_done_once(race: Race) -> None:
-    event = race.tell(to="husam")
-    with race.halfway(inbox.mark_done, "husam", event):
-        again = race.blocked(inbox.mark_done, "husam", event)
+    event = race.push_event(to="husam")
+    with race.pause_midway(inbox.mark_done, "husam", event):
+        repeat_future = race.start_blocked(inbox.mark_done, "husam", event)
     with pytest.raises(Conflict, match="is delivered for 'husam'"):
-        again.result(PATIENCE)
-    assert race.whole()
+        repeat_future.result(TIMEOUT)
+    assert race.is_consistent()
 
 
 def test_what_is_replayed_twice_at_once_waits_once(race: Race) -> None:
-    event = race.tell()
+    event = race.push_event()
     race.store.call(inbox.discard, event)
-    with race.halfway(inbox.replay, event):
-        again = race.blocked(inbox.replay, event)
+    with race.pause_midway(inbox.replay, event):
+        repeat_future = race.start_blocked(inbox.replay, event)
     with pytest.raises(Conflict):
-        again.result(PATIENCE)
-    assert race.waiting() == ["tea"]
-    assert race.whole()
+        repeat_future.result(TIMEOUT)
+    assert race.list_waiting() == ["tea"]
+    assert race.is_consistent()
 
 
 def test_a_run_and_a_drain_do_not_both_have_the_inbox(race: Race) -> None:
-    race.tell("1")
-    race.tell("2")
-    with race.halfway(inbox.claim, "ann", owner="run_1", kind="run", limit=1):
-        draining = race.blocked(inbox.claim, "ann", owner="me", limit=1)
+    race.push_event("1")
+    race.push_event("2")
+    with race.pause_midway(inbox.claim, "ann", owner="run_1", kind="run", limit=1):
+        claim_future = race.start_blocked(inbox.claim, "ann", owner="me", limit=1)
     with pytest.raises(Conflict, match="is thinking"):
-        draining.result(PATIENCE)
+        claim_future.result(TIMEOUT)
 
 
 def test_names_are_given_once(race: Race) -> None:
-    with race.halfway(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, aliases=["x"])):
-        second = race.blocked(directory.register, EntitySpec(name="x", kind=EntityKind.AGENT))
+    with race.pause_midway(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, aliases=["x"])):
+        second = race.start_blocked(directory.register, EntitySpec(name="x", kind=EntityKind.AGENT))
     with pytest.raises(Conflict, match="an alias of 'cem'"):
-        second.result(PATIENCE)
+        second.result(TIMEOUT)
 
 
 def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
-    race.tell(ttl=HOUR)
-    with race.halfway(push.push_event, wish("more", to="team:red")):
-        assert race.balanced()
-    with race.halfway(inbox.claim, "ann", owner="me"):
-        assert race.balanced()
-    assert race.whole()
+    race.push_event(ttl=HOUR)
+    with race.pause_midway(push.push_event, build_push("more", to="team:red")):
+        assert race.is_balanced()
+    with race.pause_midway(inbox.claim, "ann", owner="me"):
+        assert race.is_balanced()
+    assert race.is_consistent()
 
 
-def closed(race: Race, **fields: Any) -> Gate:
+def create_gate(race: Race, **fields: Any) -> Gate:
     return race.store.call(gates.add, GateSpec(name="review", owner="ann", awaits="husam", **fields), by="admin")
 
 
-def question(race: Race, *of: str) -> Decision:
+def ask_decision(race: Race, *recipients: str) -> Decision:
     return race.store.call(
-        decisions.ask, Question(question="Ship?", free_text=True, respondents=of, within=HOUR), by="ann"
+        decisions.ask, Question(question="Ship?", free_text=True, respondents=recipients, within=HOUR), by="ann"
     )
 
 
 def test_a_gate_is_ended_once(race: Race) -> None:
-    gate = closed(race, waiters=("bob",))
-    with race.halfway(gates.resolve, gate.id, by="husam", reason="fine"):
-        late = race.blocked(gates.withdraw, gate.id, by="admin")
+    gate = create_gate(race, waiters=("bob",))
+    with race.pause_midway(gates.resolve, gate.id, by="husam", reason="fine"):
+        late_future = race.start_blocked(gates.withdraw, gate.id, by="admin")
     with pytest.raises(Late, match="resolved already by 'husam': 'fine'"):
-        late.result(PATIENCE)
-    assert race.listed("bob") == ["review: fine"]
-    assert race.whole()
+        late_future.result(TIMEOUT)
+    assert race.list_inbox("bob") == ["review: fine"]
+    assert race.is_consistent()
 
 
 def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> None:
     """Nor does it end it again, or stop at it: what another has in hand is passed over."""
-    gate, other = closed(race, within=HOUR), closed(race, within=HOUR)
-    with race.halfway(gates.resolve, gate.id, by="husam"):
+    gate, other = create_gate(race, within=HOUR), create_gate(race, within=HOUR)
+    with race.pause_midway(gates.resolve, gate.id, by="husam"):
         race.clock.advance(HOUR)
         assert race.store.call(deadlines.end_due) == 1
         assert race.store.query(gates.show, other.id).resolution is not None
     assert race.store.call(deadlines.end_due) == 0
-    found = race.store.query(gates.show, gate.id).resolution
-    assert found is not None
-    assert found.ending is Ending.RESOLVED
-    assert race.whole()
+    resolution = race.store.query(gates.show, gate.id).resolution
+    assert resolution is not None
+    assert resolution.ending is Ending.RESOLVED
+    assert race.is_consistent()
 
 
 def test_two_answers_at_once_are_one(race: Race) -> None:
-    made = question(race, "husam", "admin")
-    with race.halfway(decisions.answer, made.id, AnswerSpec(text="yes"), by="husam", before="answers/insert"):
-        late = race.blocked(decisions.answer, made.id, AnswerSpec(text="no"), by="admin")
+    decision = ask_decision(race, "husam", "admin")
+    with race.pause_midway(decisions.answer, decision.id, AnswerSpec(text="yes"), by="husam", before="answers/insert"):
+        late_future = race.start_blocked(decisions.answer, decision.id, AnswerSpec(text="no"), by="admin")
     with pytest.raises(Late, match="answered already by 'husam': 'yes'"):
-        late.result(PATIENCE)
-    assert race.whole()
+        late_future.result(TIMEOUT)
+    assert race.is_consistent()
 
 
 def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
-    made = question(race, "husam")
-    again = Question(question="Ship now?", free_text=True)
-    with race.halfway(decisions.revise, made.id, again, by="ann"):
-        late = race.blocked(
-            decisions.answer, made.id, AnswerSpec(text="yes", context_hash=made.context_hash), by="husam"
+    decision = ask_decision(race, "husam")
+    revision = Question(question="Ship now?", free_text=True)
+    with race.pause_midway(decisions.revise, decision.id, revision, by="ann"):
+        late_future = race.start_blocked(
+            decisions.answer, decision.id, AnswerSpec(text="yes", context_hash=decision.context_hash), by="husam"
         )
     with pytest.raises(Conflict, match="has changed"):
-        late.result(PATIENCE)
-    assert race.store.query(decisions.show, made.id).status is DecisionStatus.PENDING
+        late_future.result(TIMEOUT)
+    assert race.store.query(decisions.show, decision.id).status is DecisionStatus.PENDING
 
 
 def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) -> None:
-    with race.halfway(
+    with race.pause_midway(
         decisions.ask, Question(question="Ship?", free_text=True, respondents=("husam",)), by="ann"
-    ) as asking:
-        leaving = race.blocked(directory.retire, "husam")
-    leaving.result(PATIENCE)
-    assert race.store.query(decisions.show, asking.result().id).status is DecisionStatus.ORPHANED
-    with race.halfway(directory.retire, "bob"):
-        asking = race.blocked(decisions.ask, Question(question="Ship?", free_text=True, respondents=("bob",)), by="ann")
+    ) as ask_future:
+        retire_future = race.start_blocked(directory.retire, "husam")
+    retire_future.result(TIMEOUT)
+    assert race.store.query(decisions.show, ask_future.result().id).status is DecisionStatus.ORPHANED
+    with race.pause_midway(directory.retire, "bob"):
+        ask_future = race.start_blocked(
+            decisions.ask, Question(question="Ship?", free_text=True, respondents=("bob",)), by="ann"
+        )
     with pytest.raises(Refused, match="retired"):
-        asking.result(PATIENCE)
+        ask_future.result(TIMEOUT)
     assert race.store.query(gates.list_blocking, "ann") == []
-    assert race.whole()
+    assert race.is_consistent()
 
 
 def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -> None:
-    with race.halfway(gates.add, GateSpec(name="review", awaits="husam"), by="ann") as making:
-        leaving = race.blocked(directory.retire, "husam")
-    leaving.result(PATIENCE)
-    found = race.store.query(gates.show, making.result().id).resolution
-    assert found is not None
-    assert found.ending is Ending.ORPHANED
+    with race.pause_midway(gates.add, GateSpec(name="review", awaits="husam"), by="ann") as gate_future:
+        retire_future = race.start_blocked(directory.retire, "husam")
+    retire_future.result(TIMEOUT)
+    resolution = race.store.query(gates.show, gate_future.result().id).resolution
+    assert resolution is not None
+    assert resolution.ending is Ending.ORPHANED
 
 
 def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
-    gate = closed(race)
-    wanted = plan_rules.parse_spec({"name": "go on", "onGate": gate.id})
-    with race.halfway(gates.resolve, gate.id, by="husam"):
-        planning = race.blocked(plans.set_plan, "ann", wanted)
-    assert planning.result(PATIENCE).next_at is not None
-    other = closed(race)
-    wanted = plan_rules.parse_spec({"name": "go on", "onGate": other.id})
-    with race.halfway(plans.set_plan, "ann", wanted) as planned:
-        ending = race.blocked(gates.resolve, other.id, by="husam")
-    ending.result(PATIENCE)
-    assert race.store.query(plans.show, planned.result().id).next_at is not None
+    gate = create_gate(race)
+    spec = plan_rules.parse_spec({"name": "go on", "onGate": gate.id})
+    with race.pause_midway(gates.resolve, gate.id, by="husam"):
+        plan_future = race.start_blocked(plans.set_plan, "ann", spec)
+    assert plan_future.result(TIMEOUT).next_at is not None
+    other = create_gate(race)
+    spec = plan_rules.parse_spec({"name": "go on", "onGate": other.id})
+    with race.pause_midway(plans.set_plan, "ann", spec) as paused_plan_future:
+        resolve_future = race.start_blocked(gates.resolve, other.id, by="husam")
+    resolve_future.result(TIMEOUT)
+    assert race.store.query(plans.show, paused_plan_future.result().id).next_at is not None
 
 
 def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
-    resident(race.store)
-    race.store.call(push.push_event, wish(to="thinker"))
+    create_resident(race.store)
+    race.store.call(push.push_event, build_push(to="thinker"))
     first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
-    race.store.call(push.push_event, wish("more", to="thinker"))
-    with race.halfway(run_journal.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
-        waiting = race.blocked(run_journal.take_run, "thinker", "two")
-    second = waiting.result(PATIENCE)
+    race.store.call(push.push_event, build_push("more", to="thinker"))
+    with race.pause_midway(run_journal.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
+        take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
+    second = take_future.result(TIMEOUT)
     assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
     race.store.call(run_journal.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
-    now = race.store.query(agents.show, "thinker")
-    assert now is not None
-    assert (now.cycles, now.tokens) == (2, race.store.query(runs.read_mind, "thinker").tokens)
+    resident_state = race.store.query(agents.show, "thinker")
+    assert resident_state is not None
+    assert (resident_state.cycles, resident_state.tokens) == (2, race.store.query(runs.read_mind, "thinker").tokens)
 
 
 def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:
-    resident(race.store)
-    race.store.call(push.push_event, wish(to="thinker"))
+    create_resident(race.store)
+    race.store.call(push.push_event, build_push(to="thinker"))
     first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
-    with race.halfway(run_journal.release_run, first.run_lease, "content", "no", MINUTE):
-        waiting = race.blocked(run_journal.take_run, "thinker", "two")
-    assert waiting.result(PATIENCE) is None
+    with race.pause_midway(run_journal.release_run, first.run_lease, "content", "no", MINUTE):
+        take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
+    assert take_future.result(TIMEOUT) is None
     race.clock.advance("1 minute")
     second = race.store.call(run_journal.take_run, "thinker", "two")
     assert second is not None, "the lease was given back"

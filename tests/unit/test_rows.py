@@ -320,7 +320,7 @@ class Databases:
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Databases]:
     file = tmp_path_factory.mktemp("rows") / "gatepost.db"
-    with postgres.database() as url:
+    with postgres.create_database() as url:
         for store in (SqliteStore(file, clock=FakeClock()), PostgresStore(url, clock=FakeClock())):
             with closing(store):
                 store.migrate()

@@ -45,11 +45,11 @@ def urls(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
         yield f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/two.db"
     else:
         postgres = request.getfixturevalue("postgres")
-        with postgres.database() as one, postgres.database() as two:
-            yield one, two
+        with postgres.database() as first_url, postgres.database() as second_url:
+            yield first_url, second_url
 
 
-def schema(url: str) -> object:
+def read_schema(url: str) -> object:
     """Everything that a database says of its schema."""
     if url.startswith("sqlite"):
         database = sqlite3.connect(url.removeprefix("sqlite:///"))
@@ -62,42 +62,42 @@ def schema(url: str) -> object:
 
 
 def test_step_by_step_and_at_once_come_to_the_same(urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once, stepwise = urls
-    with Kit(at_once) as kit:
+    direct_url, stepwise_url = urls
+    with Kit(direct_url) as kit:
         assert kit.open().migrate()[0] == 0
     newest = statements.newest("sqlite")
     for version in range(1, newest + 1):
         monkeypatch.setattr(statements, "newest", lambda _, version=version: version)
-        with Kit(stepwise) as kit:
+        with Kit(stepwise_url) as kit:
             assert kit.open().migrate() == (version - 1, version)
-    assert schema(stepwise) == schema(at_once)
+    assert read_schema(stepwise_url) == read_schema(direct_url)
 
 
 def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
-    at_once, raced = urls
+    direct_url, raced_url = urls
     script = "import sys; from gatepost.app import open_store; print('ready', flush=True); input();"
     script += "store = open_store(sys.argv[1]); print(*store.migrate()); store.close()"
-    racers = [
+    processes = [
         subprocess.Popen(
-            [sys.executable, "-c", script, raced], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", script, raced_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(4)
     ]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("\n")
-        racer.stdin.flush()
-    answers = [racer.communicate(timeout=60)[0].split() for racer in racers]
-    assert [racer.returncode for racer in racers] == [0] * 4
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    answers = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
     newest = str(statements.newest("sqlite"))
-    assert {has for _, has in answers} == {newest}
-    assert {had for had, _ in answers} <= {"0", newest}
-    with Kit(at_once) as kit:
+    assert {new_version for _, new_version in answers} == {newest}
+    assert {old_version for old_version, _ in answers} <= {"0", newest}
+    with Kit(direct_url) as kit:
         kit.open().migrate()
-    assert schema(raced) == schema(at_once)
+    assert read_schema(raced_url) == read_schema(direct_url)
 
 
 def test_both_dialects_have_the_same_migrations() -> None:
@@ -118,29 +118,33 @@ def test_both_databases_have_the_same_tables_columns_and_indexes(tmp_path: Path,
         with Kit(url) as kit:
             kit.store.close()
     columns: dict[str, dict[str, bool]] = defaultdict(dict)
-    lite = sqlite3.connect(file)
+    sqlite = sqlite3.connect(file)
     try:
-        for kind, name in lite.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view')"):
-            for _, column, _, not_null, _, key in lite.execute(f"PRAGMA table_info({name})").fetchall():
+        for kind, name in sqlite.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view')"):
+            for _, column, _, not_null, _, key in sqlite.execute(f"PRAGMA table_info({name})").fetchall():
                 columns["sqlite"][f"{name}.{column}"] = bool(not_null or key) if kind == "table" else False
-        indexes = {row[0] for row in lite.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql <> ''")}
+        indexes = {
+            row[0] for row in sqlite.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql <> ''")
+        }
     finally:
-        lite.close()
+        sqlite.close()
     with psycopg.connect(postgres_url) as connection:
         for table, column, _, not_null, _ in connection.execute(TABLES.encode()).fetchall():
             columns["postgres"][f"{table}.{column}"] = not_null
-        own = {name for name, text in connection.execute(INDEXES.encode()) if not re.search(r"_(pkey|key)$", name)}
+        postgres_indexes = {
+            name for name, text in connection.execute(INDEXES.encode()) if not re.search(r"_(pkey|key)$", name)
+        }
     for name in ONLY_POSTGRES:
         columns["postgres"].pop(name, None)
     assert columns["sqlite"] == columns["postgres"]
-    assert indexes - {"items_key"} <= own
+    assert indexes - {"items_key"} <= postgres_indexes
 
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
-    foreign = sqlite3.connect(tmp_path / "other.db")
-    foreign.execute("CREATE TABLE theirs (number)")
-    foreign.commit()
-    foreign.close()
+    other_database = sqlite3.connect(tmp_path / "other.db")
+    other_database.execute("CREATE TABLE theirs (number)")
+    other_database.commit()
+    other_database.close()
     before = (tmp_path / "other.db").read_bytes()
     with Kit(f"sqlite:///{tmp_path}/other.db") as kit, pytest.raises(Unavailable, match="another program"):
         kit.open().migrate()

@@ -27,14 +27,14 @@ def test_a_killed_server_comes_back_on_its_port_with_what_was_committed(own_post
 
 def test_a_stopped_server_answers_nobody_until_it_continues(own_postgres: Postgres) -> None:
     with psycopg.connect(own_postgres.url, autocommit=True) as connection:
-        own_postgres.stop()
+        own_postgres.pause()
         connection.pgconn.send_query(b"SELECT 1")
         with pytest.raises(psycopg.errors.ConnectionTimeout):
             psycopg.connect(own_postgres.url, connect_timeout=2)
         connection.pgconn.consume_input()
         assert connection.pgconn.is_busy()
 
-        own_postgres.cont()
+        own_postgres.resume()
 
         answer = connection.pgconn.get_result()
         assert answer is not None
@@ -42,7 +42,7 @@ def test_a_stopped_server_answers_nobody_until_it_continues(own_postgres: Postgr
         assert connection.pgconn.get_result() is None
 
 
-@pytest.mark.parametrize("_again", [1, 2])
-def test_each_test_has_an_empty_database(postgres_url: str, _again: int) -> None:
+@pytest.mark.parametrize("_repeat", [1, 2])
+def test_each_test_has_an_empty_database(postgres_url: str, _repeat: int) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE mine (number int)")

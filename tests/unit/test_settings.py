@@ -19,7 +19,7 @@ from gatepost.settings import Configuration, declared, masked, variable
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory without a home above it."""
     folder = tmp_path / "work" / "deep"
     folder.mkdir(parents=True)
@@ -39,26 +39,26 @@ def load(home: Path, toml: str = "", **environ: str) -> Configuration:
     return settings.load({"GATEPOST_HOME": str(home), **environ})
 
 
-def refused(home: Path, toml: str = "", **environ: str) -> GatepostError:
-    with pytest.raises(GatepostError) as raised:
+def get_load_error(home: Path, toml: str = "", **environ: str) -> GatepostError:
+    with pytest.raises(GatepostError) as error:
         load(home, toml, **environ)
-    return raised.value
+    return error.value
 
 
 class TestHome:
     def test_named(self, home: Path) -> None:
         assert settings.find_home({"GATEPOST_HOME": str(home)}) == (home, "GATEPOST_HOME")
 
-    def test_named_from_here(self, here: Path) -> None:
-        assert settings.find_home({"GATEPOST_HOME": "mine"})[0] == here / "mine"
+    def test_named_from_here(self, work_dir: Path) -> None:
+        assert settings.find_home({"GATEPOST_HOME": "mine"})[0] == work_dir / "mine"
 
-    def test_nearest_upwards(self, here: Path) -> None:
-        for folder in (here.parent, here.parent.parent):
+    def test_nearest_upwards(self, work_dir: Path) -> None:
+        for folder in (work_dir.parent, work_dir.parent.parent):
             (folder / ".gatepost").mkdir()
-        assert settings.find_home({})[0] == here.parent / ".gatepost"
+        assert settings.find_home({})[0] == work_dir.parent / ".gatepost"
 
-    def test_a_file_of_that_name_is_no_home(self, here: Path) -> None:
-        (here / ".gatepost").touch()
+    def test_a_file_of_that_name_is_no_home(self, work_dir: Path) -> None:
+        (work_dir / ".gatepost").touch()
         assert settings.find_home({})[1] == "default"
 
     def test_else_the_users_data(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,16 +70,16 @@ class TestHome:
         monkeypatch.setattr(sys, "platform", "win32")
         assert settings.find_home({"LOCALAPPDATA": "/local"})[0] == Path("/local/gatepost")
 
-    def test_of_another_user_only_if_named(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (here / ".gatepost").mkdir()
-        owner = (here / ".gatepost").stat().st_uid
+    def test_of_another_user_only_if_named(self, work_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (work_dir / ".gatepost").mkdir()
+        owner = (work_dir / ".gatepost").stat().st_uid
         if owner == 0:
-            os.chown(here / ".gatepost", 1234, 1234)
+            os.chown(work_dir / ".gatepost", 1234, 1234)
         monkeypatch.setattr(os, "getuid", lambda: 4321)
-        with pytest.raises(Refused, match="another user") as raised:
+        with pytest.raises(Refused, match="another user") as error:
             settings.find_home({})
-        assert raised.value.hint == f"set GATEPOST_HOME={here}/.gatepost to use it all the same"
-        assert settings.find_home({"GATEPOST_HOME": str(here / ".gatepost")})[0] == here / ".gatepost"
+        assert error.value.hint == f"set GATEPOST_HOME={work_dir}/.gatepost to use it all the same"
+        assert settings.find_home({"GATEPOST_HOME": str(work_dir / ".gatepost")})[0] == work_dir / ".gatepost"
 
     def test_no_home_directory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os.path, "expanduser", lambda path: path)
@@ -90,24 +90,24 @@ class TestHome:
 class TestFile:
     def test_inside_or_beside(self, home: Path) -> None:
         assert settings.find_file(home) is None
-        beside = home.parent / "gatepost.toml"
-        beside.touch()
-        assert settings.find_file(home) == beside
+        file = home.parent / "gatepost.toml"
+        file.touch()
+        assert settings.find_file(home) == file
         (home / "gatepost.toml").touch()
         with pytest.raises(Invalid, match="two settings files"):
             settings.find_file(home)
-        beside.unlink()
+        file.unlink()
         assert settings.find_file(home) == home / "gatepost.toml"
 
     def test_beside_and_somebody_elses_does_not_count(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        beside = home.parent / "gatepost.toml"
-        beside.touch()
+        file = home.parent / "gatepost.toml"
+        file.touch()
         if os.getuid() != 0:
             pytest.skip("giving files away takes root")
-        os.chown(beside, 1234, 1234)
+        os.chown(file, 1234, 1234)
         assert settings.find_file(home) is None
         os.chown(home, 1234, 1234)
-        assert settings.find_file(home) == beside
+        assert settings.find_file(home) == file
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -125,16 +125,18 @@ class TestFile:
 
 class TestValues:
     def test_defaults_are_the_rules_that_hold_without_settings(self, home: Path) -> None:
-        found = load(home)
-        assert found.settings.rules() == Limits()
-        assert {value.origin for value in found.values.values()} == {"default"}
+        configuration = load(home)
+        assert configuration.settings.rules() == Limits()
+        assert {value.origin for value in configuration.values.values()} == {"default"}
 
     def test_environment_over_file_over_default(self, home: Path) -> None:
-        found = load(home, '[inbox]\nremember = "2d"\nhold = "5m"\nattempts = 7', GATEPOST_INBOX__REMEMBER="3 days")
-        assert found.settings.inbox.remember == 3 * DAY
-        assert found.settings.inbox.hold == 5 * MINUTE
-        assert found.settings.rules().attempts == 7
-        assert [found.values[f"inbox.{name}"].origin for name in ("remember", "hold", "fyi_wait")] == [
+        configuration = load(
+            home, '[inbox]\nremember = "2d"\nhold = "5m"\nattempts = 7', GATEPOST_INBOX__REMEMBER="3 days"
+        )
+        assert configuration.settings.inbox.remember == 3 * DAY
+        assert configuration.settings.inbox.hold == 5 * MINUTE
+        assert configuration.settings.rules().attempts == 7
+        assert [configuration.values[f"inbox.{name}"].origin for name in ("remember", "hold", "fyi_wait")] == [
             "GATEPOST_INBOX__REMEMBER",
             str(home / "gatepost.toml"),
             "default",
@@ -144,11 +146,11 @@ class TestValues:
         for name, field in declared():
             section, _, key = name.rpartition(".")
             example = "x" * 32 if name == "auth.jwt_secret" else "analyst"
-            shown = field.metadata["form"].show(field.default) if field.default is not None else example
-            literal = f'"{shown}"' if field.metadata["form"].quoted else shown
+            text = field.metadata["form"].show(field.default) if field.default is not None else example
+            literal = f'"{text}"' if field.metadata["form"].quoted else text
             toml = (f"[{section}]\n" if section else "") + f"{key} = {literal}\n"
             assert load(home, toml).values[name].origin == str(home / "gatepost.toml")
-            assert load(home, "", **{variable(name): shown}).values[name].origin == variable(name)
+            assert load(home, "", **{variable(name): text}).values[name].origin == variable(name)
 
     def test_every_rule_is_a_setting(self) -> None:
         names = {name.partition(".")[2] for name, _ in declared()}
@@ -158,45 +160,45 @@ class TestValues:
         assert load(home, GATEPOST_AGENT="").settings.agent is None
 
     def test_forms(self, home: Path) -> None:
-        found = load(home, '[limits]\ncontent = 1000\ndata = "2 MiB"\n[sqlite]\nbusy = "250ms"').settings
-        assert (found.limits.content, found.limits.data) == (1000, 2 * 1024 * 1024)
-        assert found.sqlite.busy == SECOND // 4
+        loaded_settings = load(home, '[limits]\ncontent = 1000\ndata = "2 MiB"\n[sqlite]\nbusy = "250ms"').settings
+        assert (loaded_settings.limits.content, loaded_settings.limits.data) == (1000, 2 * 1024 * 1024)
+        assert loaded_settings.sqlite.busy == SECOND // 4
 
     @pytest.mark.parametrize(
         "text", ["acme/shop,acme/site", ' ["acme/shop", "acme/site"] ', "acme/shop , 'acme/site',"]
     )
     def test_a_list_of_repositories(self, home: Path, text: str) -> None:
-        both = ("acme/shop", "acme/site")
-        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.rules().ci == both
-        assert load(home, GATEPOST_GATES__CI=text).settings.rules().ci == both
+        repositories = ("acme/shop", "acme/site")
+        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.rules().ci == repositories
+        assert load(home, GATEPOST_GATES__CI=text).settings.rules().ci == repositories
         assert load(home).settings.rules().ci == ()
 
     @pytest.mark.parametrize("value", ['"acme"', '["acme/*"]', "[1]", "7", '["acme/shop/x"]', '[["a/b"]]'])
     def test_what_is_no_list_of_repositories(self, home: Path, value: str) -> None:
-        with pytest.raises(Invalid, match=r"gates\.ci in .* is wrong: ") as refused:
+        with pytest.raises(Invalid, match=r"gates\.ci in .* is wrong: ") as error:
             load(home, f"[gates]\nci = {value}")
-        assert refused.value.hint == 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
+        assert error.value.hint == 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
 
-    def test_a_relative_store_is_relative_to_whoever_names_it(self, home: Path, here: Path) -> None:
+    def test_a_relative_store_is_relative_to_whoever_names_it(self, home: Path, work_dir: Path) -> None:
         assert load(home).settings.store == f"sqlite:///{home}/gatepost.db"
         assert load(home, 'store = "sqlite:///mine.db"').settings.store == f"sqlite:///{home}/mine.db"
-        assert load(home, GATEPOST_STORE="sqlite:///mine.db").settings.store == f"sqlite:///{here}/mine.db"
+        assert load(home, GATEPOST_STORE="sqlite:///mine.db").settings.store == f"sqlite:///{work_dir}/mine.db"
         assert load(home, GATEPOST_STORE="sqlite:////mine.db").settings.store == "sqlite:////mine.db"
         (home / "gatepost.toml").unlink()
         (home.parent / "gatepost.toml").write_text('store = "sqlite:///data/mine.db"')
-        found = settings.load({"GATEPOST_HOME": str(home)})
-        assert found.settings.store == f"sqlite:///{home.parent}/data/mine.db"
+        configuration = settings.load({"GATEPOST_HOME": str(home)})
+        assert configuration.settings.store == f"sqlite:///{home.parent}/data/mine.db"
 
 
 class TestWithoutAFolder:
     """The working directory was removed."""
 
     @pytest.fixture
-    def gone(self, here: Path) -> Path:
-        (here / "gone").mkdir()
-        os.chdir(here / "gone")
-        (here / "gone").rmdir()
-        return here
+    def deleted_dir(self, work_dir: Path) -> Path:
+        (work_dir / "gone").mkdir()
+        os.chdir(work_dir / "gone")
+        (work_dir / "gone").rmdir()
+        return work_dir
 
     @pytest.mark.parametrize(
         ("variable", "value"),
@@ -207,19 +209,19 @@ class TestWithoutAFolder:
             ("GATEPOST_SPOOL__PATH", "~/spool/<session>.jsonl"),
         ],
     )
-    def test_what_does_not_need_it_is_read(self, home: Path, gone: Path, variable: str, value: str) -> None:
-        assert variable in {each.origin for each in load(home, **{variable: value}).values.values()}
+    def test_what_does_not_need_it_is_read(self, home: Path, deleted_dir: Path, variable: str, value: str) -> None:
+        assert variable in {setting.origin for setting in load(home, **{variable: value}).values.values()}
 
     @pytest.mark.parametrize(
         ("variable", "value"),
         [("GATEPOST_STORE", "sqlite:///mine.db"), ("GATEPOST_SPOOL__PATH", "spool/<session>.jsonl")],
     )
-    def test_what_is_relative_to_it_is_refused(self, home: Path, gone: Path, variable: str, value: str) -> None:
-        error = refused(home, **{variable: value})
+    def test_what_is_relative_to_it_is_refused(self, home: Path, deleted_dir: Path, variable: str, value: str) -> None:
+        error = get_load_error(home, **{variable: value})
         assert error.message == f"{variable} is wrong: it is relative to the working directory, and that is gone"
 
     @pytest.mark.parametrize("environ", [{}, {"GATEPOST_HOME": "office"}])
-    def test_no_home_is_found_from_it(self, gone: Path, environ: dict[str, str]) -> None:
+    def test_no_home_is_found_from_it(self, deleted_dir: Path, environ: dict[str, str]) -> None:
         with pytest.raises(Unavailable, match="the working directory is gone"):
             settings.load(environ)
 
@@ -243,7 +245,7 @@ class TestWrong:
         ],
     )
     def test_in_the_file(self, home: Path, toml: str, message: str, hint: str | None) -> None:
-        error = refused(home, toml)
+        error = get_load_error(home, toml)
         assert isinstance(error, Invalid)
         assert re.search(message, error.message)
         assert "\n" not in error.message
@@ -269,7 +271,7 @@ class TestWrong:
         ],
     )
     def test_in_the_environment(self, home: Path, name: str, value: str, message: str, hint: str) -> None:
-        error = refused(home, **{name: value})
+        error = get_load_error(home, **{name: value})
         assert message in error.message
         assert (error.hint or "").startswith(hint)
 
@@ -279,7 +281,7 @@ class TestWrong:
 
 class TestSecrets:
     @pytest.mark.parametrize(
-        ("text", "shown"),
+        ("text", "masked_text"),
         [
             ("postgresql://ana:secret@db/gatepost", "postgresql://ana:***@db/gatepost"),
             ("postgresql://ana:se/cr@e:t@db/gatepost", "postgresql://ana:***@db/gatepost"),
@@ -295,8 +297,8 @@ class TestSecrets:
             ("sqlite:////var/gatepost.db", "sqlite:////var/gatepost.db"),
         ],
     )
-    def test_masked(self, text: str, shown: str) -> None:
-        assert masked(text) == shown
+    def test_masked(self, text: str, masked_text: str) -> None:
+        assert masked(text) == masked_text
 
     @pytest.mark.parametrize(
         "setting",
@@ -320,12 +322,12 @@ class TestSecrets:
     )
     @pytest.mark.parametrize("name", ["auth.jwks_url", "courier.nudge", "decision.on_answer"])
     def test_a_password_in_a_url_or_a_command_is_not_shown(self, home: Path, name: str, setting: str) -> None:
-        found = load(home, **{variable(name): setting})
-        assert found.values[name].value == setting
-        shown = str(found.values[name])
-        assert "***" in shown
-        assert not re.search("sesame|open/se", shown)
-        assert re.search("id.example|notify", shown), "the rest is"
+        configuration = load(home, **{variable(name): setting})
+        assert configuration.values[name].value == setting
+        text = str(configuration.values[name])
+        assert "***" in text
+        assert not re.search("sesame|open/se", text)
+        assert re.search("id.example|notify", text), "the rest is"
 
     @pytest.mark.parametrize("form", ["console", "json"])
     def test_nor_is_it_logged(self, form: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -335,9 +337,9 @@ class TestSecrets:
             raise ValueError(f"no answer of {url}")
         except ValueError:
             structlog.get_logger("test").exception("cannot be fetched", url=url, times=3)
-        logged = capsys.readouterr().err
-        assert "sesame" not in logged
-        assert "https://ana:***@id.example/keys?token=***" in logged
+        log_text = capsys.readouterr().err
+        assert "sesame" not in log_text
+        assert "https://ana:***@id.example/keys?token=***" in log_text
 
     def test_what_is_no_secret_is_shown(self, home: Path) -> None:
         command = 'tmux send-keys -t analyst "$1" Enter; author=ana max_tokens=10 git@example.com'
@@ -345,7 +347,7 @@ class TestSecrets:
 
     @pytest.mark.parametrize("secret", ["x", "x" * 31, "\u00e9" * 15])
     def test_a_short_secret_signs_nothing(self, home: Path, secret: str) -> None:
-        error = refused(home, GATEPOST_AUTH__JWT_SECRET=secret)
+        error = get_load_error(home, GATEPOST_AUTH__JWT_SECRET=secret)
         size = len(secret.encode())
         assert error.message == (
             f"GATEPOST_AUTH__JWT_SECRET is wrong: the secret has {size} bytes, and HS256 needs 32 or more"
@@ -355,9 +357,9 @@ class TestSecrets:
         assert load(home, GATEPOST_AUTH__JWT_SECRET="\u00e9" * 16).settings.auth.jwt_secret == "\u00e9" * 16
 
     def test_a_store_is_shown_without_its_password(self, home: Path) -> None:
-        found = load(home, GATEPOST_STORE="postgresql://ana:secret@db/gatepost")
-        assert "secret" in found.settings.store
-        assert "secret" not in str(found.values["store"])
+        configuration = load(home, GATEPOST_STORE="postgresql://ana:secret@db/gatepost")
+        assert "secret" in configuration.settings.store
+        assert "secret" not in str(configuration.values["store"])
 
 
 class TestTemplate:
@@ -376,7 +378,7 @@ class TestTemplate:
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
 
 
-PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 SCHEMES = [
     ("redis://127.0.0.1", "redis"),
     ("rediss://127.0.0.1", "redis"),
@@ -399,12 +401,12 @@ def test_a_missing_driver_names_the_extra_that_brings_it(
         app.build_transport(configuration)
     assert error.value.hint == f"pip install 'gatepost[{extra}]'"
     if extra != "postgres":
-        for configured in (
+        for open_configured in (
             lambda: app.build_subscription(configuration, "ann"),
             lambda: app.build_intake_queue(configuration),
         ):
             with pytest.raises(Unavailable) as error:
-                configured()
+                open_configured()
             assert error.value.hint == f"pip install 'gatepost[{extra}]'"
 
 
@@ -419,10 +421,10 @@ def test_a_missing_driver_of_a_store_names_its_extra(scheme: str, monkeypatch: p
 
 def test_every_scheme_and_every_extra_is_known(tmp_path: Path) -> None:
     """What the settings take, and what the package offers."""
-    project = tomllib.loads(PROJECT.read_text())["project"]
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
     assert set(app._EXTRAS.values()) <= project["optional-dependencies"].keys()
-    taken = {url.partition(":")[0] for url, _ in SCHEMES}
-    for scheme in ("memory", "socket", *taken):
+    schemes = {url.partition(":")[0] for url, _ in SCHEMES}
+    for scheme in ("memory", "socket", *schemes):
         url = next((url for url, _ in SCHEMES if url.startswith(f"{scheme}:")), f"{scheme}:")
         assert settings.load({"GATEPOST_HOME": str(tmp_path), "GATEPOST_TRANSPORT": url}).settings.transport == url
-    assert taken <= app._EXTRAS.keys()
+    assert schemes <= app._EXTRAS.keys()

@@ -30,40 +30,40 @@ from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import CommandOptions
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
-from tests.unit.conftest import House
+from tests.unit.conftest import StoreContext
 
-FEW = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
+SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
 
 
 @pytest.fixture
-def store(house: House) -> Store:
+def store(ctx: StoreContext) -> Store:
     """The same house, where nobody may have more than two of anything."""
-    return house.kit.open(limits=FEW)
+    return ctx.kit.open(limits=SMALL_LIMITS)
 
 
 class TestPlans:
-    def plan(self, store: Store, owner: str = "ann", **fields: str) -> str:
+    def set_plan(self, store: Store, owner: str = "ann", **fields: str) -> str:
         return store.call(
             plans.set_plan, owner, parse_spec({"name": "p", "instruction": "x", "runAfter": "1h", **fields})
         ).id
 
-    def test_pending_ones_are_limited_for_each_owner(self, store: Store, house: House) -> None:
-        first, second = self.plan(store), self.plan(store)
-        with pytest.raises(LimitReached) as refused:
-            self.plan(store)
-        assert refused.value.message == "'ann' has 2 pending plans already, the limit for one entity"
-        assert refused.value.hint == "delete some, or raise limits.plans"
-        self.plan(store, "bob")
+    def test_pending_ones_are_limited_for_each_owner(self, store: Store, ctx: StoreContext) -> None:
+        first, second = self.set_plan(store), self.set_plan(store)
+        with pytest.raises(LimitReached) as error:
+            self.set_plan(store)
+        assert error.value.message == "'ann' has 2 pending plans already, the limit for one entity"
+        assert error.value.hint == "delete some, or raise limits.plans"
+        self.set_plan(store, "bob")
         store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "another name", "runAfter": "2h"}))
         store.call(plans.delete, second, owner="ann")
-        self.plan(store)
+        self.set_plan(store)
 
-    def test_one_that_is_set_again_counts_again(self, store: Store, house: House) -> None:
-        first = self.plan(store, runAfter="1m")
-        house.clock.advance(MINUTE)
+    def test_one_that_is_set_again_counts_again(self, store: Store, ctx: StoreContext) -> None:
+        first = self.set_plan(store, runAfter="1m")
+        ctx.clock.advance(MINUTE)
         assert store.call(plans.fire) == 1
-        self.plan(store)
-        self.plan(store)
+        self.set_plan(store)
+        self.set_plan(store)
         with pytest.raises(LimitReached, match="pending plans"):
             store.call(plans.set_plan, "ann", parse_spec({"id": first, "runAfter": "1h"}))
         store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "a name"}))
@@ -71,55 +71,57 @@ class TestPlans:
 
 class TestGates:
     def test_pending_ones_are_limited_and_decisions_count(self, store: Store) -> None:
-        wish = GateSpec(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
-        gate = store.call(gates.add, wish, by="ann")
+        spec = GateSpec(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
+        gate = store.call(gates.add, spec, by="ann")
         store.call(decisions.ask, Question(question="Ship it?", free_text=True, respondents=("husam",)), by="ann")
-        for refused in (
-            lambda: store.call(gates.add, wish, by="admin"),
+        for call in (
+            lambda: store.call(gates.add, spec, by="admin"),
             lambda: store.call(
                 decisions.ask, Question(question="Now?", free_text=True, respondents=("husam",)), by="ann"
             ),
         ):
             with pytest.raises(LimitReached) as error:
-                refused()
+                call()
             assert error.value.message == "'ann' has 2 pending gates and decisions already, the limit for one entity"
             assert error.value.hint == "resolve or withdraw some, or raise limits.gates"
-        store.call(gates.add, wish, by=None)
+        store.call(gates.add, spec, by=None)
         store.call(gates.withdraw, gate.id, by="ann")
         assert len(store.query(gates.page, owner="ann", pending=True)) == 2
 
 
 class TestBroadcasts:
-    def cast(self, store: Store, sender: str | None = "ann", key: str | None = None) -> push_actions.PushOutcome:
+    def push_broadcast(
+        self, store: Store, sender: str | None = "ann", key: str | None = None
+    ) -> push_actions.PushOutcome:
         [outcome] = store.call(
             push_actions.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)]
         )
         return outcome
 
-    def test_a_day_has_so_many(self, store: Store, house: House) -> None:
-        house.tell("first", to="*", sender="ann", key="k")
-        house.clock.advance(HOUR)
-        assert not isinstance(self.cast(store), GatepostError)
-        refused = self.cast(store)
-        assert isinstance(refused, LimitReached)
-        assert refused.message == "'ann' has made 2 broadcasts in the last 24 hours, the limit for one entity"
-        assert "limits.broadcasts" in (refused.hint or "")
-        again = self.cast(store, key="k")
-        assert not isinstance(again, GatepostError)
-        assert again.duplicate
-        assert not isinstance(self.cast(store, "bob"), GatepostError)
-        house.clock.advance(DAY - HOUR)
-        assert not isinstance(self.cast(store), GatepostError)
-        assert isinstance(self.cast(store), LimitReached)
+    def test_a_day_has_so_many(self, store: Store, ctx: StoreContext) -> None:
+        ctx.push_event("first", to="*", sender="ann", key="k")
+        ctx.clock.advance(HOUR)
+        assert not isinstance(self.push_broadcast(store), GatepostError)
+        outcome = self.push_broadcast(store)
+        assert isinstance(outcome, LimitReached)
+        assert outcome.message == "'ann' has made 2 broadcasts in the last 24 hours, the limit for one entity"
+        assert "limits.broadcasts" in (outcome.hint or "")
+        repeat = self.push_broadcast(store, key="k")
+        assert not isinstance(repeat, GatepostError)
+        assert repeat.duplicate
+        assert not isinstance(self.push_broadcast(store, "bob"), GatepostError)
+        ctx.clock.advance(DAY - HOUR)
+        assert not isinstance(self.push_broadcast(store), GatepostError)
+        assert isinstance(self.push_broadcast(store), LimitReached)
 
-    def test_a_batch_is_refused_from_the_first_that_is_too_many(self, store: Store, house: House) -> None:
+    def test_a_batch_is_refused_from_the_first_that_is_too_many(self, store: Store, ctx: StoreContext) -> None:
         pushes = [Push(to="*", source="test", sender="ann", content=str(n)) for n in range(4)]
         outcomes = store.call(push_actions.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
-        assert [isinstance(one, LimitReached) for one in outcomes] == [False, False, True, True, False]
-        assert house.waiting("bob") == ["0", "1", ""]
+        assert [isinstance(outcome, LimitReached) for outcome in outcomes] == [False, False, True, True, False]
+        assert ctx.list_waiting("bob") == ["0", "1", ""]
 
     def test_what_nobody_sends_is_not_counted(self, store: Store) -> None:
-        assert not any(isinstance(self.cast(store, None), GatepostError) for _ in range(3))
+        assert not any(isinstance(self.push_broadcast(store, None), GatepostError) for _ in range(3))
 
 
 class TestRepositories:
@@ -136,156 +138,160 @@ class TestRepositories:
         ],
     )
     def test_only_those_on_the_list(self, store: Store, by: str, awaits: str, message: str, hint: str) -> None:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refused) as error:
             store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
-        assert (refused.value.message, refused.value.hint) == (message, hint)
-        allowed = GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
-        assert store.call(gates.add, allowed, by=by).is_pending
+        assert (error.value.message, error.value.hint) == (message, hint)
+        allowed_spec = GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
+        assert store.call(gates.add, allowed_spec, by=by).is_pending
 
-    def test_none_is_on_it_by_default(self, house: House) -> None:
+    def test_none_is_on_it_by_default(self, ctx: StoreContext) -> None:
         with pytest.raises(Refused, match=r"gates\.ci"):
-            house.store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
+            ctx.store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
 
 
-class Counting:
+class CountingCommands:
     """Commands that note whom they were run for, and let a run go on and on."""
 
     def __init__(self) -> None:
-        self.ran: list[str] = []
+        self.run_ids: list[str] = []
 
     async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         assert not isinstance(command, str)
-        self.ran.append(command[3])
+        self.run_ids.append(command[3])
         return CommandResult(code=0, stdout='{"status": "in_progress"}')
 
 
 class TestTurns:
-    def hang(self, store: Store, owner: str, *runs: int) -> None:
+    def add_gates(self, store: Store, owner: str, *runs: int) -> None:
         for run in runs:
-            wish = GateSpec(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
-            store.call(gates.add, wish, by="admin")
+            spec = GateSpec(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
+            store.call(gates.add, spec, by="admin")
 
-    def look(self, store: Store, *repositories: str) -> list[str]:
-        commands = Counting()
+    def check_gates(self, store: Store, *repositories: str) -> list[str]:
+        commands = CountingCommands()
         asyncio.run(evaluator.check_gates(store, CommandOptions(commands=commands, repositories=repositories)))
-        return commands.ran
+        return commands.run_ids
 
     @pytest.fixture
-    def store(self, house: House) -> Store:
-        return house.kit.open(limits=Limits(ci=["acme/shop"]))
+    def store(self, ctx: StoreContext) -> Store:
+        return ctx.kit.open(limits=Limits(ci=["acme/shop"]))
 
     def test_many_gates_of_one_do_not_starve_another(self, store: Store) -> None:
-        self.hang(store, "ann", *range(41))
-        self.hang(store, "bob", 100)
-        ran = self.look(store, "acme/shop")
-        assert sorted(ran, key=int) == [*map(str, range(41)), "100"]
-        assert "100" in ran[:8]
+        self.add_gates(store, "ann", *range(41))
+        self.add_gates(store, "bob", 100)
+        run_ids = self.check_gates(store, "acme/shop")
+        assert sorted(run_ids, key=int) == [*map(str, range(41)), "100"]
+        assert "100" in run_ids[:8]
 
     @pytest.mark.parametrize("plan", ["enable_hashjoin", "enable_nestloop", "enable_mergejoin"])
-    def test_no_more_than_the_limit_is_taken_whatever_the_plan(self, swept_url: str, plan: str) -> None:
+    def test_no_more_than_the_limit_is_taken_whatever_the_plan(self, empty_postgres_url: str, plan: str) -> None:
         """PostgreSQL may run a subquery again for each row; what it has locked by then, it skips."""
         settings = [f"{name}%3Doff" for name in ("enable_hashagg", "enable_sort", "enable_material", plan)]
-        with Kit(f"{swept_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
+        with Kit(f"{empty_postgres_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
             store = kit.open(limits=Limits(ci=["acme/shop"]))
             for name, kind in (("ann", EntityKind.AGENT), ("admin", EntityKind.HUMAN)):
                 store.call(directory.register, EntitySpec(name=name, kind=kind))
-            self.hang(store, "ann", *range(41))
+            self.add_gates(store, "ann", *range(41))
             assert len(store.call(gates.take_due_checks, hold=MINUTE, limit=8, after="")) == 8
 
-    def test_owners_take_turns_however_many_they_are(self, store: Store, house: House) -> None:
+    def test_owners_take_turns_however_many_they_are(self, store: Store, ctx: StoreContext) -> None:
         owners = [f"agent-{number:02}" for number in range(10)]
         for owner in owners:
-            house.register(owner)
-            self.hang(store, owner, *(int(owner[-2:]) * 100 + run for run in range(4)))
-        house.clock.advance(1)
-        self.hang(store, "bob", 9_999)
-        assert "9999" in self.look(store, "acme/shop")[:16]
+            ctx.register(owner)
+            self.add_gates(store, owner, *(int(owner[-2:]) * 100 + run for run in range(4)))
+        ctx.clock.advance(1)
+        self.add_gates(store, "bob", 9_999)
+        assert "9999" in self.check_gates(store, "acme/shop")[:16]
 
-    def test_a_repository_that_is_no_longer_on_the_list_is_not_asked_about(self, store: Store, house: House) -> None:
-        self.hang(store, "ann", 7)
-        assert self.look(store, "acme/site") == []
+    def test_a_repository_that_is_no_longer_on_the_list_is_not_asked_about(
+        self, store: Store, ctx: StoreContext
+    ) -> None:
+        self.add_gates(store, "ann", 7)
+        assert self.check_gates(store, "acme/site") == []
         [gate] = store.query(gates.page, owner="ann")
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
         assert (gate.is_pending, gate.trouble) == (True, reason)
-        assert reason in house.waiting("ann")[0]
+        assert reason in ctx.list_waiting("ann")[0]
 
 
 class WaitingStore:
     """A store that notes what it is to write, and does so when it is told to."""
 
     def __init__(self) -> None:
-        self.begun: list[str] = []
-        self.go = asyncio.Event()
+        self.started: list[str] = []
+        self.may_continue = asyncio.Event()
 
     async def read(self, *_: object) -> None:
         pass
 
-    async def run(self, _: object, wishes: Sequence[Push]) -> list[push_actions.PushOutcome]:
-        self.begun.append(wishes[0].content)
-        await self.go.wait()
+    async def run(self, _: object, pushes: Sequence[Push]) -> list[push_actions.PushOutcome]:
+        self.started.append(pushes[0].content)
+        await self.may_continue.wait()
         return []
 
 
 class TestWriters:
     async def test_each_caller_has_one_large_batch_under_way(self) -> None:
         store = WaitingStore()
-        house: Any = SimpleNamespace(store=store, turns=Turns())
+        ctx: Any = SimpleNamespace(store=store, turns=Turns())
         batches = [("ann", "team:red"), ("ann", "team:red"), ("bob", "team:red"), ("ann", "bob")]
         tasks = [
             asyncio.create_task(
-                hot._push_all(house, Acting(name), [Push(to=to, source="t", content=f"{name} to {to} {number}")] * 2)
+                hot._push_all(ctx, Acting(name), [Push(to=to, source="t", content=f"{name} to {to} {number}")] * 2)
             )
             for number, (name, to) in enumerate(batches)
         ]
         await yield_to_loop()
-        assert sorted(store.begun) == ["ann to bob 3", "ann to team:red 0", "bob to team:red 2"]
-        store.go.set()
+        assert sorted(store.started) == ["ann to bob 3", "ann to team:red 0", "bob to team:red 2"]
+        store.may_continue.set()
         await asyncio.gather(*tasks)
-        assert store.begun[3:] == ["ann to team:red 1"]
+        assert store.started[3:] == ["ann to team:red 1"]
 
     def test_few_pushes_to_teams_share_a_transaction(self) -> None:
         """Those of one group are run as one: many teams in it would be one long transaction, whoever asked for it."""
         groups: list[int] = []
-        began, go = threading.Event(), threading.Event()
+        started, may_finish = threading.Event(), threading.Event()
 
         class Writer:
             def write(self, calls: Sequence[PendingCall], *, waited_seconds: float) -> list[CallOutcome]:
                 groups.append(sum(len(call.args[0]) for call in calls))
-                began.set()
-                assert go.wait(10)
+                started.set()
+                assert may_finish.wait(10)
                 return [CallOutcome() for _ in calls]
 
             def close(self) -> None:
                 pass
 
         writer: Any = Writer()
-        desk = WriteQueue(writer, lambda _: None, "test")
-        desk.put(PendingCall(push_actions.push_all, ([Push(to="ann", source="t")],)))
-        assert began.wait(10)
+        queue = WriteQueue(writer, lambda _: None, "test")
+        queue.put(PendingCall(push_actions.push_all, ([Push(to="ann", source="t")],)))
+        assert started.wait(10)
         for to in ("team:red", "ann"):
             for _ in range(6):
-                desk.put(PendingCall(push_actions.push_all, ([Push(to=to, source="t")] * 10,)))
-        go.set()
-        desk.close()
+                queue.put(PendingCall(push_actions.push_all, ([Push(to=to, source="t")] * 10,)))
+        may_finish.set()
+        queue.close()
         assert groups == [1, 20, 20, 20, 60]
 
-    def test_a_batch_that_is_repeated_asks_once_for_each_push(self, house: House) -> None:
-        wishes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
-        asked: list[str] = []
+    def test_a_batch_that_is_repeated_asks_once_for_each_push(self, ctx: StoreContext) -> None:
+        pushes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
+        statements: list[str] = []
 
-        def push(tx: Transaction) -> list[push_actions.PushOutcome]:
+        def push_counted(tx: Transaction) -> list[push_actions.PushOutcome]:
             all_rows = tx.fetch_all
 
             def count(statement: str, /, **parameters: Any) -> list[Row]:
-                asked.append(statement)
+                statements.append(statement)
                 return all_rows(statement, **parameters)
 
             tx.fetch_all = count  # type: ignore[method-assign]
-            return push_actions.push_all(tx, wishes)
+            return push_actions.push_all(tx, pushes)
 
-        first, again = house.store.call(push), house.store.call(push)
-        assert asked.count("items/keyed") == len(wishes)
-        for one, other in zip(first, again, strict=True):
-            assert isinstance(one, PushResult)
-            assert isinstance(other, PushResult)
-            assert [(each.event, each.duplicate) for each in other.deliveries] == [(one.event, True)] * 2
+        first, repeat = ctx.store.call(push_counted), ctx.store.call(push_counted)
+        assert statements.count("items/keyed") == len(pushes)
+        for pushed, repeated in zip(first, repeat, strict=True):
+            assert isinstance(pushed, PushResult)
+            assert isinstance(repeated, PushResult)
+            assert [(delivery.event, delivery.duplicate) for delivery in repeated.deliveries] == [
+                (pushed.event, True)
+            ] * 2

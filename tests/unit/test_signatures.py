@@ -18,25 +18,25 @@ from gatepost.core.times import MINUTE, SECOND, Instant
 from gatepost.core.webhook import Scheme, Verification, WebhookRefusal
 from gatepost.errors import Invalid
 from gatepost.testing.kit import MORNING
-from tests.senders import SENDERS, WHSEC, Sender
+from tests.webhook_senders import SENDERS, STANDARD_SECRET, WebhookSender
 
 VECTORS = Path(__file__).parents[3] / "shared/samples/webhooks/signature-vectors.json"
 BODY = b'{"id":"evt_9","event_id":"Ev9","n":[1,2]}'
 
 every_scheme = pytest.mark.parametrize("sender", SENDERS.values(), ids=lambda sender: sender.scheme)
 signed_schemes = pytest.mark.parametrize(
-    "sender", [one for one in SENDERS.values() if one.seals], ids=lambda sender: sender.scheme
+    "sender", [candidate for candidate in SENDERS.values() if candidate.signs_body], ids=lambda sender: sender.scheme
 )
 
 
 def verify(
-    sender: Sender, headers: dict[str, str], body: bytes = BODY, now: Instant = MORNING
+    sender: WebhookSender, headers: dict[str, str], body: bytes = BODY, now: Instant = MORNING
 ) -> Verification | WebhookRefusal:
-    kept = webhook.prepare_secret(sender.scheme, sender.secret)
-    return webhook.verify(sender.scheme, kept, webhook.merge_headers(headers.items()), body, now)
+    stored_secret = webhook.prepare_secret(sender.scheme, sender.secret)
+    return webhook.verify(sender.scheme, stored_secret, webhook.merge_headers(headers.items()), body, now)
 
 
-def published() -> list[dict[str, Any]]:
+def load_vectors() -> list[dict[str, Any]]:
     if not VECTORS.exists():
         return []
     vectors: list[dict[str, Any]] = json.loads(VECTORS.read_text())["vectors"]
@@ -45,35 +45,35 @@ def published() -> list[dict[str, Any]]:
 
 @pytest.mark.skipif(not VECTORS.exists(), reason=f"THE PUBLISHED VECTORS ARE NOT CHECKED: {VECTORS} is missing")
 def test_what_vendors_published_passes() -> None:
-    assert {vector["scheme"] for vector in published()} == {"github", "slack", "standard-webhooks"}
-    for vector in published():
+    assert {vector["scheme"] for vector in load_vectors()} == {"github", "slack", "standard-webhooks"}
+    for vector in load_vectors():
         scheme, body = Scheme.parse(vector["scheme"]), vector["body"].encode()
         headers = webhook.merge_headers(vector.get("headers", {}).items())
         headers |= {name: str(vector[name]) for name in ("webhook-id", "webhook-timestamp") if name in vector}
-        headers[next(iter(SENDERS[scheme].proof)).lower()] = vector["expected"]
+        headers[next(iter(SENDERS[scheme].proof_headers)).lower()] = vector["expected"]
         now = next((int(value) for name, value in headers.items() if name.endswith("-timestamp")), 0) * SECOND
-        kept = webhook.prepare_secret(scheme, vector["secret"])
+        stored_secret = webhook.prepare_secret(scheme, vector["secret"])
 
-        assert isinstance(webhook.verify(scheme, kept, headers, body, now), Verification), scheme
-        assert isinstance(webhook.verify(scheme, kept, headers, body + b" ", now), WebhookRefusal), scheme
+        assert isinstance(webhook.verify(scheme, stored_secret, headers, body, now), Verification), scheme
+        assert isinstance(webhook.verify(scheme, stored_secret, headers, body + b" ", now), WebhookRefusal), scheme
 
 
 @every_scheme
-def test_a_scheme_names_the_header_that_it_goes_by(sender: Sender) -> None:
-    assert all(header in sender.scheme.instructions.replace(",", "").split() for header in sender.proof)
+def test_a_scheme_names_the_header_that_it_goes_by(sender: WebhookSender) -> None:
+    assert all(header in sender.scheme.instructions.replace(",", "").split() for header in sender.proof_headers)
 
 
 def test_known_answers() -> None:
-    github = webhook.verify(
+    github_result = webhook.verify(
         Scheme.GITHUB,
         "It's a Secret to Everybody",
         {"x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"},
         b"Hello, World!",
         MORNING,
     )
-    standard = webhook.verify(
+    standard_result = webhook.verify(
         Scheme.STANDARD,
-        WHSEC,
+        STANDARD_SECRET,
         {
             "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
             "webhook-timestamp": "1614265330",
@@ -83,28 +83,30 @@ def test_known_answers() -> None:
         1614265330 * SECOND,
     )
 
-    assert isinstance(github, Verification)
-    assert github.delivery is None
-    assert isinstance(standard, Verification)
-    assert standard == Verification("msg_p5jXN8AQM9LWM0D4loKWxJek", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+    assert isinstance(github_result, Verification)
+    assert github_result.delivery is None
+    assert isinstance(standard_result, Verification)
+    assert standard_result == Verification(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    )
 
 
 @every_scheme
-def test_its_own_signature_passes(sender: Sender) -> None:
-    assert isinstance(verify(sender, sender.headers(BODY, MORNING)), Verification)
+def test_its_own_signature_passes(sender: WebhookSender) -> None:
+    assert isinstance(verify(sender, sender.build_headers(BODY, MORNING)), Verification)
 
 
 @every_scheme
-def test_no_bit_of_the_proof_may_differ(sender: Sender) -> None:
-    headers = sender.headers(BODY, MORNING)
-    for name, spared in {**sender.proof, **dict.fromkeys(sender.covered, 0)}.items():
-        for value in flipped(headers[name], spared):
+def test_no_bit_of_the_proof_may_differ(sender: WebhookSender) -> None:
+    headers = sender.build_headers(BODY, MORNING)
+    for name, skip in {**sender.proof_headers, **dict.fromkeys(sender.signed_headers, 0)}.items():
+        for value in flip_bits(headers[name], skip):
             assert isinstance(verify(sender, headers | {name: value}), WebhookRefusal), (name, value)
 
 
 @signed_schemes
-def test_no_bit_of_the_body_may_differ(sender: Sender) -> None:
-    headers = sender.headers(BODY, MORNING)
+def test_no_bit_of_the_body_may_differ(sender: WebhookSender) -> None:
+    headers = sender.build_headers(BODY, MORNING)
     for at in range(len(BODY)):
         for bit in range(8):
             body = bytearray(BODY)
@@ -115,18 +117,18 @@ def test_no_bit_of_the_body_may_differ(sender: Sender) -> None:
 
 
 @every_scheme
-def test_a_proof_must_be_there(sender: Sender) -> None:
-    headers = sender.headers(BODY, MORNING)
-    for name in (*sender.proof, *sender.covered):
+def test_a_proof_must_be_there(sender: WebhookSender) -> None:
+    headers = sender.build_headers(BODY, MORNING)
+    for name in (*sender.proof_headers, *sender.signed_headers):
         assert isinstance(verify(sender, {key: headers[key] for key in headers if key != name}), WebhookRefusal)
         assert isinstance(verify(sender, headers | {name: ""}), WebhookRefusal)
         assert isinstance(verify(sender, headers | {name: headers[name][:-1]}), WebhookRefusal)
 
 
 @every_scheme
-def test_a_proof_made_with_another_secret_is_none(sender: Sender) -> None:
-    other = "whsec_" + base64.b64encode(b"another one entirely, 32 bytes!!").decode()
-    headers = sender.sign(other, BODY, MORNING // SECOND)
+def test_a_proof_made_with_another_secret_is_none(sender: WebhookSender) -> None:
+    other_secret = "whsec_" + base64.b64encode(b"another one entirely, 32 bytes!!").decode()
+    headers = sender.sign(other_secret, BODY, MORNING // SECOND)
 
     assert isinstance(verify(sender, headers), WebhookRefusal)
 
@@ -134,7 +136,7 @@ def test_a_proof_made_with_another_secret_is_none(sender: Sender) -> None:
 @pytest.mark.parametrize("scheme", [Scheme.STANDARD, Scheme.SLACK, Scheme.STRIPE])
 def test_it_must_be_of_these_five_minutes(scheme: Scheme) -> None:
     sender = SENDERS[scheme]
-    headers = sender.headers(BODY, MORNING)
+    headers = sender.build_headers(BODY, MORNING)
 
     for now in (MORNING - 5 * MINUTE, MORNING, MORNING + 5 * MINUTE):
         assert isinstance(verify(sender, headers, now=now), Verification)
@@ -144,27 +146,28 @@ def test_it_must_be_of_these_five_minutes(scheme: Scheme) -> None:
 
 def test_one_good_signature_of_several_is_enough() -> None:
     standard, stripe = SENDERS[Scheme.STANDARD], SENDERS[Scheme.STRIPE]
-    good = standard.headers(BODY, MORNING)
-    signature = good["webhook-signature"]
+    headers = standard.build_headers(BODY, MORNING)
+    signature = headers["webhook-signature"]
     for entries in (f"v1,AAAA {signature}", f"v1a,x,y nonsense  ,, {signature} v2,z", f"{signature} {signature}"):
-        assert isinstance(verify(standard, good | {"webhook-signature": entries}), Verification), entries
+        assert isinstance(verify(standard, headers | {"webhook-signature": entries}), Verification), entries
 
-    good = stripe.headers(BODY, MORNING)
-    stamp, _, signature = good["Stripe-Signature"].partition(",")
+    headers = stripe.build_headers(BODY, MORNING)
+    stamp, _, signature = headers["Stripe-Signature"].partition(",")
     for entries in (f"{stamp},v1=00,{signature}", f"{signature},{stamp}", f"{stamp},v0=1,,=,v1,{signature},x"):
-        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), Verification), entries
+        assert isinstance(verify(stripe, headers | {"Stripe-Signature": entries}), Verification), entries
     for entries in (f"{stamp},{stamp},{signature}", f"t=1,{stamp},{signature}", signature, stamp):
-        assert isinstance(verify(stripe, good | {"Stripe-Signature": entries}), WebhookRefusal), entries
+        assert isinstance(verify(stripe, headers | {"Stripe-Signature": entries}), WebhookRefusal), entries
 
 
 def test_a_header_that_comes_twice_is_neither_of_the_two() -> None:
     sender = SENDERS[Scheme.HEADER]
-    kept = webhook.prepare_secret(sender.scheme, sender.secret)
+    stored_secret = webhook.prepare_secret(sender.scheme, sender.secret)
     pairs = [("X-Secret-Key", sender.secret), ("x-secret-key", "another")]
 
-    for both in (pairs, pairs[::-1]):
+    for header_pairs in (pairs, pairs[::-1]):
         assert isinstance(
-            webhook.verify(sender.scheme, kept, webhook.merge_headers(both), BODY, MORNING), WebhookRefusal
+            webhook.verify(sender.scheme, stored_secret, webhook.merge_headers(header_pairs), BODY, MORNING),
+            WebhookRefusal,
         )
 
 
@@ -191,9 +194,9 @@ def test_a_secret_that_is_sent_along_is_kept_as_its_hash() -> None:
     ],
 )
 def test_a_secret_that_is_not_good_enough_is_refused_and_not_told(scheme: Scheme, secret: str) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(Invalid) as error:
         webhook.prepare_secret(scheme, secret)
-    assert not secret or secret not in f"{refused.value} {refused.value.hint}"
+    assert not secret or secret not in f"{error.value} {error.value.hint}"
 
 
 @pytest.mark.parametrize("length", [24, 32, 64])
@@ -219,20 +222,22 @@ def test_an_idempotency_key_is_quoted_or_not(text: str | None, key: str | None) 
     assert webhook.parse_idempotency_key(text) == key
 
 
-names = [name.lower() for sender in SENDERS.values() for name in (*sender.proof, *sender.covered)]
+names = [name.lower() for sender in SENDERS.values() for name in (*sender.proof_headers, *sender.signed_headers)]
 anything = st.text() | st.from_regex(r"(t=|v1=|v1,|v0=|sha256=|Bearer )?[0-9]{0,12}[, ]?.*")
 headers_from_anywhere = st.dictionaries(st.sampled_from([*names, "idempotency-key"]) | st.text(), anything)
 
 
 @given(st.sampled_from(list(SENDERS.values())), headers_from_anywhere, st.binary(), st.integers(0, 2**60))
-def test_nothing_in_a_request_makes_it_raise(sender: Sender, headers: dict[str, str], body: bytes, now: int) -> None:
+def test_nothing_in_a_request_makes_it_raise(
+    sender: WebhookSender, headers: dict[str, str], body: bytes, now: int
+) -> None:
     assert isinstance(verify(sender, headers, body, now), WebhookRefusal)
 
 
 @signed_schemes
 @given(body=st.binary(), at=st.integers(0, 10**11))
-def test_any_body_that_is_signed_well_passes(sender: Sender, body: bytes, at: int) -> None:
-    assert isinstance(verify(sender, sender.headers(body, at * SECOND), body, at * SECOND), Verification)
+def test_any_body_that_is_signed_well_passes(sender: WebhookSender, body: bytes, at: int) -> None:
+    assert isinstance(verify(sender, sender.build_headers(body, at * SECOND), body, at * SECOND), Verification)
 
 
 @given(
@@ -244,14 +249,14 @@ def test_what_the_standard_library_signs_passes(body: str, delivery: str, at: in
     headers = {
         "webhook-id": delivery,
         "webhook-timestamp": str(at),
-        "webhook-signature": Webhook(WHSEC).sign(delivery, datetime.fromtimestamp(at, tz=UTC), body),
+        "webhook-signature": Webhook(STANDARD_SECRET).sign(delivery, datetime.fromtimestamp(at, tz=UTC), body),
     }
 
     signature = headers["webhook-signature"]
     assert verify(SENDERS[Scheme.STANDARD], headers, body.encode(), at * SECOND) == Verification(delivery, signature)
 
 
-def flipped(text: str, spared: int) -> Iterator[str]:
-    for at in range(spared, len(text)):
+def flip_bits(text: str, skip: int) -> Iterator[str]:
+    for at in range(skip, len(text)):
         for bit in range(8):
             yield text[:at] + chr(ord(text[at]) ^ 1 << bit) + text[at + 1 :]

@@ -30,11 +30,11 @@ def store(kit: Kit) -> Store:
     return kit.store
 
 
-def say(store: Store, content: str = "Let's finalize the Q4 report", by: str = "husam") -> int:
+def post_message(store: Store, content: str = "Let's finalize the Q4 report", by: str = "husam") -> int:
     return store.call(spaces.post, "alpha", sender=by, content=content).seq
 
 
-def heard(store: Store, name: str) -> list[str]:
+def list_contents(store: Store, name: str) -> list[str]:
     return [item.event.content for item in store.query(inbox.peek, name)]
 
 
@@ -45,21 +45,21 @@ class TestMaking:
         assert store.call(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
         assert "admin" in {member.name for member in store.query(spaces.list_members, "alpha")}
         titles = ("Project Beta", "Project Beta!", "プロジェクト", "ALL", "project-gamma")
-        made = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
-        assert [space.name for space in made] == list(titles)
-        assert [made[0].id, made[4].id] == ["project-beta", "project-gamma"]
-        assert [store.call(spaces.ensure, title).id for title in titles] == [space.id for space in made]
+        new_spaces = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
+        assert [space.name for space in new_spaces] == list(titles)
+        assert [new_spaces[0].id, new_spaces[4].id] == ["project-beta", "project-gamma"]
+        assert [store.call(spaces.ensure, title).id for title in titles] == [space.id for space in new_spaces]
 
     def test_a_space_has_the_id_that_its_name_suggests(self, store: Store) -> None:
-        made = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
-        assert made.id == "q4-report-the-munster-office"
-        assert made.name == "Q4 Report: the Münster office!"
-        assert store.query(spaces.show, made.id) == made
+        space = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
+        assert space.id == "q4-report-the-munster-office"
+        assert space.name == "Q4 Report: the Münster office!"
+        assert store.query(spaces.show, space.id) == space
 
     def test_a_name_without_such_letters_does_as_well(self, store: Store) -> None:
-        made = store.call(spaces.create, name="四半期")
-        assert made.id.startswith("spc_")
-        assert store.query(spaces.show, made.id).name == "四半期"
+        space = store.call(spaces.create, name="四半期")
+        assert space.id.startswith("spc_")
+        assert store.query(spaces.show, space.id).name == "四半期"
 
     def test_an_id_is_given_once(self, store: Store) -> None:
         with pytest.raises(Conflict):
@@ -79,8 +79,8 @@ class TestMaking:
 
     def test_everybody_in_it_must_be_there(self, store: Store) -> None:
         store.call(directory.retire, "ana")
-        for member, refusal in (("anna", UnknownAddress), ("ana", Refused), ("team:x", Invalid)):
-            with pytest.raises(refusal):
+        for member, error_type in (("anna", UnknownAddress), ("ana", Refused), ("team:x", Invalid)):
+            with pytest.raises(error_type):
                 store.call(spaces.create, name="Beta", members=["husam", member])
         with pytest.raises(NotFound):
             store.query(spaces.show, "beta")
@@ -98,13 +98,13 @@ class TestMembers:
         assert names == ["husam", "ana", *AGENTS, "admin"]
 
     def test_joining_twice_changes_nothing(self, kit: Kit, store: Store) -> None:
-        say(store)
+        post_message(store)
         before = store.call(spaces.mark_read, "alpha", "ana", 1)
         kit.clock.advance("1 minute")
         assert store.call(spaces.join, "alpha", "ana") == before
 
     def test_a_newcomer_reads_all_and_has_nothing_unread(self, store: Store) -> None:
-        say(store)
+        post_message(store)
         store.call(spaces.join, "alpha", "admin")
         assert len(store.query(spaces.read, "alpha", viewer="admin")) == 1
         assert store.query(spaces.count_unread, "admin") == {"alpha": 0}
@@ -120,26 +120,26 @@ class TestMembers:
         assert [space.id for space in store.query(spaces.page)] == ["alpha"]
 
     def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
-        say(store, "one")
+        post_message(store, "one")
         store.call(spaces.leave, "alpha", "analyst")
-        say(store, "two")
-        assert heard(store, "analyst") == ["one"]
-        assert heard(store, "designer") == ["one", "two"]
+        post_message(store, "two")
+        assert list_contents(store, "analyst") == ["one"]
+        assert list_contents(store, "designer") == ["one", "two"]
         with pytest.raises(Refused):
             store.query(spaces.read, "alpha", viewer="analyst", after_seq=1)
         with pytest.raises(Refused):
-            say(store, by="analyst")
+            post_message(store, by="analyst")
         with pytest.raises(NotFound):
             store.call(spaces.leave, "alpha", "analyst")
 
     def test_a_retired_one_blocks_nobody_and_gets_nothing(self, store: Store) -> None:
         store.call(directory.retire, "analyst")
-        say(store)
-        assert len(heard(store, "designer")) == 1
+        post_message(store)
+        assert len(list_contents(store, "designer")) == 1
         assert store.query(inbox.page, "analyst") == []
         assert "analyst" not in [member.name for member in store.query(spaces.list_members, "alpha")]
         with pytest.raises(Refused):
-            say(store, by="analyst")
+            post_message(store, by="analyst")
         with pytest.raises(Refused):
             store.query(spaces.read, "alpha", viewer="analyst")
         store.call(spaces.leave, "alpha", "analyst")
@@ -154,8 +154,8 @@ class TestMembers:
 
 class TestPosting:
     def test_a_message_reaches_exactly_the_other_agents_once_each(self, kit: Kit, store: Store) -> None:
-        say(store)
-        say(store, "On it.", by="analyst")
+        post_message(store)
+        post_message(store, "On it.", by="analyst")
         assert {name: len(store.query(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
             "admin": 0,
             "husam": 0,
@@ -165,8 +165,8 @@ class TestPosting:
             "analyst": 1,
         }
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
-        rings = [(ring.recipient, ring.cause) for ring in kit.signal_sink.clear()]
-        assert sorted(rings[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
+        signals = [(ring.recipient, ring.cause) for ring in kit.signal_sink.clear()]
+        assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
         message = store.call(
@@ -187,11 +187,11 @@ class TestPosting:
             "content": "Hello",
         }
         assert document["extra"] == {"seq": 1}
-        [read] = store.query(spaces.read, "alpha")
-        assert read == message
+        [stored_message] = store.query(spaces.read, "alpha")
+        assert stored_message == message
 
     def test_a_batch_reads_as_the_source_document_has_it(self, store: Store) -> None:
-        say(store)
+        post_message(store)
         batch = store.call(inbox.claim, "analyst", owner="session")
         assert str(batch).splitlines()[1] == (
             '[Project Alpha] Husam (human): "Let\'s finalize the Q4 report" (space alpha, message 1)'
@@ -207,16 +207,16 @@ class TestPosting:
         }
 
     def test_nobody_else_may_speak(self, kit: Kit, store: Store) -> None:
-        for sender, refusal in (("admin", Refused), ("nobody", UnknownAddress), ("*", Invalid)):
-            with pytest.raises(refusal):
-                say(store, by=sender)
+        for sender, error_type in (("admin", Refused), ("nobody", UnknownAddress), ("*", Invalid)):
+            with pytest.raises(error_type):
+                post_message(store, by=sender)
         with pytest.raises(Refused, match="not a member of the space 'beta'"):  # as of one that is there
             store.call(spaces.post, "beta", sender="husam", content="?")
         assert store.query(spaces.show, "alpha").last_seq == 0
         assert kit.signal_sink.clear() == []
 
     def test_what_cannot_be_stored_takes_no_number(self, store: Store) -> None:
-        wrong: list[tuple[str, Json, type[Exception]]] = [
+        cases: list[tuple[str, Json, type[Exception]]] = [
             ("", None, Invalid),
             ("a\x00b", None, Invalid),
             ("\ud800", None, Invalid),
@@ -225,11 +225,11 @@ class TestPosting:
             ("x", {"n": "\x00"}, Invalid),
             ("x", float("nan"), Invalid),
         ]
-        for content, data, refusal in wrong:
-            with pytest.raises(refusal):
+        for content, data, error_type in cases:
+            with pytest.raises(error_type):
                 store.call(spaces.post, "alpha", sender="husam", content=content, data=data)
-        assert say(store) == 1
-        assert len(heard(store, "analyst")) == 1
+        assert post_message(store) == 1
+        assert len(list_contents(store, "analyst")) == 1
 
     def test_a_failure_later_in_the_transaction_takes_the_number_back(self, kit: Kit, store: Store) -> None:
         def post_and_fail(tx: Transaction) -> None:
@@ -239,11 +239,11 @@ class TestPosting:
         with pytest.raises(RuntimeError):
             store.call(post_and_fail)
         assert kit.signal_sink.clear() == []
-        assert say(store) == 1
-        assert heard(store, "analyst") == ["Let's finalize the Q4 report"]
+        assert post_message(store) == 1
+        assert list_contents(store, "analyst") == ["Let's finalize the Q4 report"]
 
     def test_the_name_of_a_message_is_its_senders_of_today(self, store: Store) -> None:
-        say(store)
+        post_message(store)
         store.call(directory.update, "husam", display="Husam A.")
         [message] = store.query(spaces.read, "alpha")
         assert message.sender_display == "Husam A."
@@ -252,42 +252,42 @@ class TestPosting:
 class TestReading:
     def test_pages_by_number_oldest_first(self, store: Store) -> None:
         for number in range(1, 11):
-            say(store, str(number))
+            post_message(store, str(number))
 
-        def seqs(**wish: int) -> list[int]:
-            return [message.seq for message in store.query(spaces.read, "alpha", viewer="ana", **wish)]
+        def list_seqs(**bounds: int) -> list[int]:
+            return [message.seq for message in store.query(spaces.read, "alpha", viewer="ana", **bounds)]
 
-        assert seqs() == list(range(1, 11))
-        assert seqs(limit=3) == [8, 9, 10]
-        assert seqs(before_seq=8, limit=3) == [5, 6, 7]
-        assert seqs(after_seq=0, limit=3) == [1, 2, 3]
-        assert seqs(after_seq=3, before_seq=6) == [4, 5]
-        assert seqs(after_seq=10) == []
-        assert seqs(before_seq=1) == []
-        assert seqs(after_seq=-(2**70)) == list(range(1, 11))
-        assert seqs(after_seq=2**70) == []
-        assert seqs(before_seq=2**70, limit=1) == [10]
+        assert list_seqs() == list(range(1, 11))
+        assert list_seqs(limit=3) == [8, 9, 10]
+        assert list_seqs(before_seq=8, limit=3) == [5, 6, 7]
+        assert list_seqs(after_seq=0, limit=3) == [1, 2, 3]
+        assert list_seqs(after_seq=3, before_seq=6) == [4, 5]
+        assert list_seqs(after_seq=10) == []
+        assert list_seqs(before_seq=1) == []
+        assert list_seqs(after_seq=-(2**70)) == list(range(1, 11))
+        assert list_seqs(after_seq=2**70) == []
+        assert list_seqs(before_seq=2**70, limit=1) == [10]
 
     def test_read_marks_never_go_back(self, store: Store) -> None:
         for _ in range(3):
-            say(store)
+            post_message(store)
         assert store.query(spaces.count_unread, "ana") == {"alpha": 3}
         assert store.call(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
         assert store.query(spaces.count_unread, "ana") == {"alpha": 1}
-        for wrong in (-1, 4, 2**70):
+        for seq in (-1, 4, 2**70):
             with pytest.raises(Invalid):
-                store.call(spaces.mark_read, "alpha", "ana", wrong)
+                store.call(spaces.mark_read, "alpha", "ana", seq)
 
     def test_what_one_says_oneself_is_read_by_whoever_had_read_the_rest(self, store: Store) -> None:
-        say(store, by="ana")
+        post_message(store, by="ana")
         assert store.query(spaces.count_unread, "ana") == {"alpha": 0}
         assert store.query(spaces.count_unread, "husam") == {"alpha": 1}
-        say(store, by="husam")
+        post_message(store, by="husam")
         assert store.query(spaces.count_unread, "husam") == {"alpha": 2}
 
     def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
-        say(store, by="designer")
+        post_message(store, by="designer")
         for name in ("husam", "ana"):
             assert store.query(inbox.page, name) == []
             assert store.query(spaces.count_unread, name) == {"alpha": 1}
@@ -301,34 +301,34 @@ class TestChanging:
             store.call(spaces.rename, "alpha", "\n")
 
     def test_an_archived_space_is_read_and_nothing_else(self, kit: Kit, store: Store) -> None:
-        say(store)
+        post_message(store)
         kit.clock.advance("1 minute")
-        archived = store.call(spaces.archive, "alpha")
-        assert archived.archived_at == kit.clock.now()
-        assert store.query(spaces.show, "alpha", viewer="ana") == archived
-        for refused in (
-            lambda: say(store),
+        space = store.call(spaces.archive, "alpha")
+        assert space.archived_at == kit.clock.now()
+        assert store.query(spaces.show, "alpha", viewer="ana") == space
+        for call in (
+            lambda: post_message(store),
             lambda: store.call(spaces.join, "alpha", "admin"),
             lambda: store.call(spaces.rename, "alpha", "Beta"),
             lambda: store.call(spaces.archive, "alpha"),
         ):
             with pytest.raises(Conflict):
-                refused()
+                call()
         assert len(store.query(spaces.read, "alpha", viewer="ana")) == 1
         assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
         store.call(spaces.leave, "alpha", "ana")
 
     def test_that_a_space_is_archived_is_for_its_members_to_know(self, store: Store) -> None:
         store.call(spaces.archive, "alpha")
-        for refused in (
-            lambda: say(store, by="admin"),
+        for call in (
+            lambda: post_message(store, by="admin"),
             lambda: store.call(spaces.mark_read, "alpha", "admin", 0),
             lambda: store.query(spaces.read, "alpha", viewer="admin"),
             lambda: store.query(spaces.list_members, "alpha", viewer="admin"),
             lambda: store.query(spaces.show, "alpha", viewer="admin"),
         ):
             with pytest.raises(Refused, match="not a member"):
-                refused()
+                call()
 
     def test_whoever_reads_along_is_told_of_every_change(self, kit: Kit, store: Store) -> None:
         store.call(spaces.join, "alpha", "admin")
@@ -343,5 +343,5 @@ class TestChanging:
 def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:
     for data in ({"streamId": "c1", "runId": "run_1"}, {"streamId": "c1", "file": "q4.csv"}, None, [1]):
         store.call(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
-    written = [_line(message).partition(": ")[2] for message in store.query(spaces.read, "alpha")]
-    assert written == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']
+    texts = [_line(message).partition(": ")[2] for message in store.query(spaces.read, "alpha")]
+    assert texts == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']

@@ -17,29 +17,32 @@ from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 
 def test_a_fake_clock_stands_still_until_it_is_moved() -> None:
     clock = FakeClock()
-    then = clock.now()
-    assert clock.now() == then
-    assert clock.advance("5 minutes") == clock.now() == then + 5 * MINUTE
-    assert clock.advance(1) == then + 5 * MINUTE + 1
+    start = clock.now()
+    assert clock.now() == start
+    assert clock.advance("5 minutes") == clock.now() == start + 5 * MINUTE
+    assert clock.advance(1) == start + 5 * MINUTE + 1
     with pytest.raises(AssertionError):
         clock.advance(-1)
 
 
 def test_its_identity_is_the_same_in_every_run_and_never_the_same_twice() -> None:
-    one, again, other = FakeClock(), FakeClock(), FakeClock(seed=1)
-    ids = [mint("evt", clock.now(), clock.entropy()) for clock in (one, one, again, again, other, other)]
+    first, same_seed, other_seed = FakeClock(), FakeClock(), FakeClock(seed=1)
+    ids = [
+        mint("evt", clock.now(), clock.entropy())
+        for clock in (first, first, same_seed, same_seed, other_seed, other_seed)
+    ]
     assert ids[:2] == ids[2:4]
     assert len(set(ids)) == 4
 
 
 def test_a_recording_bell_can_be_waited_for() -> None:
-    bell = RecordingSignalSink()
-    ringing = threading.Thread(target=bell, args=([Signal("ann", "test"), Signal("bob", "test")],))
-    ringing.start()
-    assert [ring.recipient for ring in bell.wait(lambda rings: len(rings) == 2)] == ["ann", "bob"]
-    ringing.join()
-    assert len(bell.clear()) == 2
-    assert bell.signals == []
+    signal_sink = RecordingSignalSink()
+    thread = threading.Thread(target=signal_sink, args=([Signal("ann", "test"), Signal("bob", "test")],))
+    thread.start()
+    assert [ring.recipient for ring in signal_sink.wait(lambda signals: len(signals) == 2)] == ["ann", "bob"]
+    thread.join()
+    assert len(signal_sink.clear()) == 2
+    assert signal_sink.signals == []
 
 
 def test_a_kit_is_gone_afterwards() -> None:
@@ -47,9 +50,9 @@ def test_a_kit_is_gone_afterwards() -> None:
         kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         file = Path(kit.url.removeprefix("sqlite:///"))
         assert file.exists()
-        other = kit.open()
-        assert other.query(directory.find, "ann").created_at == kit.clock.now()
+        other_store = kit.open()
+        assert other_store.query(directory.find, "ann").created_at == kit.clock.now()
     assert not file.parent.exists()
-    for store in (kit.store, other):
+    for store in (kit.store, other_store):
         with pytest.raises(Unavailable):
             store.query(directory.find, "ann")

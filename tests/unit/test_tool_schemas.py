@@ -18,7 +18,7 @@ from gatepost.errors import Invalid, Malformed, TooLarge
 from gatepost.runtime import tool_schema
 
 
-def documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+def build_documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
     return st.recursive(
         st.none() | st.booleans() | integers | floats | st.text(max_size=9),
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
@@ -26,9 +26,9 @@ def documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]
     )
 
 
-JSON = documents(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+JSON = build_documents(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 #: to a schema a whole number may be as large as it likes, with a point or without; it is read up to 64 bits
-MODERATE = documents(
+MODERATE = build_documents(
     st.integers(-(2**63), 2**63 - 1), st.floats(-(2.0**63), 2.0**63, exclude_min=True, exclude_max=True)
 )
 
@@ -80,11 +80,13 @@ class TestSpec:
     def test_what_refers_to_itself_is_kept(self) -> None:
         def grow(leaf: Leaf) -> None: ...
 
-        shown = tool_schema.build_spec("grow", grow).schema
-        assert shown["properties"]["leaf"]["properties"]["title"] == {"type": "string"}
-        jsonschema_rs.validator_for(shown).validate({"leaf": {"title": "a", "inner": [{"title": "b", "inner": []}]}})
-        read = tool_schema.parse_arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
-        assert read == {"leaf": Leaf("a", [Leaf("b")])}
+        leaf_schema = tool_schema.build_spec("grow", grow).schema
+        assert leaf_schema["properties"]["leaf"]["properties"]["title"] == {"type": "string"}
+        jsonschema_rs.validator_for(leaf_schema).validate(
+            {"leaf": {"title": "a", "inner": [{"title": "b", "inner": []}]}}
+        )
+        arguments = tool_schema.parse_arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
+        assert arguments == {"leaf": Leaf("a", [Leaf("b")])}
 
     @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
     def test_ours_need_no_reference_and_explain_every_argument(self, name: str) -> None:
@@ -93,11 +95,14 @@ class TestSpec:
         assert "$ref" not in json.dumps(spec.schema)
         jsonschema_rs.validator_for(spec.schema)
 
-        def explained(shown: Any) -> bool:
-            inner = shown.get("properties", {})
-            return all(each.get("description") and explained(each.get("items", {})) for each in inner.values())
+        def is_explained(node: Any) -> bool:
+            inner = node.get("properties", {})
+            return all(
+                property_schema.get("description") and is_explained(property_schema.get("items", {}))
+                for property_schema in inner.values()
+            )
 
-        assert explained(spec.schema)
+        assert is_explained(spec.schema)
         assert not any("_" in argument for argument in spec.schema["properties"])
 
     def test_what_cannot_be_named_cannot_be_a_tool(self) -> None:
@@ -117,7 +122,7 @@ class TestArguments:
         }
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("{}", "the argument 'query' is missing"),
             ('{"query": "a", "limit": 1}', "there is no argument 'limit'"),
@@ -136,12 +141,12 @@ class TestArguments:
             ('{"query": ' + "[" * 5_000 + "]" * 5_000 + "}", "nested"),
         ],
     )
-    def test_what_is_wrong_is_one_sentence(self, text: str, said: str) -> None:
-        with pytest.raises(Invalid) as refusal:
+    def test_what_is_wrong_is_one_sentence(self, text: str, message: str) -> None:
+        with pytest.raises(Invalid) as error:
             tool_schema.parse_arguments(search, text)
-        assert said in refusal.value.message
-        assert "\n" not in refusal.value.message
-        assert len(refusal.value.message) < 500
+        assert message in error.value.message
+        assert "\n" not in error.value.message
+        assert len(error.value.message) < 500
 
     @pytest.mark.parametrize(
         "number",
@@ -159,9 +164,9 @@ class TestArguments:
             ),
             (grow, f'{{"rings": {{"oak": [1, {number}]}}}}', "rings.oak[1]"),
         ):
-            with pytest.raises(Invalid, match=r"\A[^\n]{,200}: it has more than 64 bits\Z") as refusal:
+            with pytest.raises(Invalid, match=r"\A[^\n]{,200}: it has more than 64 bits\Z") as error:
                 tool_schema.parse_arguments(function, text)
-            assert refusal.value.message.startswith(f"the argument {where!r} is ")
+            assert error.value.message.startswith(f"the argument {where!r} is ")
 
     def test_where_a_text_is_wanted_it_is_one(self) -> None:
         assert tool_schema.parse_arguments(BUILT_IN_TOOLS["enter_space"].function, f'{{"spaceId": {2**70}}}')[
@@ -207,14 +212,14 @@ SCHEMAS = st.recursive(
     | st.builds(lambda value: {"const": value}, JSON)
     | st.just({}),
     lambda inner: (
-        st.builds(lambda one: {"type": "array", "items": one}, inner)
-        | st.builds(lambda ways: {"anyOf": ways}, st.lists(inner, min_size=1, max_size=3))
+        st.builds(lambda item_schema: {"type": "array", "items": item_schema}, inner)
+        | st.builds(lambda choices: {"anyOf": choices}, st.lists(inner, min_size=1, max_size=3))
         | st.builds(
-            lambda known, more, first: {
+            lambda properties, additional, required_count: {
                 "type": "object",
-                "properties": known,
-                "required": list(known)[:first],
-                "additionalProperties": more,
+                "properties": properties,
+                "required": list(properties)[:required_count],
+                "additionalProperties": additional,
             },
             st.dictionaries(st.sampled_from(string.ascii_lowercase[:4]), inner, max_size=3),
             st.booleans() | inner,
@@ -233,27 +238,27 @@ VALUES = st.recursive(
 
 
 class TestConfiguredSchemas:
-    @given(asked=SCHEMAS, value=VALUES)
-    def test_the_verdict_is_that_of_json_schema(self, asked: dict[str, Any], value: Any) -> None:
-        if jsonschema_rs.is_valid(asked, value):
-            conform.check(asked, value)
+    @given(candidate=SCHEMAS, value=VALUES)
+    def test_the_verdict_is_that_of_json_schema(self, candidate: dict[str, Any], value: Any) -> None:
+        if jsonschema_rs.is_valid(candidate, value):
+            conform.check(candidate, value)
         else:
             with pytest.raises(Invalid, match=r"\A[^\n]+\Z"):
-                conform.check(asked, value)
+                conform.check(candidate, value)
 
     @pytest.mark.parametrize("other", [1, [1], {"a": [1]}])
     def test_true_is_not_one(self, other: Any) -> None:
-        true = json.loads(json.dumps(other).replace("1", "true"))
-        for asked, value in ((other, true), (true, other)):
-            for rule in ({"const": asked}, {"enum": [asked]}):
-                conform.check(rule, asked)
+        true_value = json.loads(json.dumps(other).replace("1", "true"))
+        for candidate, value in ((other, true_value), (true_value, other)):
+            for rule in ({"const": candidate}, {"enum": [candidate]}):
+                conform.check(rule, candidate)
                 with pytest.raises(Invalid):
                     conform.check(rule, value)
 
-    @given(asked=JSON, value=JSON)
-    def test_a_schema_that_makes_no_sense_does_no_harm(self, asked: Any, value: Any) -> None:
+    @given(candidate=JSON, value=JSON)
+    def test_a_schema_that_makes_no_sense_does_no_harm(self, candidate: Any, value: Any) -> None:
         with suppress(Invalid):
-            conform.check(asked, value)
+            conform.check(candidate, value)
 
     def test_the_document_is_an_object_whatever_the_schema(self) -> None:
         assert tool_schema.parse_document('{"a": [1]}') == {"a": [1]}

@@ -24,19 +24,19 @@ from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
 from gatepost.runtime import tool_schema
 from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
-from tests import toolserver
+from tests import mcp_server
 
-SCRIPT = str(Path(toolserver.__file__))
+SCRIPT = str(Path(mcp_server.__file__))
 
 
 class FakeWeb:
     def __init__(self) -> None:
-        self.called: list[tuple[str, str, Mapping[str, Json]]] = []
+        self.calls: list[tuple[str, str, Mapping[str, Json]]] = []
 
     async def call(self, tool: ConfiguredTool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         if tool.name in ("unset", "odd"):
             raise Unavailable("no variable") if tool.name == "unset" else ValueError("odd")
-        self.called.append((tool.name, id, arguments))
+        self.calls.append((tool.name, id, arguments))
         return ToolResult({"done": tool.name})
 
 
@@ -50,20 +50,20 @@ def toolbox(web: FakeWeb) -> Toolbox:
     return Toolbox(web, McpServers(environ={"TOKEN": "s3cret-token"}, allow_private=True))
 
 
-def resident(*tools: ConfiguredTool, **config: Any) -> Resident:
+def build_resident(*tools: ConfiguredTool, **config: Any) -> Resident:
     return Resident(number=1, name="ann", display="Ann", config=AgentConfig(tools=tools, **config), version=1)
 
 
-def names(toolkit: Toolkit, step: int = 1) -> set[str]:
+def list_names(toolkit: Toolkit, step: int = 1) -> set[str]:
     return {spec.name for spec in toolkit.specs(step)}
 
 
-async def run(toolkit: Toolkit, name: str, /, **arguments: Any) -> Any:
-    result = await use(toolkit, name, json.dumps(arguments))
+async def run_tool(toolkit: Toolkit, name: str, /, **arguments: Any) -> Any:
+    result = await call_tool(toolkit, name, json.dumps(arguments))
     return json.loads(result.content)
 
 
-async def use(toolkit: Toolkit, name: str, arguments: str) -> CallResult:
+async def call_tool(toolkit: Toolkit, name: str, arguments: str) -> CallResult:
     tool = toolkit.find(name)
     assert isinstance(tool, OutsideTool)
     return await tool.run("run_1/2.0", ToolCall("c1", name, arguments), tool.parse_arguments(arguments))
@@ -71,57 +71,57 @@ async def use(toolkit: Toolkit, name: str, arguments: str) -> CallResult:
 
 class TestKinds:
     async def test_every_resident_has_ours(self, toolbox: Toolbox) -> None:
-        async with toolbox.open(resident()) as toolkit:
-            assert names(toolkit) == set(BUILT_IN_TOOLS)
-            found = toolkit.find("enter_space")
-            assert isinstance(found, BuiltInTool)
-            assert found.parse_arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
-            with pytest.raises(NotFound) as unknown:
+        async with toolbox.open(build_resident()) as toolkit:
+            assert list_names(toolkit) == set(BUILT_IN_TOOLS)
+            tool = toolkit.find("enter_space")
+            assert isinstance(tool, BuiltInTool)
+            assert tool.parse_arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
+            with pytest.raises(NotFound) as error:
                 toolkit.find("enter_spaces")
-            assert unknown.value.hint == "did you mean 'enter_space'?"
+            assert error.value.hint == "did you mean 'enter_space'?"
 
     async def test_configured_tools_are_called_or_waited_for(self, toolbox: Toolbox, web: FakeWeb) -> None:
-        asked = {"type": "object", "properties": {"env": {"enum": ["test", "live"]}}, "required": ["env"]}
+        input_schema = {"type": "object", "properties": {"env": {"enum": ["test", "live"]}}, "required": ["env"]}
         tools = [
             ConfiguredTool(
                 name="deploy",
                 description="Ship it.",
-                schema=asked,
+                schema=input_schema,
                 execution=Execution.GATEWAY,
                 request=ToolRequest(url="http://x"),
             ),
-            ConfiguredTool(name="external", execution=Execution.EXTERNAL, schema=asked, visible=False),
-            ConfiguredTool(name="space", execution=Execution.SPACE, schema=asked, visible=False),
+            ConfiguredTool(name="external", execution=Execution.EXTERNAL, schema=input_schema, visible=False),
+            ConfiguredTool(name="space", execution=Execution.SPACE, schema=input_schema, visible=False),
         ]
-        async with toolbox.open(resident(*tools)) as toolkit:
+        async with toolbox.open(build_resident(*tools)) as toolkit:
             [spec] = [spec for spec in toolkit.specs(1) if spec.name == "deploy"]
-            assert (spec.description, spec.schema) == ("Ship it.", asked)
-            assert await run(toolkit, "deploy", env="live") == {"done": "deploy"}
-            assert web.called == [("deploy", "run_1/2.0", {"env": "live"})]
+            assert (spec.description, spec.schema) == ("Ship it.", input_schema)
+            assert await run_tool(toolkit, "deploy", env="live") == {"done": "deploy"}
+            assert web.calls == [("deploy", "run_1/2.0", {"env": "live"})]
             for name in ("external", "space"):
-                waiting = toolkit.find(name)
-                assert isinstance(waiting, DeferredTool)
-                assert not waiting.visible
-                assert waiting.parse_arguments('{"env": "test"}') == {"env": "test"}
-            for wrong in ("{}", '{"env": "moon"}', "[]", "{"):
+                waiting_tool = toolkit.find(name)
+                assert isinstance(waiting_tool, DeferredTool)
+                assert not waiting_tool.visible
+                assert waiting_tool.parse_arguments('{"env": "test"}') == {"env": "test"}
+            for arguments in ("{}", '{"env": "moon"}', "[]", "{"):
                 with pytest.raises(Invalid):
-                    toolkit.find("deploy").parse_arguments(wrong)
-            assert len(web.called) == 1
+                    toolkit.find("deploy").parse_arguments(arguments)
+            assert len(web.calls) == 1
 
     async def test_ours_cannot_be_replaced(self, toolbox: Toolbox) -> None:
         def skip() -> None: ...
 
         with pytest.raises(Conflict):
             toolbox.add(skip)
-        async with toolbox.open(resident(ConfiguredTool(name="send_message"))) as toolkit:
+        async with toolbox.open(build_resident(ConfiguredTool(name="send_message"))) as toolkit:
             assert isinstance(toolkit.find("send_message"), BuiltInTool)
 
     async def test_phases_narrow_what_is_offered(self, toolbox: Toolbox) -> None:
         phases = (Phase(step=3, tools=("send_message", "skip")), Phase(step=2, tools=("enter_space",)))
-        async with toolbox.open(resident(loop=LoopRules(phases=phases))) as toolkit:
-            assert names(toolkit, 1) == set(BUILT_IN_TOOLS)
-            assert names(toolkit, 2) == {"enter_space"}
-            assert names(toolkit, 3) == names(toolkit, 20) == {"send_message", "skip"}
+        async with toolbox.open(build_resident(loop=LoopRules(phases=phases))) as toolkit:
+            assert list_names(toolkit, 1) == set(BUILT_IN_TOOLS)
+            assert list_names(toolkit, 2) == {"enter_space"}
+            assert list_names(toolkit, 3) == list_names(toolkit, 20) == {"send_message", "skip"}
             with pytest.raises(Refused, match="'skip' cannot be used in step 2"):
                 toolkit.find("skip", 2)
             assert toolkit.find("skip", 3).name == toolkit.find("skip").name == "skip"
@@ -153,19 +153,19 @@ class TestFunctions:
 
         toolbox.add(look_up)
         toolbox.add(shout, agent="ann", name="cry")
-        async with toolbox.open(resident()) as toolkit:
-            assert await run(toolkit, "look_up", word="tea") == {
+        async with toolbox.open(build_resident()) as toolkit:
+            assert await run_tool(toolkit, "look_up", word="tea") == {
                 "word": "tea",
                 "agent": "ann",
                 "call": "run_1/2.0",
                 "set": [1],
             }
-            assert await run(toolkit, "cry", word="tea") == "TEA"
+            assert await run_tool(toolkit, "cry", word="tea") == "TEA"
             with pytest.raises(Invalid):
                 toolkit.find("look_up").parse_arguments('{"word": "tea", "who": {"agent": "bob"}}')
         other = Resident(number=2, name="bob", display="Bob", config=AgentConfig(), version=1)
         async with toolbox.open(other) as toolkit:
-            assert names(toolkit) == {*BUILT_IN_TOOLS, "look_up"}
+            assert list_names(toolkit) == {*BUILT_IN_TOOLS, "look_up"}
 
     async def test_whatever_goes_wrong_is_a_result(self, toolbox: Toolbox) -> None:
         def broken() -> None:
@@ -182,14 +182,14 @@ class TestFunctions:
 
         for function in (broken, refused, slow, large):
             toolbox.add(function)
-        configured = [
+        tools = [
             ConfiguredTool(name="slow", execution=Execution.INTERNAL, timeout=SECOND // 20),
             ConfiguredTool(name="missing", execution=Execution.INTERNAL),
             ConfiguredTool(name="unset", execution=Execution.GATEWAY),
             ConfiguredTool(name="odd", execution=Execution.GATEWAY),
         ]
-        async with toolbox.open(resident(*configured)) as toolkit:
-            for name, said in (
+        async with toolbox.open(build_resident(*tools)) as toolkit:
+            for name, message in (
                 ("broken", "ZeroDivisionError: by zero"),
                 ("refused", "not today"),
                 ("slow", "not done within"),
@@ -198,110 +198,116 @@ class TestFunctions:
                 ("unset", "no variable"),
                 ("odd", "ValueError: odd"),
             ):
-                result = await use(toolkit, name, "{}")
+                result = await call_tool(toolkit, name, "{}")
                 assert not result.ok
-                assert said in json.loads(result.content)["error"]
+                assert message in json.loads(result.content)["error"]
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with toolserver.served() as url:
+    with mcp_server.serve_tools() as url:
         yield url
 
 
 class TestServers:
     @pytest.fixture
-    def log(self, tmp_path: Path) -> Path:
+    def pid_log(self, tmp_path: Path) -> Path:
         path = tmp_path / "started"
         path.touch()
         return path
 
     @pytest.fixture
-    def local(self, log: Path) -> ToolServer:
-        root = str(Path(toolserver.__file__).parent.parent)
+    def local_server(self, pid_log: Path) -> ToolServer:
+        root = str(Path(mcp_server.__file__).parent.parent)
         return ToolServer(
-            name="local", command=(sys.executable, SCRIPT, str(log)), env={"KEY": "${TOKEN}", "PYTHONPATH": root}
+            name="local", command=(sys.executable, SCRIPT, str(pid_log)), env={"KEY": "${TOKEN}", "PYTHONPATH": root}
         )
 
-    def started(self, log: Path) -> list[int]:
-        return [int(line) for line in log.read_text().split()]
+    def list_pids(self, pid_log: Path) -> list[int]:
+        return [int(line) for line in pid_log.read_text().split()]
 
-    async def test_the_tools_of_a_command(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
-        async with toolbox.open(resident(servers=(local,))) as toolkit:
-            assert {"local__add", "local__odd_name_with_dots", "local__fail"} <= names(toolkit)
+    async def test_the_tools_of_a_command(self, toolbox: Toolbox, local_server: ToolServer, pid_log: Path) -> None:
+        async with toolbox.open(build_resident(servers=(local_server,))) as toolkit:
+            assert {"local__add", "local__odd_name_with_dots", "local__fail"} <= list_names(toolkit)
             [spec] = [spec for spec in toolkit.specs(1) if spec.name == "local__add"]
             assert spec.description == "Add two numbers."
             assert spec.schema["required"] == ["a", "b"]
-            assert await run(toolkit, "local__add", a=2, b=3) == {"result": 5}
-            assert await run(toolkit, "local__odd_name_with_dots") == {"result": "odd"}
-            assert await run(toolkit, "local__variable", name="KEY") == {"result": "***"}
-            for name, given in (("fail", {"why": "no luck"}), ("add", {"a": "x"}), ("large", {})):
-                assert (await run(toolkit, f"local__{name}", **given))["success"] is False
-            [server] = self.started(log)
-            assert psutil.pid_exists(server)
-        assert not psutil.pid_exists(server)
+            assert await run_tool(toolkit, "local__add", a=2, b=3) == {"result": 5}
+            assert await run_tool(toolkit, "local__odd_name_with_dots") == {"result": "odd"}
+            assert await run_tool(toolkit, "local__variable", name="KEY") == {"result": "***"}
+            for name, arguments in (("fail", {"why": "no luck"}), ("add", {"a": "x"}), ("large", {})):
+                assert (await run_tool(toolkit, f"local__{name}", **arguments))["success"] is False
+            [pid] = self.list_pids(pid_log)
+            assert psutil.pid_exists(pid)
+        assert not psutil.pid_exists(pid)
 
-    async def test_a_secret_of_digits_leaves_an_answer_readable(self, toolbox: Toolbox, local: ToolServer) -> None:
-        pin = replace(local, env={**local.env, "PIN": "314159"})
-        async with toolbox.open(resident(servers=(pin,))) as toolkit:
-            assert await run(toolkit, "local__add", a=314000, b=159) == {"result": "***"}
-            assert await run(toolkit, "local__add", a=314000, b=160) == {"result": 314160}
+    async def test_a_secret_of_digits_leaves_an_answer_readable(
+        self, toolbox: Toolbox, local_server: ToolServer
+    ) -> None:
+        pin_server = replace(local_server, env={**local_server.env, "PIN": "314159"})
+        async with toolbox.open(build_resident(servers=(pin_server,))) as toolkit:
+            assert await run_tool(toolkit, "local__add", a=314000, b=159) == {"result": "***"}
+            assert await run_tool(toolkit, "local__add", a=314000, b=160) == {"result": 314160}
 
-    async def test_what_it_offers_is_remembered(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
+    async def test_what_it_offers_is_remembered(
+        self, toolbox: Toolbox, local_server: ToolServer, pid_log: Path
+    ) -> None:
         for _ in range(3):
-            async with toolbox.open(resident(servers=(local,))) as toolkit:
-                assert "local__add" in names(toolkit)
-        assert len(self.started(log)) == 1
-        async with toolbox.open(resident(servers=(local,))) as toolkit:
-            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
-        assert len(self.started(log)) == 2
+            async with toolbox.open(build_resident(servers=(local_server,))) as toolkit:
+                assert "local__add" in list_names(toolkit)
+        assert len(self.list_pids(pid_log)) == 1
+        async with toolbox.open(build_resident(servers=(local_server,))) as toolkit:
+            assert await run_tool(toolkit, "local__add", a=1, b=1) == {"result": 2}
+        assert len(self.list_pids(pid_log)) == 2
 
-    async def test_a_server_that_dies_is_started_again(self, toolbox: Toolbox, local: ToolServer, log: Path) -> None:
-        async with toolbox.open(resident(servers=(local,))) as toolkit:
-            died = await run(toolkit, "local__die")
-            assert died["success"] is False
-            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
-        assert len(self.started(log)) == 2
+    async def test_a_server_that_dies_is_started_again(
+        self, toolbox: Toolbox, local_server: ToolServer, pid_log: Path
+    ) -> None:
+        async with toolbox.open(build_resident(servers=(local_server,))) as toolkit:
+            result = await run_tool(toolkit, "local__die")
+            assert result["success"] is False
+            assert await run_tool(toolkit, "local__add", a=1, b=1) == {"result": 2}
+        assert len(self.list_pids(pid_log)) == 2
 
-    async def test_a_server_that_cannot_be_had_spoils_nothing(self, toolbox: Toolbox, local: ToolServer) -> None:
+    async def test_a_server_that_cannot_be_had_spoils_nothing(self, toolbox: Toolbox, local_server: ToolServer) -> None:
         servers = (
             ToolServer(name="nothing", command=("/no/such/program",)),
             ToolServer(name="silent", command=("/bin/true",)),
             ToolServer(name="away", url="http://127.0.0.1:1/mcp"),
             ToolServer(name="keyless", url="http://127.0.0.1:1/mcp", headers={"X-Key": "${UNSET}"}),
-            local,
+            local_server,
         )
-        async with toolbox.open(resident(servers=servers)) as toolkit:
+        async with toolbox.open(build_resident(servers=servers)) as toolkit:
             assert [trouble.split("'")[1] for trouble in toolkit.troubles] == ["nothing", "silent", "away", "keyless"]
-            assert await run(toolkit, "local__add", a=1, b=1) == {"result": 2}
+            assert await run_tool(toolkit, "local__add", a=1, b=1) == {"result": 2}
             troubles = toolkit.troubles
-        async with toolbox.open(resident(servers=servers)) as toolkit:
+        async with toolbox.open(build_resident(servers=servers)) as toolkit:
             assert toolkit.troubles == troubles
 
     async def test_a_cancelled_cycle_leaves_nothing_behind(
-        self, toolbox: Toolbox, local: ToolServer, log: Path
+        self, toolbox: Toolbox, local_server: ToolServer, pid_log: Path
     ) -> None:
-        inside = asyncio.Event()
+        started = asyncio.Event()
 
         async def cycle() -> None:
-            async with toolbox.open(resident(servers=(local,))):
-                inside.set()
+            async with toolbox.open(build_resident(servers=(local_server,))):
+                started.set()
                 await asyncio.Event().wait()
 
         task = asyncio.create_task(cycle())
-        await inside.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        [server] = self.started(log)
-        assert not psutil.pid_exists(server)
+        [pid] = self.list_pids(pid_log)
+        assert not psutil.pid_exists(pid)
 
     async def test_the_tools_of_a_url(self, toolbox: Toolbox, url: str) -> None:
-        async with toolbox.open(resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
-            assert await run(toolkit, "far__add", a=2, b=3) == {"result": 5}
+        async with toolbox.open(build_resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
+            assert await run_tool(toolkit, "far__add", a=2, b=3) == {"result": 5}
 
     async def test_a_private_url_is_out_of_reach_unless_allowed(self, url: str) -> None:
         toolbox = Toolbox(HttpTools(environ={}), McpServers(environ={}))
-        async with toolbox.open(resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
-            assert names(toolkit) == set(BUILT_IN_TOOLS)
+        async with toolbox.open(build_resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
+            assert list_names(toolkit) == set(BUILT_IN_TOOLS)
             assert len(toolkit.troubles) == 1

@@ -22,53 +22,53 @@ SECRET = "sixteen-chars-ok"
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    url = request.getfixturevalue("swept_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
     with Kit(url) as kit:
         for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
             kit.store.call(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
         yield kit.store
 
 
-def wish(name: str = "issues", **fields: str) -> TriggerSpec:
-    given = {"secret": SECRET, "target": "ana"} | fields
-    return TriggerSpec(name=name, scheme=Scheme.GITHUB, **given)
+def build_trigger(name: str = "issues", **fields: str) -> TriggerSpec:
+    values = {"secret": SECRET, "target": "ana"} | fields
+    return TriggerSpec(name=name, scheme=Scheme.GITHUB, **values)
 
 
 def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
-    added = store.call(triggers.add, wish(prompt="Look at it."))
+    trigger = store.call(triggers.add, build_trigger(prompt="Look at it."))
 
-    assert added.id.startswith("trg_")
-    assert (added.provider, added.scheme, added.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
-    assert (added.prompt, added.owner, added.active) == ("Look at it.", "admin", True)
-    assert store.query(triggers.show, "issues") == added
+    assert trigger.id.startswith("trg_")
+    assert (trigger.provider, trigger.scheme, trigger.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
+    assert (trigger.prompt, trigger.owner, trigger.active) == ("Look at it.", "admin", True)
+    assert store.query(triggers.show, "issues") == trigger
     assert store.call(triggers.set_active, "issues", False).active is False
     assert store.query(triggers.show, "issues").active is False
     store.call(triggers.delete, "issues")
     with pytest.raises(NotFound):
         store.query(triggers.show, "issues")
-    store.call(triggers.add, wish())
+    store.call(triggers.add, build_trigger())
 
 
 def test_its_secret_is_never_told_again(store: Store) -> None:
-    added = store.call(triggers.add, wish())
-    opened = store.query(triggers.find_open, "issues")
+    trigger = store.call(triggers.add, build_trigger())
+    opened_trigger = store.query(triggers.find_open, "issues")
 
-    assert opened.stored_secret == SECRET
-    for shown in (wish(), added, store.query(triggers.page), opened):
-        assert SECRET not in repr(shown)
+    assert opened_trigger.stored_secret == SECRET
+    for value in (build_trigger(), trigger, store.query(triggers.page), opened_trigger):
+        assert SECRET not in repr(value)
 
 
 def test_names_are_taken_once(store: Store) -> None:
-    store.call(triggers.add, wish())
+    store.call(triggers.add, build_trigger())
 
     with pytest.raises(Conflict):
-        store.call(triggers.add, wish(target="ben"))
+        store.call(triggers.add, build_trigger(target="ben"))
     assert store.query(triggers.show, "issues").target == "ana"
 
 
 @pytest.mark.parametrize("target", ["ana", "team:anas", "*", "ALL"])
 def test_a_target_is_any_address(store: Store, target: str) -> None:
-    assert store.call(triggers.add, wish(target=target)).target == target.replace("ALL", "*")
+    assert store.call(triggers.add, build_trigger(target=target)).target == target.replace("ALL", "*")
 
 
 @pytest.mark.parametrize(
@@ -95,19 +95,19 @@ def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error
     store.call(directory.retire, "ben")
 
     with pytest.raises(error):
-        store.call(triggers.add, wish(**fields))
+        store.call(triggers.add, build_trigger(**fields))
     assert store.query(triggers.page) == []
 
 
 def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
-    store.call(triggers.add, wish("one", owner="ana"))
-    store.call(triggers.add, wish("two", owner="ben"))
-    store.call(triggers.add, wish("three"))
+    store.call(triggers.add, build_trigger("one", owner="ana"))
+    store.call(triggers.add, build_trigger("two", owner="ben"))
+    store.call(triggers.add, build_trigger("three"))
 
-    assert [one.name for one in store.query(triggers.page)] == ["one", "two", "three"]
-    assert [one.name for one in store.query(triggers.page, owner="ana")] == ["one"]
+    assert [trigger.name for trigger in store.query(triggers.page)] == ["one", "two", "three"]
+    assert [trigger.name for trigger in store.query(triggers.page, owner="ana")] == ["one"]
     [first] = store.query(triggers.page, limit=1)
-    assert [one.name for one in store.query(triggers.page, after=first.number, limit=1)] == ["two"]
+    assert [trigger.name for trigger in store.query(triggers.page, after=first.number, limit=1)] == ["two"]
     with pytest.raises(NotFound):
         store.query(triggers.show, "two", owner="ana")
     with pytest.raises(NotFound):
@@ -120,7 +120,7 @@ def test_an_owner_has_its_own_and_the_administrator_all(store: Store) -> None:
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     call = ServiceCall(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
-    first, again = store.call(webhooks.push_call, call), store.call(webhooks.push_call, call)
+    first, repeat = store.call(webhooks.push_call, call), store.call(webhooks.push_call, call)
 
     [item] = store.query(inbox.page, "ana")
     event = item.event
@@ -128,8 +128,8 @@ def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
     assert event.key == "svc:jira-webhook:k1"
     assert render.render_event(event).startswith('[Service: jira-webhook] {"issue":"PROJ-123","action":"created"} (')
-    assert (webhooks.is_repeat(first), webhooks.is_repeat(again)) == (False, True)
-    assert first.event == again.event == event.id
+    assert (webhooks.is_repeat(first), webhooks.is_repeat(repeat)) == (False, True)
+    assert first.event == repeat.event == event.id
 
 
 def test_many_calls_are_answered_one_by_one(store: Store) -> None:

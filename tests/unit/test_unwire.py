@@ -34,7 +34,7 @@ from gatepost.core.webhook import Scheme
 
 NOW = parse_instant("2026-02-18T15:06:55.000001Z")
 EVENT = Event(id="evt_" + "0" * 32, type=EventType.EVENT, source="test", created_at=NOW)
-FULL = replace(
+FULL_EVENT = replace(
     EVENT,
     sender=Sender("husam", "Husam", EntityKind.HUMAN),
     subject="About it",
@@ -48,7 +48,7 @@ FULL = replace(
     trust=Trust.EXTERNAL,
     wakes=False,
 )
-DATA: list[Any] = [
+DATA_VALUES: list[Any] = [
     None,
     {},
     [1],
@@ -61,37 +61,37 @@ DATA: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("event", [EVENT, FULL], ids=["bare", "full"])
+@pytest.mark.parametrize("event", [EVENT, FULL_EVENT], ids=["bare", "full"])
 @pytest.mark.parametrize("type", EventType)
-@pytest.mark.parametrize("data", DATA, ids=str)
+@pytest.mark.parametrize("data", DATA_VALUES, ids=str)
 def test_events(event: Event, type: EventType, data: Any) -> None:
-    written = wire.write_event(replace(event, type=type, data=data))
-    read = unwire.read_event(written)
-    assert wire.write_event(read) == written
+    document = wire.write_event(replace(event, type=type, data=data))
+    parsed = unwire.read_event(document)
+    assert wire.write_event(parsed) == document
     if type not in (EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE):
-        assert read == replace(event, type=type, data=data)
+        assert parsed == replace(event, type=type, data=data)
 
 
 def test_items() -> None:
-    done = Item(
-        event=FULL,
+    delivered_item = Item(
+        event=FULL_EVENT,
         recipient="ana",
         state=ItemState.DELIVERED,
         seen_at=1,
         ended_at=NOW,
         receipt=Receipt("drain", "s", NOW),
     )
-    for item in (Item(event=EVENT, recipient="ana", attempts=2), done):
+    for item in (Item(event=EVENT, recipient="ana", attempts=2), delivered_item):
         assert unwire.read_item(wire.write_item(item)) == item
-    both = [done, replace(done, recipient="bob", state=ItemState.DEAD, receipt=None)]
-    assert unwire.read_items(wire.write_items(both)) == both
+    item_pair = [delivered_item, replace(delivered_item, recipient="bob", state=ItemState.DEAD, receipt=None)]
+    assert unwire.read_items(wire.write_items(item_pair)) == item_pair
 
 
-def gate(gate: Gate) -> Any:
+def write_gate(gate: Gate) -> Any:
     return wire.write_gate(gate, NOW)
 
 
-def decision(decision: Decision) -> Any:
+def write_decision(decision: Decision) -> Any:
     return wire.write_decision(decision, NOW)
 
 
@@ -132,7 +132,7 @@ DECISION = Decision(
     created_at=NOW,
     answers=(),
 )
-NOUNS: list[tuple[Any, Any, list[Any]]] = [
+ROUND_TRIPS: list[tuple[Any, Any, list[Any]]] = [
     (
         wire.write_push_result,
         unwire.read_push_result,
@@ -229,7 +229,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
         ],
     ),
     (
-        gate,
+        write_gate,
         unwire.read_gate,
         [
             GATE,
@@ -248,7 +248,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
         ],
     ),
     (
-        decision,
+        write_decision,
         unwire.read_decision,
         [
             DECISION,
@@ -300,7 +300,7 @@ NOUNS: list[tuple[Any, Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("write", "read", "nouns"), NOUNS, ids=[write.__name__ for write, _, _ in NOUNS])
-def test_everything_else(write: Any, read: Any, nouns: list[Any]) -> None:
-    for noun in nouns:
-        assert read(write(noun)) == noun
+@pytest.mark.parametrize(("write", "read", "values"), ROUND_TRIPS, ids=[write.__name__ for write, _, _ in ROUND_TRIPS])
+def test_everything_else(write: Any, read: Any, values: list[Any]) -> None:
+    for value in values:
+        assert read(write(value)) == value

@@ -33,12 +33,12 @@ def register(store: Store, name: str) -> None:
     store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
 
 
-def size(folder: Path) -> int:
+def get_wal_size(folder: Path) -> int:
     wal = folder / "office.db-wal"
     return wal.stat().st_size if wal.exists() else 0
 
 
-def fill(folder: Path) -> None:
+def fill_wal(folder: Path) -> None:
     """Write 20 MiB in one transaction."""
     with closing(open_file(folder / "office.db", 1.0)) as db:
         db.execute("CREATE TABLE IF NOT EXISTS filler (content BLOB)")
@@ -46,54 +46,54 @@ def fill(folder: Path) -> None:
 
 
 def test_it_is_cut_when_it_is_begun_anew(store: Store, tmp_path: Path) -> None:
-    fill(tmp_path)
-    assert size(tmp_path) > 20 * MIB
+    fill_wal(tmp_path)
+    assert get_wal_size(tmp_path) > 20 * MIB
     register(store, "husam")
-    assert size(tmp_path) <= 16 * MIB
+    assert get_wal_size(tmp_path) <= 16 * MIB
 
 
 def test_it_is_cut_to_nothing_when_little_is_written(store: Store, tmp_path: Path) -> None:
-    fill(tmp_path)
+    fill_wal(tmp_path)
     store.shrink()
     register(store, "husam")
-    assert size(tmp_path) > MIB, "much was written since the last look"
+    assert get_wal_size(tmp_path) > MIB, "much was written since the last look"
     store.shrink()
     store.shrink()
-    assert size(tmp_path) == 0
+    assert get_wal_size(tmp_path) == 0
     register(store, "ana")
     store.shrink()
-    assert 0 < size(tmp_path) <= MIB, "so little is left as it is"
-    assert [one.name for one in store.query(directory.page)] == ["admin", "husam", "ana"]
+    assert 0 < get_wal_size(tmp_path) <= MIB, "so little is left as it is"
+    assert [entity.name for entity in store.query(directory.page)] == ["admin", "husam", "ana"]
 
 
 def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "office.db", isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM entities").fetchone()
-        fill(tmp_path)
+        fill_wal(tmp_path)
         for _ in range(3):
             store.shrink()
-        assert size(tmp_path) > 20 * MIB
+        assert get_wal_size(tmp_path) > 20 * MIB
         other.execute("COMMIT")
         other.execute("BEGIN IMMEDIATE")
         for _ in range(3):
             store.shrink()
-        assert size(tmp_path) > MIB
+        assert get_wal_size(tmp_path) > MIB
         other.execute("COMMIT")
     for _ in range(2):
         store.shrink()
-    assert size(tmp_path) == 0
+    assert get_wal_size(tmp_path) == 0
 
 
 async def test_the_janitor_sees_to_it(store: Store, tmp_path: Path) -> None:
-    fill(tmp_path)
+    fill_wal(tmp_path)
     for _ in range(3):
         await janitor.tidy(store, SignalBus())
-    assert size(tmp_path) <= MIB
+    assert get_wal_size(tmp_path) <= MIB
 
 
 def test_a_file_that_was_deleted_is_not_made_again(store: Store, tmp_path: Path) -> None:
-    fill(tmp_path)
+    fill_wal(tmp_path)
     (tmp_path / "office.db").unlink()
     with pytest.raises(Unavailable, match="was deleted"):
         store.shrink()

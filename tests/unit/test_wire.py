@@ -86,14 +86,14 @@ DECISION = Decision(
 
 
 def test_the_entries_of_the_source_document() -> None:
-    said = replace(
+    message_event = replace(
         EVENT,
         type=EventType.SPACE_MESSAGE,
         sender=HUSAM,
         content="Pull the Q4 revenue numbers",
         data={"spaceId": "space-xyz", "spaceName": "Project Alpha", "messageId": "msg-g7h8", "seq": 3, "context": "x"},
     )
-    document = wire.write_event(said)
+    document = wire.write_event(message_event)
     assert document["timestamp"] == "2026-02-18T15:06:55Z"
     assert document["type"] == "space_message"
     assert document["data"] == {
@@ -106,13 +106,13 @@ def test_the_entries_of_the_source_document() -> None:
         "content": "Pull the Q4 revenue numbers",
     }
     assert document["extra"] == {"seq": 3, "context": "x"}
-    due = replace(
+    plan_event = replace(
         EVENT, type=EventType.PLAN, subject="Daily Report", content="Post it", data={"planId": "p", "dueAt": 1}
     )
-    assert wire.write_event(due)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
-    called = replace(EVENT, type=EventType.SERVICE, source="jira", data=[1, 2])
-    assert wire.write_event(called)["data"] == {"serviceName": "jira", "payload": [1, 2]}
-    assert "extra" not in wire.write_event(called)
+    assert wire.write_event(plan_event)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
+    service_event = replace(EVENT, type=EventType.SERVICE, source="jira", data=[1, 2])
+    assert wire.write_event(service_event)["data"] == {"serviceName": "jira", "payload": [1, 2]}
+    assert "extra" not in wire.write_event(service_event)
 
 
 @pytest.mark.parametrize("type", list(EventType))
@@ -136,8 +136,11 @@ def test_an_item_says_where_it_stands() -> None:
     assert (document["priority"], document["state"], document["recipient"]) == (4, "delivered", "ana")
     assert document["route"] == {"channel": "telegram", "sessionId": "chat-1"}
     assert document["receipt"] == {"kind": "drain", "owner": "s-1", "at": "2026-02-18T15:06:55Z"}
-    both = wire.write_items([item, replace(item, recipient="ben", state=ItemState.PENDING)])
-    assert (both["state"], [each["name"] for each in both["recipients"]]) == ("mixed", ["ana", "ben"])
+    items_document = wire.write_items([item, replace(item, recipient="ben", state=ItemState.PENDING)])
+    assert (items_document["state"], [recipient["name"] for recipient in items_document["recipients"]]) == (
+        "mixed",
+        ["ana", "ben"],
+    )
 
 
 def test_what_a_push_came_to() -> None:
@@ -155,7 +158,7 @@ def test_what_a_push_came_to() -> None:
 
 
 @pytest.mark.parametrize(
-    "each",
+    "value",
     [
         Head(NOW),
         Entity(
@@ -237,9 +240,9 @@ def test_what_a_push_came_to() -> None:
         AccountRecord(name="ana", delivered=1, expired=2, discarded=3),
         End(7),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
-def test_a_record_is_read_as_it_was_written(each: Record) -> None:
-    line = record.write(each)
+def test_a_record_is_read_as_it_was_written(value: Record) -> None:
+    line = record.write(value)
     assert "\n" not in line
-    assert record.read(line.encode()) == each
+    assert record.read(line.encode()) == value

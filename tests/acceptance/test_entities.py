@@ -1,0 +1,54 @@
+"""`gatepost agent` and `gatepost person`."""
+
+from tests.acceptance.command_line import CommandLine
+
+EITHER_WAY = True
+
+
+def test_add_show_list_retire(empty_cli: CommandLine) -> None:
+    agent = empty_cli.run_ok(
+        "agent", "add", "quinn", "--display", "Quinn", "--team", "web", "--role", "lead", "--json"
+    ).json
+    assert agent["createdAt"]
+    assert {name: agent[name] for name in ("name", "kind", "displayName", "team", "role", "owner", "aliases")} == {
+        "name": "quinn",
+        "kind": "agent",
+        "displayName": "Quinn",
+        "team": "web",
+        "role": "lead",
+        "owner": "admin",
+        "aliases": [],
+    }
+    assert [row["name"] for row in empty_cli.run_ok("agent", "list", "--json").json] == ["quinn"]
+    assert empty_cli.run_ok("agent", "list", "--team", "sales").err == "there is nobody in the team 'sales'\n"
+    empty_cli.push("--to", "quinn", "hello")
+    agent_details = empty_cli.run_ok("agent", "show", "quinn", "--json").json
+    assert agent_details["inbox"]["accepted"] == agent_details["inbox"]["pending"] == 1
+    assert "pending    1" in empty_cli.run_ok("agent", "show", "quinn").out
+
+    assert empty_cli.run_ok("agent", "retire", "quinn").out == "quinn\n"
+    assert empty_cli.run_ok("agent", "list").err == "there is nobody\n"
+    assert "(retired)" in empty_cli.run_ok("agent", "list", "--retired").out
+    assert "retired already" in empty_cli("agent", "retire", "quinn").error
+    late_result = empty_cli("inbox", "push", "--to", "quinn", "hello")
+    assert (late_result.code, late_result.error) == (1, "'quinn' is retired and receives nothing")
+
+
+def test_people_and_agents_are_kept_apart(cli: CommandLine) -> None:
+    assert [row["name"] for row in cli.run_ok("person", "list", "--json").json] == ["admin", "husam"]
+    assert cli("agent", "show", "husam").error == "'husam' is a person, not an agent"
+    assert cli("person", "retire", "quinn").error == "'quinn' is an agent, not a person"
+    assert "cannot be retired" in cli("person", "retire", "admin").error
+    assert cli.run_ok("person", "show", "husam", "--json").json["kind"] == "human"
+
+
+def test_an_alias_is_a_name(cli: CommandLine) -> None:
+    assert cli.run_ok("agent", "show", "bead-42", "--json").json["aliases"] == ["bead-42"]
+    refusal = cli("agent", "add", "bead-42")
+    assert (refusal.code, refusal.error) == (1, "the name 'bead-42' is taken: it is an alias of 'quinn'")
+
+
+def test_limit(cli: CommandLine) -> None:
+    result = cli.run_ok("agent", "list", "--limit", "1")
+    assert len(result.out.splitlines()) == 2
+    assert result.err == "there are more than 1: raise --limit\n"

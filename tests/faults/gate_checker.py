@@ -1,0 +1,21 @@
+"""A process that looks at the world outside for gates, and does nothing else: to be stopped while it looks."""
+
+import asyncio
+import sys
+from contextlib import closing
+
+from gatepost.adapters.command import ShellCommands
+from gatepost.app import open_store
+from gatepost.core.times import MINUTE
+from gatepost.runtime import evaluator
+from gatepost.runtime.evaluator import CommandOptions
+
+
+def main(url: str) -> None:
+    with closing(open_store(url)) as store:
+        options = CommandOptions(commands=ShellCommands(), can_run_commands=True, timeout=5 * MINUTE)
+        asyncio.run(evaluator.check_gates(store, options))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

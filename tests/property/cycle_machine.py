@@ -1,0 +1,266 @@
+"""
+A model of residents and of the processes that think for them: who may write what, and what comes of it.
+
+Processes take leases, fall asleep at any point, wake long after another has taken over, and go on as if nothing had
+been. The machine knows nothing of leases or fences. It knows what must come of it: the journal of a run has no gap and
+no second version of a step, every call has one result and one effect, every event is in one run that counts, and
+whoever was overtaken is refused.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from gatepost.actions import agents, directory, maintenance, run_journal, spaces
+from gatepost.actions import push as push_actions
+from gatepost.actions import runs as runs_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.run_journal import RunState
+from gatepost.core.agent import AgentConfig, MindRules
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority, Push
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
+from gatepost.core.run import RunLimit, RunStatus
+from gatepost.core.times import SECOND
+from gatepost.errors import Lost
+from gatepost.tables import items
+from gatepost.testing import Kit
+
+AGENTS: Final = ("ana", "ben")
+PROCESSES: Final = ("p1", "p2", "p3")
+LEASE: Final = 10 * SECOND
+
+
+@dataclass
+class CycleModel:
+    """What a process believes."""
+
+    run_state: RunState
+    turns: list[Prompt | ModelReply | CallResult]
+
+    @property
+    def next_number(self) -> int:
+        return len(self.turns) + 1
+
+    def list_unanswered(self) -> list[tuple[int, int, ToolCall]]:
+        for number in range(len(self.turns), 0, -1):
+            turn = self.turns[number - 1]
+            if isinstance(turn, ModelReply):
+                result_count = len(self.turns) - number
+                return [(number, index, call) for index, call in enumerate(turn.calls)][result_count:]
+        return []
+
+
+class CycleMachine(RuleBasedStateMachine):
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.kit = Kit(url)
+        self.store = self.kit.store
+        self.cycle_models: dict[tuple[str, str], CycleModel] = {}
+        #: who took the lease last: nobody else's writes may count
+        self.last_processes: dict[str, str] = {}
+        self.pushed_ids: dict[str, set[str]] = {name: set() for name in AGENTS}
+        self.push_count = 0
+
+    @initialize()
+    def furnish(self) -> None:
+        for name in AGENTS:
+            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            self.store.call(
+                agents.make_resident, name, AgentConfig(mind=MindRules(max_tokens=1_000, min_recent_cycles=2))
+            )
+        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        self.store.call(spaces.create, name="room", members=[*AGENTS, "husam"])
+
+    @rule(name=st.sampled_from(AGENTS), urgent=st.booleans())
+    def push(self, name: str, urgent: bool) -> None:
+        priority = Priority.CRITICAL if urgent else Priority.NORMAL
+        push = Push(to=name, source="test", content=f"event {self.push_count} " + "x" * 400, priority=priority)
+        self.pushed_ids[name].add(self.store.call(push_actions.push_event, push).event)
+        self.push_count += 1
+
+    @rule(seconds=st.sampled_from([1, 4, 11]))
+    def wait(self, seconds: int) -> None:
+        self.kit.clock.advance(seconds * SECOND)
+
+    @rule(name=st.sampled_from(AGENTS), process=st.sampled_from(PROCESSES))
+    def take(self, name: str, process: str) -> None:
+        run_state = self.store.call(run_journal.take_run, name, process, length=LEASE)
+        if run_state is not None:
+            self.cycle_models[process, name] = CycleModel(run_state, [step.turn for step in run_state.steps])
+            self.last_processes[name] = process
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data(), calls=st.integers(1, 3))
+    def reply(self, data: st.DataObject, calls: int) -> None:
+        key, model = self._pick_cycle(data)
+        if model.list_unanswered():
+            return
+        reply = ModelReply("", tuple(ToolCall(f"c{n}", "send_message", "{}") for n in range(calls)))
+        if self._write(key, run_journal.record_reply, model.next_number, reply):
+            model.turns.append(reply)
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data())
+    def act(self, data: st.DataObject) -> None:
+        key, model = self._pick_cycle(data)
+        for reply_number, index, call in model.list_unanswered()[:1]:
+            dedup_key = f"{reply_number}.{index}"
+            text = f"{model.run_state.run_lease.run.id} {dedup_key}"
+            if outcome := self._write(
+                key, run_journal.run_tool, model.next_number, call, dedup_key, {"text": text}, "room"
+            ):
+                model.turns.append(outcome.result)  # type: ignore[attr-defined]
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data())
+    def look(self, data: st.DataObject) -> None:
+        key, model = self._pick_cycle(data)
+        if not model.list_unanswered():
+            prompt = self._write(key, run_journal.pull_critical_items, model.next_number, 10_000)
+            model.turns += [prompt] if isinstance(prompt, Prompt) else []
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data(), way=st.sampled_from(["finish", "finish", "stop", "fail", "skip", "renew", "let_go"]))
+    def end(self, data: st.DataObject, way: str) -> None:
+        key, model = self._pick_cycle(data)
+        has_acted = any(isinstance(turn, CallResult) for turn in model.turns)
+        if model.list_unanswered():
+            return
+        match way:
+            case "finish":
+                result = self._write(
+                    key,
+                    run_journal.finish_run,
+                    model.next_number,
+                    ModelReply("done"),
+                    summary=f"summary {self.push_count}",
+                )
+            case "stop":
+                result = self._write(
+                    key, run_journal.stop_at_limit, model.next_number, RunLimit.STEPS, "(limit)", summary="(limit)"
+                )
+            case "fail" if not has_acted:
+                result = self._write(key, run_journal.release_run, "overload", "away", 2 * SECOND)
+            case "fail":
+                result = self._write(key, run_journal.suspend_run, 2 * SECOND)
+            case "skip" if not has_acted:
+                result = self._write(key, run_journal.skip_run)
+            case "renew":
+                self._write(key, run_journal.renew_lease)
+                return
+            case "let_go":
+                self.store.call(run_journal.hand_over, model.run_state.run_lease)
+                return
+            case _:
+                return
+        if result is not False:
+            self.cycle_models.pop(key, None)
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        _, model = self._pick_cycle(data)
+        run = self.store.query(runs_actions.show, model.run_state.run_lease.run.id)
+        if run.status is RunStatus.RUNNING:
+            self.store.call(runs_actions.cancel, run.id)
+            self.last_processes.pop(run.agent, None)
+
+    @precondition(lambda self: self.cycle_models)
+    @rule(data=st.data())
+    def die(self, data: st.DataObject) -> None:
+        key, _ = self._pick_cycle(data)
+        del self.cycle_models[key]
+
+    @rule()
+    def tidy(self) -> None:
+        self.store.call(runs_actions.expire_calls)
+        self.store.call(maintenance.expire_items)
+
+    def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, str], CycleModel]:
+        key = data.draw(st.sampled_from(sorted(self.cycle_models)))
+        return key, self.cycle_models[key]
+
+    def _write(self, key: tuple[str, str], verb: object, *args: object, **kwargs: object) -> object:
+        """Write as a process that believes it may; False when it is refused, as it must be once it was overtaken."""
+        process, name = key
+        try:
+            result: object = self.store.call(verb, self.cycle_models[key].run_state.run_lease, *args, **kwargs)  # type: ignore[arg-type]
+        except Lost:
+            del self.cycle_models[key]
+            return False
+        assert self.last_processes.get(name) == process, "whoever was overtaken is refused"
+        return True if result is None else result
+
+    @invariant()
+    def journals_are_whole(self) -> None:
+        message_counts = Counter(message.content for message in self.store.query(spaces.read, "room", limit=200))
+        expected_counts = Counter[str]()
+        for run in self.store.query(runs_actions.page, limit=1_000):
+            steps = self.store.query(runs_actions.list_steps, run.id)
+            assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+            results = [step.turn for step in steps if isinstance(step.turn, CallResult)]
+            calls = [call for step in steps if isinstance(step.turn, ModelReply) for call in step.turn.calls]
+            assert [result.tool for result in results] == [call.tool for call in calls][: len(results)]
+            assert all(json.loads(result.content)["success"] for result in results)
+            for number, step in enumerate(steps, 1):
+                if isinstance(step.turn, ModelReply):
+                    result_count = sum(isinstance(later.turn, CallResult) for later in steps[number:])
+                    expected_counts.update(
+                        f"{run.id} {number}.{index}" for index in range(min(result_count, len(step.turn.calls)))
+                    )
+        assert all(count == 1 for count in message_counts.values()), "nothing is said twice"
+        assert message_counts == expected_counts
+
+    @invariant()
+    def every_event_counts_once(self) -> None:
+        for name in AGENTS:
+            event_counts = Counter(
+                event
+                for run in self.store.query(runs_actions.page, agent=name, limit=1_000)
+                if run.status is not RunStatus.FAILED
+                for step in self.store.query(runs_actions.list_steps, run.id)
+                if isinstance(step.turn, Prompt)
+                for event in step.turn.events
+            )
+            assert all(count == 1 for count in event_counts.values()), "no event is in two runs that count"
+            running = self.store.query(runs_actions.page, agent=name, status=RunStatus.RUNNING)
+            assert len(running) <= 1
+            number = self.store.query(directory.find, name).number
+            for event in self.pushed_ids[name]:
+                [(_, item)] = self.store.query(items.of_event, event, number)
+                expected = (
+                    {ItemState.PENDING} if event not in event_counts else {ItemState.CLAIMED, ItemState.DELIVERED}
+                )
+                assert item.state in expected
+                if not running:
+                    assert item.state is not ItemState.CLAIMED
+
+    @invariant()
+    def minds_are_what_was_completed(self) -> None:
+        for name in AGENTS:
+            runs = self.store.query(runs_actions.page, agent=name, limit=1_000)
+            completed = [run for run in runs if run.status in (RunStatus.COMPLETED, RunStatus.WAITING_TOOL)][::-1]
+            mind = self.store.query(runs_actions.read_mind, name)
+            resident = self.store.query(agents.show, name)
+            assert resident is not None
+            assert resident.cycles == len(completed)
+            assert resident.tokens == mind.tokens
+            assert mind.past_cycles.dropped_count + len(mind.past_cycles.summaries) == sum(
+                bool(run.summary) for run in completed if run.number <= mind.past_cycles.run
+            )
+            full_runs = [run for run in completed if run.number > mind.past_cycles.run]
+            turns = [step.turn for run in full_runs for step in self.store.query(runs_actions.list_steps, run.id)]
+            assert list(mind.turns) == turns
+
+    @invariant()
+    def accounts_agree(self) -> None:
+        for account in self.store.query(maintenance.list_accounts):
+            assert account.is_balanced
+
+    def teardown(self) -> None:
+        self.kit.__exit__(None, None, None)

@@ -1,0 +1,70 @@
+"""Residents that have thought, without a model: their journals are written as the cycle writes them."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from gatepost.actions import agents, goals, memories, push, run_journal
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import agent_config
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push
+from gatepost.core.goal import GoalSpec
+from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
+from gatepost.ports import Store
+
+AGENT_CONFIG = {
+    "model": "demo",
+    "instructions": "Answer questions about orders.",
+    "tools": [
+        {
+            "name": "orders",
+            "execution": {"url": "https://crm.example.com/{id}", "headers": {"Authorization": "Bearer sk_crm"}},
+        },
+        {"name": "ship", "executionType": "external"},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class WaitingRun:
+    """A run that is under way, and a call that it waits for."""
+
+    run_id: str
+    call_id: str
+    run_state: run_journal.RunState
+
+
+def create_resident(store: Store, name: str = "thinker", **changes: Any) -> None:
+    store.call(
+        agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), agent_config.parse(AGENT_CONFIG | changes)
+    )
+    store.call(memories.set_memories, name, {"tone": "brief"})
+    store.call(goals.set_goals, name, [GoalSpec(description="Ship everything")])
+
+
+def begin_run(store: Store, name: str = "thinker", content: str = "Where is order 7?") -> WaitingRun:
+    """Let a resident think until it has asked somebody outside."""
+    store.call(push.push_event, Push(to=name, source="shop", content=content))
+    run_state = store.call(run_journal.take_run, name, "here")
+    assert run_state is not None
+    call = ToolCall("c1", "ship", '{"order": 7}')
+    reply = ModelReply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
+    store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
+    result = store.call(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
+    return WaitingRun(run_state.run_lease.run.id, parse_call_id(result), run_state)
+
+
+def parse_call_id(result: CallResult) -> str:
+    """The id under which somebody outside answers."""
+    return str(json.loads(result.content)["callId"])
+
+
+def finish_run(store: Store, waiting_run: WaitingRun, summary: str = "Asked the warehouse about order 7.") -> None:
+    store.call(
+        run_journal.finish_run,
+        waiting_run.run_state.run_lease,
+        4,
+        ModelReply(summary, usage=Usage(150, 9), model="demo"),
+        summary=summary,
+    )

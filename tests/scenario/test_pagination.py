@@ -1,0 +1,157 @@
+"""Lists over HTTP: page by page, each row once, none left out."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from gatepost.actions import decisions, gates, inbox, keys, memories, plans, push, spaces
+from gatepost.core import plan as rules
+from gatepost.core.decision import Question
+from gatepost.core.event import Priority, Push
+from gatepost.core.gate import GateSpec
+from tests import resident_runs
+from tests.gateways import Gateway, create_entities, list_operations, open_gateway
+from tests.scenario.test_requests import assert_problem
+
+#: the databases are the same to it: which one it is shows elsewhere
+POSTGRES_BY_NIGHT = True
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
+        create_entities(gateway.store)
+        yield gateway
+
+
+class ListFiller:
+    """Every list, and how to fill it."""
+
+    @staticmethod
+    def fill(gateway: Gateway, count: int) -> None:
+        for number in range(count):
+            gateway.store.call(push.push_event, Push(to="analyst", source="test", content=str(number)))
+            gateway.store.call(push.push_event, Push(to="husam", source="test", content=str(number)))
+            gateway.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
+            gateway.store.call(spaces.create, name=f"space {number}", members=["analyst"])
+            gateway.store.call(
+                plans.set_plan, "analyst", rules.parse_spec({"name": f"plan {number}", "runAfter": "1h"})
+            )
+            gateway.store.call(gates.add, GateSpec(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
+            gateway.store.call(
+                decisions.ask, Question(question=str(number), free_text=True, respondents=("husam",)), by="analyst"
+            )
+            gateway.create_key("agent", "analyst")
+
+
+PAGED_PATHS: Final = {
+    "/api/entities": "name",
+    "/api/agents": "name",
+    "/api/inbox": "eventId",
+    "/api/inbox/analyst": "eventId",
+    "/api/inbox/analyst/peek": "eventId",
+    "/api/spaces": "id",
+    "/api/spaces?member=analyst": "id",
+    "/api/plans": "id",
+    "/api/plans?owner=analyst&status=pending": "id",
+    "/api/gates": "id",
+    "/api/gates?owner=analyst&waiter=husam&kind=human&pending=true": "id",
+    "/api/decisions": "id",
+    "/api/decisions?asker=analyst&asked=husam&pending=true": "id",
+    "/api/triggers": "name",
+    "/api/keys": "id",
+    "/api/runs": "id",
+    "/api/runs?agent=thinker&status=waiting_tool": "id",
+    "/api/agents/thinker/runs": "id",
+    "/api/agents/thinker/memories": "key",
+    "/api/runs/{id}/steps": "number",
+}
+
+
+@pytest.mark.parametrize("path", PAGED_PATHS)
+async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gateway) -> None:
+    ListFiller.fill(gateway, 7)
+    resident_runs.create_resident(gateway.store)
+    for _ in range(3):
+        resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store))
+    last_run = resident_runs.begin_run(gateway.store)
+    resident_runs.finish_run(gateway.store, last_run)
+    gateway.store.call(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
+    async with gateway.open_client() as admin:
+        for number in range(5):
+            hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
+            assert (await admin.post("/api/triggers", json=hook)).status_code == 201
+        field, path = PAGED_PATHS[path], path.replace("{id}", last_run.run_id)
+        all_rows = await _walk(admin, path, field, 1000)
+        assert len(all_rows) >= 3
+        for limit in (1, 2, 3, len(all_rows), len(all_rows) + 1):
+            assert await _walk(admin, path, field, limit) == all_rows
+
+
+async def _walk(client: httpx2.AsyncClient, path: str, field: str, limit: int) -> Sequence[Any]:
+    rows: list[Any] = []
+    after: dict[str, str] = {}
+    while True:
+        answer = await client.get(
+            path, params=dict(httpx2.QueryParams(path.partition("?")[2])) | after | {"limit": str(limit)}
+        )
+        page = answer.json()
+        assert answer.status_code == 200, page
+        assert len(page["items"]) <= limit
+        rows += [(row[field], row.get("recipient")) for row in page["items"]]
+        if page["next"] is None:
+            assert len(set(rows)) == len(rows)
+            return rows
+        after = {"after": page["next"]}
+
+
+def test_every_list_is_walked() -> None:
+    """Those with a cursor; members are all there."""
+    lists = {
+        name.partition(" ")[2]
+        for name, operation in list_operations().items()
+        if any(
+            parameter["name"] == "after" and parameter["in"] == "query" for parameter in operation.get("parameters", ())
+        )
+        and not name.endswith("/stream")
+    }
+    assert lists == {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
+
+
+async def test_messages_are_walked_both_ways(gateway: Gateway) -> None:
+    ListFiller.fill(gateway, 11)
+    path = "/api/spaces/q4-report/messages"
+    async with gateway.open_client() as admin:
+        for limit in (1, 2, 3, 5, 11, 12):
+            forward: list[int] = []
+            after: str | None = "0"
+            while after is not None:
+                page = (await admin.get(path, params={"afterSeq": after, "limit": limit})).json()
+                forward += [row["seq"] for row in page["items"]]
+                after = page["next"]
+            assert forward == list(range(1, 12))
+            backward: list[int] = []
+            page = (await admin.get(path, params={"limit": limit})).json()
+            backward = [row["seq"] for row in page["items"]]
+            while page["next"] is not None:
+                page = (await admin.get(path, params={"beforeSeq": page["next"], "limit": limit})).json()
+                backward = [row["seq"] for row in page["items"]] + backward
+            assert backward == list(range(1, 12))
+        assert_problem(await admin.get(path, params={"afterSeq": 1, "beforeSeq": 5}), 422)
+
+
+async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(gateway: Gateway) -> None:
+    ListFiller.fill(gateway, 5)
+    async with gateway.open_client() as admin:
+        first = (await admin.get("/api/inbox/analyst", params={"limit": 3})).json()
+        gateway.store.call(
+            push.push_event, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL)
+        )
+        rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
+        event_ids = [row["eventId"] for row in (*first["items"], *rest["items"])]
+        assert len(set(event_ids)) == len(event_ids) == len(gateway.store.query(inbox.page, "analyst", limit=1000))
+        assert gateway.store.query(keys.page)

@@ -1,0 +1,293 @@
+"""
+Three gateways tick on one database over weeks in which clocks change, forward and back, in several parts of the world.
+Whoever gets a slot, it fires once; and what was missed is made up for as each plan says.
+"""
+
+import asyncio
+import os
+import random
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+
+import psycopg
+import pytest
+
+from gatepost.actions import directory, inbox, maintenance, plans
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import plan as rules
+from gatepost.core.cron import Cron
+from gatepost.core.entity import EntityKind
+from gatepost.core.frame import TransportMessage
+from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
+from gatepost.errors import NotFound
+from gatepost.ports import Store, Transaction
+from gatepost.runtime import plan_scheduler
+from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.testing import FakeClock, Kit
+from tests.servers import wait_until
+
+NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
+#: clocks change in Riga and on Lord Howe Island within the first, in Riga and New York within the second; at night
+#: in all three within each
+SEASONS = {
+    "spring": ("2026-03-02T00:00:00Z" if NIGHTLY else "2026-03-27T00:00:00Z", "2026-04-13T00:00:00Z"),
+    "autumn": ("2026-09-28T00:00:00Z" if NIGHTLY else "2026-10-23T00:00:00Z", "2026-11-09T00:00:00Z"),
+}
+ZONES = ("UTC", "Europe/Riga", "America/New_York", "Australia/Lord_Howe")
+FREQUENT_CRONS = ("17 * * * *", "*/45 */2 * * *")
+RARE_CRONS = ("30 2 * * *", "15 1,2,3 * * *", "0 9 * * 1-5", "0 0 1,15 * *", "59 23 L * *", "0 12 * * 5#2")
+OWNERS = ("ana", "ben", "cleo")
+APP_COUNT = 3
+
+
+@dataclass
+class ExpectedPlan:
+    """What a plan should fire, reckoned from when somebody looked."""
+
+    cron: Cron
+    catch_up: CatchUp
+    looked_at: Instant
+    fired_slots: list[Instant] = field(default_factory=list)
+
+    def record_look(self, now: Instant) -> None:
+        due_slots, self.looked_at = self.cron.list_between(self.looked_at, now), now
+        slots_on_time = [slot for slot in due_slots if now - slot <= GRACE]
+        match self.catch_up:
+            case CatchUp.ALL:
+                self.fired_slots += due_slots[-MAX_SLOTS:]
+            case CatchUp.SKIP:
+                self.fired_slots += slots_on_time
+            case CatchUp.ONCE:
+                self.fired_slots += slots_on_time or due_slots[-1:]
+
+
+class AppCluster:
+    """Some apps on one database and one clock."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        for name in OWNERS:
+            kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+        self.apps: list[Store] = [kit.open() for _ in range(APP_COUNT)]
+
+    async def tick(self) -> None:
+        """Let all tick side by side until nothing is due."""
+        while (
+            min(await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in self.apps)))
+            < plan_scheduler.MAX_WAIT
+        ):
+            due = self.kit.store.query(plans.find_next_due)
+            if due is None or due > self.kit.clock.now():
+                return
+
+    def set_plan(self, owner: str, **fields: str) -> Plan:
+        return self.kit.store.call(plans.set_plan, owner, rules.parse_spec({"name": "report"} | fields))
+
+    def list_fired(self, plan: Plan) -> list[Instant]:
+        return self.list_all_fired()[plan.id]
+
+    def list_all_fired(self) -> dict[str, list[Instant]]:
+        """By plan, the slots for which there is an event, in order; each by its key and by what it says."""
+        slots: defaultdict[str, list[Instant]] = defaultdict(list)
+        after = 0
+        while page := self.kit.store.query(inbox.page, after=after, limit=1_000):
+            for event in (item.event for item in page):
+                plan, due = event.data["planId"], event.data["dueAt"]
+                assert event.key == f"plan:{plan}:{format_rfc3339(due)}"
+                insort(slots[plan], due)
+            after = page[-1].event.arrival
+        return slots
+
+
+@pytest.fixture
+def on_postgres(empty_postgres_url: str) -> Iterator[Kit]:
+    """For what needs more than one writer at a time."""
+    with Kit(empty_postgres_url) as kit:
+        yield kit
+
+
+@pytest.mark.parametrize("season", SEASONS)
+async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
+    start, end = map(parse_instant, SEASONS[season])
+    end = end if NIGHTLY or kit.url.startswith("sqlite") else start + 12 * DAY
+    rng = random.Random(season)
+    kit.clock.advance(start - kit.clock.now())
+    cluster = AppCluster(kit)
+    expected_plans: dict[str, tuple[Plan, ExpectedPlan]] = {}
+    for number, (cron, zone) in enumerate((cron, zone) for zone in ZONES for cron in (*FREQUENT_CRONS, *RARE_CRONS)):
+        policies = [CatchUp.ALL] if cron in FREQUENT_CRONS else list(CatchUp)
+        for policy in policies:
+            plan = cluster.set_plan(OWNERS[number % len(OWNERS)], cron=cron, timeZone=zone, catchUp=policy)
+            expected_plans[plan.id] = plan, ExpectedPlan(Cron(cron, zone), policy, start)
+
+    while kit.clock.now() < end:
+        kit.clock.advance(choose_advance(kit.clock, kit.store, rng))
+        await cluster.tick()
+        for _, expected_plan in expected_plans.values():
+            expected_plan.record_look(kit.clock.now())
+
+    fired = cluster.list_all_fired()
+    days = (end - start) // DAY
+    assert (
+        120 * days < sum(len(expected_plan.fired_slots) for _, expected_plan in expected_plans.values()) <= 240 * days
+    )
+    for plan, expected_plan in expected_plans.values():
+        assert fired[plan.id] == expected_plan.fired_slots, plan
+        after = kit.store.query(plans.show, plan.id)
+        assert after.fired == len(expected_plan.fired_slots)
+        assert after.next_at == expected_plan.cron.find_next(kit.clock.now())
+        if expected_plan.catch_up is CatchUp.ALL:
+            assert expected_plan.fired_slots == expected_plan.cron.list_between(start, kit.clock.now())
+    assert all(account.is_balanced for account in kit.store.query(maintenance.list_accounts))
+
+
+def choose_advance(clock: FakeClock, store: Store, rng: random.Random) -> Duration:
+    """How long until somebody looks: sometimes a slot is met to the second, sometimes everybody was away for hours."""
+    due = store.query(plans.find_next_due)
+    assert due is not None
+    wait = max(0, due - clock.now())
+    return rng.choice(
+        (
+            wait,
+            wait + rng.randrange(0, 2 * MINUTE),
+            wait + GRACE,
+            rng.randrange(1 * HOUR, 6 * HOUR),
+            rng.randrange(6 * HOUR, 20 * HOUR),
+        )
+    )
+
+
+async def test_one_that_fires_once_does_so_once_however_late_and_however_many_look(kit: Kit) -> None:
+    cluster = AppCluster(kit)
+    plan_list = [cluster.set_plan(OWNERS[number % 3], runAfter=f"{number + 1} minutes") for number in range(300)]
+    kit.clock.advance("30 days")
+    await cluster.tick()
+    fired = cluster.list_all_fired()
+    for plan in plan_list:
+        assert fired[plan.id] == [plan.next_at]
+        assert kit.store.query(plans.show, plan.id).status is PlanStatus.COMPLETED
+
+
+async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
+    """What one has in hand the others do not wait for: with a lock held on a row, all but that row fires."""
+    cluster = AppCluster(on_postgres)
+    locked_plan, free_plan = cluster.set_plan("ana", runAfter="1 minute"), cluster.set_plan("ben", runAfter="2 minutes")
+    on_postgres.clock.advance("1 hour")
+    with psycopg.connect(on_postgres.url) as connection:
+        connection.execute("SELECT 1 FROM plans WHERE id = %s FOR UPDATE", (locked_plan.id,))
+        waits = await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in cluster.apps))
+        assert all(0 < wait < 1 for wait in waits)
+        assert (cluster.list_fired(locked_plan), cluster.list_fired(free_plan)) == ([], [free_plan.next_at])
+    assert await plan_scheduler.fire_due_plans(cluster.apps[0]) == plan_scheduler.MAX_WAIT
+    assert cluster.list_fired(locked_plan) == [locked_plan.next_at]
+
+
+async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_new(kit: Kit) -> None:
+    cluster = AppCluster(kit)
+    for turn in range(20):
+        changed_plan, deleted_plan = (
+            cluster.set_plan("ana", cron="0 * * * *"),
+            cluster.set_plan("ben", cron="0 * * * *"),
+        )
+        due = changed_plan.next_at
+        assert due is not None
+        kit.clock.advance(due - kit.clock.now())
+        spec = PlanSpec(id=changed_plan.id, schedule=rules.parse_schedule(cron="30 * * * *"))
+        actions = [
+            cluster.apps[turn % APP_COUNT].run(plans.set_plan, "ana", spec),
+            cluster.apps[turn % APP_COUNT].run(plans.delete, deleted_plan.id),
+            *(plan_scheduler.fire_due_plans(app) for app in cluster.apps),
+        ]
+        random.Random(turn).shuffle(actions)
+        await asyncio.gather(*actions)
+        assert cluster.list_fired(changed_plan) in ([], [due])
+        assert kit.store.query(plans.show, changed_plan.id).next_at == due + 30 * MINUTE
+        fired_slots = cluster.list_fired(deleted_plan)
+        assert fired_slots in ([], [due])
+        with pytest.raises(NotFound):
+            kit.store.query(plans.show, deleted_plan.id)
+        kit.clock.advance("30 minutes")
+        await cluster.tick()
+        assert cluster.list_fired(changed_plan)[-1:] == [due + 30 * MINUTE]
+        assert cluster.list_fired(deleted_plan) == fired_slots
+        kit.store.call(plans.delete, changed_plan.id)
+
+
+def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -> None:
+    cluster = AppCluster(on_postgres)
+    plan = cluster.set_plan("ana", runAfter="1 minute")
+    on_postgres.clock.advance("1 minute")
+    has_fired, change_waits = Event(), Event()
+
+    def fire_slowly(tx: Transaction) -> None:
+        plans.fire(tx)
+        has_fired.set()
+        assert change_waits.wait(30)
+
+    with ThreadPoolExecutor(2) as threads, psycopg.connect(on_postgres.url, autocommit=True) as witness:
+        fire_future = threads.submit(cluster.apps[0].call, fire_slowly)
+        assert has_fired.wait(30)
+        change_future = threads.submit(
+            cluster.apps[1].call, plans.set_plan, "ana", PlanSpec(id=plan.id, name="renamed")
+        )
+        wait_until(
+            lambda: witness.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is not None, "it waits"
+        )
+        change_waits.set()
+        fire_future.result(30)
+        assert change_future.result(30).status is PlanStatus.COMPLETED
+    assert on_postgres.store.query(plans.find_next_due) is None
+    assert cluster.list_fired(plan) == [plan.next_at]
+
+
+async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(kit: Kit) -> None:
+    cluster = AppCluster(kit)
+    app = kit.open()
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    cluster.set_plan("ana", runAfter="1 hour")
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    kit.clock.advance(HOUR - 2 * SECOND)
+    assert await plan_scheduler.fire_due_plans(app) == 2.0
+    assert kit.signal_sink.clear()[-1].recipient.startswith("plan:")
+    kit.clock.advance("2s")
+    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "plan")]
+
+
+async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would sleep for an hour; the rings of what is set, and of what fires, are all there is to wait for."""
+    monkeypatch.setattr(plan_scheduler, "MAX_WAIT", 3_600.0)
+    AppCluster(kit)
+    bus = SignalBus()
+    app = kit.open(signal_sink=bus.on_commit)
+    fired_owners: asyncio.Queue[str] = asyncio.Queue()
+    rounds: asyncio.Queue[float] = asyncio.Queue()
+
+    async def run_round() -> float:
+        wait = await plan_scheduler.fire_due_plans(app)
+        rounds.put_nowait(wait)
+        return wait
+
+    duty = Duty("ticker", run_round, interval=3_600.0)
+
+    def on_signal(signal: TransportMessage) -> None:
+        if plan_scheduler.is_wake_signal(signal):
+            duty.wake()
+        elif isinstance(signal, Signal) and signal.cause == "plan":
+            fired_owners.put_nowait(signal.recipient)
+
+    async with bus.open(), asyncio.timeout(30):
+        with bus.subscribe(on_signal):
+            async with run_duties([duty]):
+                assert await rounds.get() == 3_600.0
+                for owner in OWNERS:
+                    spec = rules.parse_spec({"name": "now", "scheduledAt": "2026-01-01T00:00:00Z"})
+                    await app.run(plans.set_plan, owner, spec)
+                    assert await fired_owners.get() == owner

@@ -1,0 +1,392 @@
+"""What a gateway does with requests that come twice, are wrong, too large or not what they say."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+import structlog
+
+from gatepost.actions import push, spaces
+from gatepost.core.event import Push
+from gatepost.gateway import problems
+from tests.gateways import Gateway, create_entities, create_token, list_operations, open_gateway
+from tests.scenario.test_access import CALL_CASES, World, create_owned_objects, read_database
+
+
+def _is_single(parameter: Mapping[str, Any]) -> bool:
+    return bool(parameter["in"] == "query" and parameter["schema"].get("type") != "array")
+
+
+#: operations whose answers are kept under an idempotency key
+IDEMPOTENT_OPERATIONS: Final = [
+    name
+    for name, operation in list_operations().items()
+    if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ()))
+    and name not in ("POST /api/inbox", "POST /api/agents/{name}/trigger")
+]
+#: the parameters of each query that are no lists
+SINGLE_PARAMETERS: Final = {
+    name: parameter_names
+    for name, operation in list_operations().items()
+    if (
+        parameter_names := [parameter["name"] for parameter in operation.get("parameters", ()) if _is_single(parameter)]
+    )
+}
+BODY_OPERATIONS: Final = [name for name, operation in list_operations().items() if "requestBody" in operation]
+
+#: the databases are the same to it: which one it is shows elsewhere
+POSTGRES_BY_NIGHT = True
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
+        create_entities(gateway.store)
+        yield gateway
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
+        yield World(gateway, create_owned_objects(gateway.store))
+
+
+def assert_problem(answer: httpx2.Response, *statuses: int) -> None:
+    assert answer.status_code in statuses, answer.text
+    assert answer.headers["content-type"] == problems.MEDIA
+    body = answer.json()
+    assert body.keys() >= {"type", "title", "status", "detail"}
+    assert body["type"].startswith("urn:gatepost:problem:")
+    assert body["status"] == answer.status_code
+    assert body["detail"]
+    assert (answer.status_code == 401) == ("www-authenticate" in answer.headers)
+
+
+def test_every_write_takes_an_idempotency_key() -> None:
+    """But those that are known by something else, or whose answer must not be kept."""
+    operations_without_key = {
+        name
+        for name, operation in list_operations().items()
+        if name.partition(" ")[0] != "GET"
+        and not any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ()))
+    }
+    assert operations_without_key <= {
+        "POST /api/agents/{name}/wake",  # changes nothing
+        "POST /api/inbox/batch",  # each push has its own
+        "POST /api/inbox/{name}/drain",  # gives out what it gives out
+        "POST /api/inbox/{name}/claim",
+        "POST /api/inbox/{name}/seen",  # a repeat changes nothing
+        "PATCH /api/spaces/{id}/read",
+        "POST /api/runs/{id}/replay",  # changes nothing
+        "POST /api/keys",  # the answer is a secret
+        "POST /hooks/{trigger}",  # the scheme has its own
+    }
+
+
+@pytest.mark.parametrize("operation", IDEMPOTENT_OPERATIONS)
+async def test_a_repeat_gets_the_same_answer_and_changes_nothing(operation: str, world: World, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/office.db"
+    headers = {"x-secret-key": world.gateway.admin_key}
+    first = await world.call(operation, headers | {"idempotency-key": '"once"'})
+    assert first[0] == CALL_CASES[operation].admin_status
+    after = read_database(url)
+    assert await world.call(operation, headers | {"idempotency-key": "once"}) == first
+    assert read_database(url) == after
+
+
+async def test_a_key_belongs_to_one_request_of_one_caller(gateway: Gateway) -> None:
+    key, path = {"idempotency-key": "k"}, "/api/spaces/q4-report/messages"
+    hello_body = {"sender": "husam", "content": "hello"}
+    async with (
+        gateway.open_client() as admin,
+        gateway.open_client(x_secret_key=gateway.create_key("agent", "analyst")) as analyst,
+    ):
+        first_answer = await admin.post(path, json=hello_body, headers=key)
+        other_answer = await admin.post(path, json=hello_body | {"content": "other"}, headers=key)
+        assert_problem(other_answer, 422)
+        assert other_answer.json()["type"].endswith("idempotency-key-reused")
+        analyst_answer = await analyst.post(path, json={"content": "mine"}, headers=key)
+        plan_answer = await admin.post(
+            "/api/plans", json={"owner": "analyst", "name": "p", "runAfter": "1h"}, headers=key
+        )
+        assert [first_answer.status_code, analyst_answer.status_code, plan_answer.status_code] == [201, 201, 201]
+        repeat_answer = await admin.post(path, json=hello_body, headers=key)
+        assert repeat_answer.json() == first_answer.json()
+    assert [message.content for message in gateway.store.query(spaces.read, "q4-report")] == ["hello", "mine"]
+
+
+async def test_who_was_refused_may_try_again_with_the_same_key(gateway: Gateway) -> None:
+    async with gateway.open_client(x_secret_key=gateway.admin_key, idempotency_key="k") as admin:
+        body = {"name": "late", "members": ["newcomer"]}
+        assert_problem(await admin.post("/api/spaces", json=body), 404)
+        assert (await admin.post("/api/agents", json={"name": "newcomer"})).status_code == 201
+        assert (await admin.post("/api/spaces", json=body)).status_code == 201
+
+
+async def test_the_hot_routes_know_a_repeat_by_the_key(gateway: Gateway) -> None:
+    call = {"serviceName": "jira", "payload": {"a": 1}}
+    async with gateway.open_client() as admin:
+        for path, body in (("/api/inbox", {"to": "analyst"}), ("/api/agents/analyst/trigger", call)):
+            answers = [
+                (await admin.post(path, json=body, headers={"idempotency-key": key})).json()
+                for key in ('"a key"', "a key", r'"a\"key\\"', r'a"key\ '.strip())
+            ]
+            assert len({answer_body["eventId"] for answer_body in answers}) == 2
+            assert answers[0]["eventId"] == answers[1]["eventId"]
+            assert answers[2]["eventId"] == answers[3]["eventId"]
+        keyed_body = {"to": "analyst", "dedupKey": "one"}
+        assert (await admin.post("/api/inbox", json=keyed_body, headers={"idempotency-key": "one"})).status_code == 201
+        assert_problem(await admin.post("/api/inbox", json=keyed_body, headers={"idempotency-key": "two"}), 422)
+
+
+@pytest.mark.parametrize("key", ["", '""', " ", "x" * 256, '"' + "x" * 256 + '"', b"\x01", b"\xff"])
+@pytest.mark.parametrize("path", ["/api/inbox", "/api/spaces"])
+async def test_not_everything_is_a_key(key: str | bytes, path: str, gateway: Gateway) -> None:
+    async with gateway.open_client() as admin:
+        body = {"to": "analyst"} if path == "/api/inbox" else {"name": "x"}
+        headers = [(b"Idempotency-Key", key if isinstance(key, bytes) else key.encode())]
+        answer = await admin.post(path, json=body, headers=headers)
+        if key == b"\xff":
+            assert answer.status_code in (201, 422)
+        else:
+            assert_problem(answer, 422)
+
+
+DEEP_JSON: Final = b'{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+#: what is no request at all, and how it is refused
+INVALID_BODIES: Final = {
+    "nothing": (b"", (400, 422)),
+    "half": (b"{", (400,)),
+    "not UTF-8": (b'{"name": "\xff"}', (400, 422)),
+    "two": (b"{} {}", (400, 422)),
+    "not an object": (b"[]", (422,)),
+    "a string": (b'"x"', (422,)),
+    "not a number": (b'{"data": NaN}', (400, 422)),
+    "nested very deep": (DEEP_JSON, (400, 413, 422)),
+    "unknown": (b'{"nosuchfield": 1}', (400, 401, 422)),
+}
+
+
+@pytest.mark.parametrize("operation", BODY_OPERATIONS)
+async def test_what_is_no_request_is_refused(operation: str, world: World, tmp_path: Path) -> None:
+    """Whoever may leave the body out altogether may do so."""
+    method, _, template = operation.partition(" ")
+    path = template.format(**{name: world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()})
+    before = read_database(f"sqlite:///{tmp_path}/office.db")
+    is_optional = not list_operations()[operation]["requestBody"].get("required", False)
+    async with world.gateway.open_client() as admin:
+        for case_name, (body, statuses) in INVALID_BODIES.items():
+            if case_name == "nothing" and is_optional:
+                continue
+            expected_statuses = (401,) if operation.startswith("POST /hooks") else statuses
+            answer = await admin.request(method, path, content=body, headers={"content-type": "application/json"})
+            assert_problem(answer, *expected_statuses)
+    assert read_database(f"sqlite:///{tmp_path}/office.db") == before
+
+
+@pytest.mark.parametrize("operation", [name for name in BODY_OPERATIONS if not name.startswith("POST /hooks")])
+async def test_nul_is_refused_wherever_it_is(operation: str, world: World, tmp_path: Path) -> None:
+    method, _, template = operation.partition(" ")
+    path = template.format(**{name: world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()})
+    [content] = list_operations()[operation]["requestBody"]["content"].values()
+    before = read_database(f"sqlite:///{tmp_path}/office.db")
+    async with world.gateway.open_client() as admin:
+        for bad in ("a\x00b", "\ud800"):
+            for field, value in content["example"].items():
+                if isinstance(value, str):
+                    body = json.dumps(content["example"] | {field: bad}).encode()
+                    answer = await admin.request(method, path, content=body)
+                    assert_problem(answer, 400, 404, 409, 422)
+    assert read_database(f"sqlite:///{tmp_path}/office.db") == before
+
+
+@pytest.mark.parametrize("path", ["%00", "a%00b", "%ff", "%ed%a0%80", "%E2%80%AE", "a" * 5000, "..", "%2e%2e", "%2F"])
+async def test_what_is_odd_in_a_path_does_no_harm(path: str, world: World) -> None:
+    async with world.gateway.open_client() as admin:
+        for operation in CALL_CASES:
+            method, _, template = operation.partition(" ")
+            if "{" not in template or template.endswith("/stream"):
+                continue
+            odd_path = template.replace("{name}", path).replace("{id}", path).replace("{trigger}", path)
+            url = httpx2.URL("http://gateway").copy_with(raw_path=odd_path.encode())
+            body = {"content": "x", "sender": "husam"} if method != "GET" else None
+            answer = await admin.request(method, url, json=body)
+            assert answer.status_code in (200, 400, 401, 404, 405, 409, 422), (operation, answer.text)
+            if answer.status_code >= 400:
+                assert_problem(answer, answer.status_code)
+
+
+@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_what_is_not_sent_as_json_is_json_or_refused(media: str, gateway: Gateway) -> None:
+    headers = {"content-type": media} if media else {}
+    async with gateway.open_client() as admin:
+        for path, body in (
+            ("/api/inbox", b'{"to": "analyst"}'),
+            ("/api/agents", b'{"name": "someone"}'),
+            ("/api/agents", b"name=someone"),
+        ):
+            answer = await admin.post(path, content=body, headers=headers)
+            if answer.status_code >= 300:
+                assert_problem(answer, 400, 415, 422)
+
+
+async def test_limits_are_kept_and_nothing_is_stored_past_them(gateway: Gateway, tmp_path: Path) -> None:
+    before = read_database(f"sqlite:///{tmp_path}/office.db")
+    oversized_text, oversized_bytes = "x" * (256 * 1024 + 1), "é" * (128 * 1024 + 1)
+    data = {"x": "y" * (1024 * 1024)}
+    async with gateway.open_client() as admin:
+        for body in (
+            {"content": oversized_text},
+            {"content": oversized_bytes},
+            {"data": data},
+            {"subject": "x" * 1_001},
+        ):
+            assert_problem(await admin.post("/api/inbox", json={"to": "analyst"} | body), 413)
+        for message in ({"content": oversized_text}, {"content": oversized_bytes}, {"content": "x", "data": data}):
+            answer = await admin.post("/api/spaces/q4-report/messages", json={"sender": "husam"} | message)
+            assert_problem(answer, 413)
+        oversized_body = b'{"to": "analyst", "content": "' + b"x" * (4 * 1024 * 1024) + b'"}'
+        for path in ("/api/inbox", "/api/spaces", "/api/inbox/analyst/drain", "/nowhere"):
+            assert_problem(await admin.post(path, content=oversized_body), 413)
+        assert_problem(await admin.post("/hooks/none", content=oversized_body), 404)
+        pushes = [{"to": "analyst"}] * 1_001
+        assert_problem(await admin.post("/api/inbox/batch", json={"pushes": pushes}), 422)
+        assert read_database(f"sqlite:///{tmp_path}/office.db") == before
+        largest_answer = await admin.post("/api/inbox", json={"to": "analyst", "content": oversized_text[:-1]})
+        assert largest_answer.status_code == 201
+
+
+async def test_one_bad_push_of_many_is_refused_alone(gateway: Gateway) -> None:
+    pushes: list[Any] = [
+        {"to": "analyst", "content": "first"},
+        {"to": "nobody"},
+        {"to": "analyst", "type": "nonsense"},
+        {"to": "analyst", "content": 7},
+        {"to": "analyst", "typo": "x"},
+        "not a push",
+        {"to": "analyst", "content": "a\x00b"},
+        {"to": "analyst", "content": "x" * (256 * 1024 + 1)},
+        {"to": "analyst", "ttl": "soon"},
+        {"to": "analyst", "content": "last", "dedupKey": "k"},
+        {"to": "analyst", "content": "again", "dedupKey": "k"},
+    ]
+    async with gateway.open_client() as admin:
+        answer = await admin.post("/api/inbox/batch", json={"pushes": pushes})
+        assert answer.status_code == 200
+        items = answer.json()["items"]
+        assert [item["status"] for item in items] == [201, 404, 422, 422, 422, 422, 422, 413, 422, 201, 201]
+        assert all("detail" in item for item in items if item["status"] != 201)
+        assert [item["recipients"][0]["duplicate"] for item in items if item["status"] == 201] == [False, False, True]
+        rows_after = (await admin.get("/api/inbox/analyst")).json()["items"]
+        assert [item["content"] for item in rows_after] == ["first", "last"]
+        assert (await admin.post("/api/inbox/batch", json={"pushes": []})).json() == {"items": []}
+
+
+async def test_what_is_wrong_is_said_without_saying_all_of_it(gateway: Gateway) -> None:
+    async with gateway.open_client() as admin:
+        answer = await admin.post("/api/plans", json={"owner": "a" * 300_000, "name": "p", "runAfter": "1h"})
+        assert_problem(answer, 404, 422)
+        assert len(answer.content) < 2_500
+
+
+@pytest.mark.parametrize("operation", SINGLE_PARAMETERS)
+async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(operation: str, world: World) -> None:
+    method, path = operation.split(" ")
+    path = re.sub(r"\{.+?\}", "analyst", path)
+    async with world.gateway.open_client() as admin:
+        for name in SINGLE_PARAMETERS[operation]:
+            for second in ("1", "2"):
+                answer = await admin.request(method, f"{path}?unknown=1&unknown=2&{name}=1&{name}={second}")
+                assert_problem(answer, 422)
+                assert answer.json()["detail"] == f"{name!r} is given more than once"
+        unauthorized_answer = await admin.request(
+            method, f"{path}?{name}=1&{name}=2", headers={"x-secret-key": "wrong"}
+        )
+        assert_problem(unauthorized_answer, 401)
+
+
+async def test_what_is_a_list_or_unknown_may_be_said_twice(world: World) -> None:
+    async with world.gateway.open_client() as admin:
+        assert (await admin.get("/api/entities?limit=1&unknown=1&unknown=2")).status_code == 200
+        answer = await admin.get("/api/stream?space=nosuch&space=other&inbox=analyst&inbox=designer")
+        assert_problem(answer, 404)
+
+
+async def test_a_person_is_no_agent_at_any_door_for_agents(gateway: Gateway) -> None:
+    async with gateway.open_client() as admin:
+        for method, path, body in (
+            ("GET", "/api/agents/admin", None),
+            ("POST", "/api/agents/admin/trigger", {"serviceName": "ci", "payload": {}}),
+        ):
+            answer = await admin.request(method, path, json=body)
+            assert_problem(answer, 404)
+            assert answer.json()["detail"] == "'admin' is not an agent, but a human"
+
+
+async def test_paths_and_methods_that_are_not_there_are_problems(gateway: Gateway) -> None:
+    async with gateway.open_client() as admin:
+        for method, path, status in (
+            ("GET", "/", 404),
+            ("GET", "/api", 404),
+            ("GET", "/api/nothing", 404),
+            ("POST", "/api/spaces/", 404),
+            ("PUT", "/api/inbox", 405),
+            ("GET", "/api/agents/analyst/trigger", 405),
+            ("GET", "/hooks/x", 405),
+            ("DELETE", "/health", 405),
+            ("PATCH", "/api/spaces", 405),
+        ):
+            answer = await admin.request(method, path)
+            assert_problem(answer, status)
+            assert ("allow" in answer.headers) == (status == 405)
+
+
+async def test_a_fault_of_ours_says_nothing_of_the_inside(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_error(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the secret sauce")
+
+    monkeypatch.setattr(spaces, "page", raise_error)
+    async with gateway.open_client() as admin:
+        answer = await admin.get("/api/spaces")
+    assert_problem(answer, 500)
+    assert "sauce" not in answer.text
+
+
+async def test_secrets_are_in_no_log_and_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    gateway = world.gateway
+    public, text = gateway.create_key("public"), create_token("analyst")
+    secrets = [gateway.admin_key, public, text]
+    answers = []
+    with structlog.testing.capture_logs() as logs:
+        for headers in (
+            {"x-secret-key": gateway.admin_key},
+            {"x-public-key": public, "authorization": f"Bearer {text}"},
+            {"x-secret-key": public},
+            {"x-public-key": gateway.admin_key, "authorization": f"Bearer {gateway.admin_key}"},
+        ):
+            answers += [await world.call(operation, headers) for operation in CALL_CASES]
+    output = repr((logs, answers, caplog.records))
+    assert logs
+    for secret in secrets:
+        assert secret[11:] not in output
+        assert secret[12:30] not in output
+
+
+async def test_what_a_guest_plans_goes_on_with_its_chain(gateway: Gateway) -> None:
+    gateway.store.call(push.push_event, Push(to="analyst", source="test", content="on", hops=3))
+    body = {"owner": "analyst", "name": "p", "runAfter": "3m"}
+    async with gateway.open_client() as admin:
+        answers = [await admin.post("/api/plans", json=body | fields) for fields in ({}, {"by": "analyst"})]
+        assert [answer.json()["hops"] for answer in answers] == [0, 4]
+        plan_path = f"/api/plans/{answers[0].json()['id']}"
+        patch_answer = await admin.patch(plan_path, json={"name": "q", "by": "analyst"})
+        assert (patch_answer.json()["name"], patch_answer.json()["hops"]) == ("q", 4)
+        assert_problem(await admin.post("/api/plans", json=body | {"by": "nobody"}), 404)
+    async with gateway.open_client(x_secret_key=gateway.create_key("agent", "analyst")) as caller:
+        assert (await caller.post("/api/plans", json=body)).json()["hops"] == 4
+        assert_problem(await caller.post("/api/plans", json=body | {"by": "husam"}), 403)
+        assert_problem(await caller.patch(plan_path, json={"by": "husam"}), 403)

@@ -1,0 +1,115 @@
+"""An agent with a mind that the test plays, one cycle at a time, on a clock that the test moves."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+
+from gatepost.actions import agents, directory, inbox, run_journal, runs, spaces
+from gatepost.actions import push as push_actions
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.agent import AgentConfig
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import ItemState, Priority, Push
+from gatepost.core.frame import Frame
+from gatepost.core.mind import ModelReply, Prompt, ToolCall, Usage
+from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.core.run import RunStatus
+from gatepost.core.times import SECOND
+from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, CyclePaused, think
+from gatepost.testing import Kit
+from tests.faults.cycle_process import build_deps
+
+#: what a model says, given what it is shown and how often it has replied in this cycle
+ReplyFunction = Callable[[ChatRequest, int], ModelReply]
+
+
+class CallbackModel:
+    """A model that a function plays."""
+
+    def __init__(self, reply_function: ReplyFunction, name: str = "played") -> None:
+        self.name = name
+        self._reply_function = reply_function
+        self.requests: list[ChatRequest] = []
+
+    async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
+        self.requests.append(request)
+        reply = self._reply_function(request, count_replies(request))
+        for call in reply.calls:
+            for length in range(0, len(call.arguments) + 1, 5):
+                yield CallDelta(call.id, call.tool, call.arguments[:length])
+            yield CallDelta(call.id, call.tool, call.arguments)
+        yield reply
+
+    async def close(self) -> None:
+        pass
+
+
+def count_replies(request: ChatRequest) -> int:
+    count = 0
+    for turn in reversed(request.turns):
+        if isinstance(turn, ModelReply):
+            count += 1
+        if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
+            return count
+    return count
+
+
+def build_call(tool: str, **arguments: object) -> ToolCall:
+    return ToolCall(f"call-{tool}", tool, json.dumps(arguments))
+
+
+def build_final_reply(text: str = "Done.") -> ModelReply:
+    return ModelReply(text, usage=Usage(10, 2), model="played")
+
+
+def reply_done(request: ChatRequest, replies: int) -> ModelReply:
+    return build_final_reply()
+
+
+class ScriptedAgent:
+    """An agent with a mind that the test plays, in a space with Husam."""
+
+    def __init__(
+        self, kit: Kit, reply_function: ReplyFunction, config: AgentConfig | None = None, *, is_prepared: bool = False
+    ) -> None:
+        """`furnished` when all of them are there already."""
+        self.kit = kit
+        self.store = kit.store
+        self.model = CallbackModel(reply_function)
+        self.frames: list[Frame] = []
+        self.deps: CycleDeps = build_deps(self.store, self.model, self.frames.extend)
+        if is_prepared:
+            return
+        self.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        self.store.call(agents.make_resident, EntitySpec(name="ana", kind=EntityKind.AGENT), config or AgentConfig())
+        self.store.call(spaces.create, name="room", members=["husam", "ana"])
+
+    def push(self, content: str, priority: Priority = Priority.NORMAL) -> str:
+        return self.store.call(
+            push_actions.push_event, Push(to="ana", source="test", content=content, priority=priority)
+        ).event
+
+    async def run_cycle(self) -> CycleOutcome | None:
+        run_state = await self.store.run(run_journal.take_run, "ana", "here")
+        return await think(self.deps, run_state) if run_state else None
+
+    async def run_cycles(self, limit: int = 200) -> int:
+        """Think until there is nothing more to think about, resting as long as it takes; return how many cycles."""
+        for count in range(limit):
+            match await self.run_cycle():
+                case None:
+                    return count
+                case CyclePaused(seconds):
+                    self.kit.clock.advance(int(seconds * SECOND) + 1)
+                case CycleFinished():
+                    pass
+        raise AssertionError("it never comes to an end")
+
+    def list_messages(self) -> list[str]:
+        return [message.content for message in self.store.query(spaces.read, "room") if message.sender == "ana"]
+
+    def list_item_states(self) -> dict[str, ItemState]:
+        return {item.event.content: item.state for item in self.store.query(inbox.page, "ana", limit=1_000)}
+
+    def list_run_statuses(self) -> list[RunStatus]:
+        return [run.status for run in self.store.query(runs.page, agent="ana", limit=1_000)][::-1]

@@ -1,0 +1,249 @@
+"""Gates that wait for an event: a look goes on where the last one ended, and misses nothing."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatepost.actions import deadlines, directory, gates
+from gatepost.actions import push as push_actions
+from gatepost.actions.deadlines import RESCAN_AFTER, EventScan
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Push
+from gatepost.core.gate import Gate, GateKind, GateSpec
+from gatepost.core.position import Position
+from gatepost.errors import Invalid
+from gatepost.ports import Store, Transaction
+from gatepost.runtime import gate_deadlines
+from gatepost.runtime.gate_deadlines import GateDeadlines
+from gatepost.tables import gates as gate_rows
+from gatepost.testing import Kit
+from tests.acceptance.transfer_helpers import export_lines, import_lines
+
+TIMEOUT = 20.0
+
+
+def register_entities(store: Store) -> None:
+    store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    for name in ("ann", "bob"):
+        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red"))
+
+
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    register_entities(kit.store)
+    return kit.store
+
+
+@pytest.fixture
+def postgres_store(postgres_url: str) -> Iterator[Store]:
+    with Kit(postgres_url) as kit:
+        register_entities(kit.store)
+        yield kit.store
+
+
+def build_gate_spec(source: str, owner: str = "ann") -> GateSpec:
+    return GateSpec(name=source, kind=GateKind.EVENT, awaits=f"service:{source}", owner=owner)
+
+
+def create_gate(store: Store, source: str = "jira", owner: str = "ann") -> Gate:
+    return store.call(gates.add, build_gate_spec(source, owner), by="admin")
+
+
+def build_push(source: str = "jira", to: str = "ann") -> Push:
+    return Push(to=to, type=EventType.SERVICE, source=source, content="x", data={"payload": source})
+
+
+def push_event(store: Store, source: str = "jira", to: str = "ann") -> str:
+    return store.call(push_actions.push_event, build_push(source, to)).event
+
+
+def list_met(scan: EventScan) -> list[str]:
+    return [id for id, *_ in scan.matches]
+
+
+class TestGoingOn:
+    def test_what_came_since_is_found_and_what_was_looked_at_is_not_looked_at_again(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gate, other = create_gate(store), create_gate(store, "ci")
+        push_event(store, "other")
+        first = store.query(deadlines.scan_events)
+        monkeypatch.setattr(gate_rows, "matched", lambda _, which: pytest.fail(f"{which} once more") if which else {})
+        assert list_met(first) == list_met(store.query(deadlines.scan_events, first)) == []
+        event_ids = [push_event(store), push_event(store)]
+        scan = store.query(deadlines.scan_events, first)
+        assert scan.matches == ((gate.id, event_ids[0], 0),), "the first that is it"
+        push_event(store, "ci", to="*")
+        assert list_met(store.query(deadlines.scan_events, first)) == [gate.id, other.id]
+
+    def test_one_that_is_met_is_found_until_it_has_ended(self, store: Store) -> None:
+        gate = create_gate(store)
+        scan = store.query(deadlines.scan_events)
+        push_event(store)
+        for _ in range(3):
+            scan = store.query(deadlines.scan_events, scan)
+            push_event(store, "other")
+            assert list_met(scan) == [gate.id]
+        assert store.call(deadlines.end_due, last_scan=scan) == 1
+        assert list_met(store.query(deadlines.scan_events, scan)) == []
+
+    def test_a_gate_that_was_made_since_is_looked_at_from_its_beginning(self, store: Store) -> None:
+        create_gate(store)
+        push_event(store, "ci")
+        scan = store.query(deadlines.scan_events)
+        gate = create_gate(store, "ci")
+        event = push_event(store, "ci")
+        assert store.query(deadlines.scan_events, scan).matches == ((gate.id, event, 0),)
+
+    def test_more_than_are_ended_at_once_are_not_lost(self, store: Store) -> None:
+        created_gates = [create_gate(store) for _ in range(5)]
+        scan = store.query(deadlines.scan_events)
+        push_event(store)
+        for count in (2, 2, 1, 0):
+            scan = store.query(deadlines.scan_events, scan)
+            assert store.call(deadlines.end_due, limit=2, last_scan=scan) == count
+        assert not any(store.query(gates.show, gate.id).is_pending for gate in created_gates)
+
+    def test_in_a_store_that_is_not_so_far_it_begins_anew(self, store: Store) -> None:
+        """A copy from before was put in its place, under a process that lives on."""
+        gate = create_gate(store)
+        scan = store.query(deadlines.scan_events)
+        push_event(store)
+        far_scan = replace(scan, position=Position(2**62, 2**62))
+        assert list_met(store.query(deadlines.scan_events, far_scan)) == [gate.id]
+
+    def test_what_an_import_adds_to_an_event_that_was_here_is_found_after_a_while(self, kit: Kit, store: Store) -> None:
+        gate = create_gate(store, owner="bob")
+        with Kit(clock=kit.clock) as other:
+            register_entities(other.store)
+            push_event(other.store, to="team:red")
+            all_lines = export_lines(other.store)
+        part_lines = [line for line in all_lines if json.loads(line).get("recipient") != "bob"]
+        part_lines[-1] = json.dumps({"record": "end", "lines": len(part_lines) - 1}).encode()
+        import_lines(store, part_lines)
+        scan = store.query(deadlines.scan_events)
+        import_lines(store, all_lines)
+        kit.clock.advance(RESCAN_AFTER)
+        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+
+
+class SlowTransaction:
+    """A transaction that does something at once, or late, and is held open until it is let go."""
+
+    def __init__(self, store: Store, verb: Callable[[Transaction], Any], *, late: bool = False) -> None:
+        self._started, self._may_commit = threading.Event(), threading.Event()
+        self._verb, self._is_late = verb, late
+        self._thread = threading.Thread(target=store.call, args=(self._run_slowly,))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+        assert self._started.wait(TIMEOUT)
+
+    def __exit__(self, *_: object) -> None:
+        self._may_commit.set()
+        self._thread.join(TIMEOUT)
+
+    def _run_slowly(self, tx: Transaction) -> None:
+        if not self._is_late:
+            self._verb(tx)
+        self._started.set()
+        assert self._may_commit.wait(TIMEOUT)
+        if self._is_late:
+            self._verb(tx)
+
+
+class TestOutOfOrder:
+    """On PostgreSQL what took its number first may be committed last."""
+
+    @pytest.mark.parametrize("late", [False, True])
+    @pytest.mark.parametrize("to", ["ann", "*"])
+    def test_an_event(self, postgres_store: Store, late: bool, to: str) -> None:
+        store = postgres_store
+        gate = create_gate(store)
+        scan = store.query(deadlines.scan_events)
+        with SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push(to=to)), late=late):
+            for _ in range(3):
+                push_event(store, "other")
+                scan = store.query(deadlines.scan_events, scan)
+                assert list_met(scan) == []
+        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+
+    def test_an_event_of_a_later_transaction_that_has_the_lower_number(self, postgres_store: Store) -> None:
+        store = postgres_store
+        gate = create_gate(store)
+        scan = store.query(deadlines.scan_events)
+        with ExitStack() as early, ExitStack() as late:
+            early.enter_context(
+                SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push("other")), late=True)
+            )
+            late.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push())))
+            early.close()
+            scan = store.query(deadlines.scan_events, scan)
+            assert list_met(scan) == []
+        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+
+    def test_a_gate(self, postgres_store: Store) -> None:
+        """What it waits for comes, and is passed over, before anybody can see it."""
+        store = postgres_store
+        create_gate(store, "other")
+        scan = store.query(deadlines.scan_events)
+        with ExitStack() as early, ExitStack() as late:
+            early.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push()), late=True))
+            late.enter_context(SlowTransaction(store, lambda tx: gates.add(tx, build_gate_spec("jira"), by="admin")))
+            early.close()
+            for _ in range(3):
+                scan = store.query(deadlines.scan_events, scan)
+                assert list_met(scan) == []
+        assert len(list_met(store.query(deadlines.scan_events, scan))) == 1
+
+    def test_many_at_once(self, postgres_store: Store) -> None:
+        """Eight push, each to a gate of its own, while one looks without pause; nobody is left waiting."""
+        store, done = postgres_store, threading.Event()
+        created_gates = [create_gate(store, f"s{number}") for number in range(80)]
+
+        def push_part(part: int) -> None:
+            for number in range(part, 80, 8):
+                push_event(store, f"s{number}")
+
+        def scan_until_done() -> None:
+            scan: EventScan | None = None
+            last = False
+            while not last:
+                last = done.is_set()
+                scan = store.query(deadlines.scan_events, scan)
+                met_ids.update(list_met(scan))
+
+        met_ids: set[str] = set()
+        scan_thread = threading.Thread(target=scan_until_done)
+        push_threads = [threading.Thread(target=push_part, args=(part,)) for part in range(8)]
+        scan_thread.start()
+        for thread in push_threads:
+            thread.start()
+        for thread in push_threads:
+            thread.join(TIMEOUT)
+        done.set()
+        scan_thread.join(TIMEOUT)
+        assert met_ids == {gate.id for gate in created_gates}
+
+
+async def test_a_keeper_comes_back_to_one_that_it_could_not_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, deadline_loop, real_end = create_gate(store), GateDeadlines(store), gates.end
+    await deadline_loop.check()
+    push_event(store)
+
+    def end(*args: Any, **kwargs: Any) -> Gate:
+        raise Invalid("it cannot be told")
+
+    monkeypatch.setattr(gates, "end", end)
+    for _ in range(2):
+        assert await deadline_loop.check() == gate_deadlines.MAX_WAIT
+        push_event(store, "other")
+    monkeypatch.setattr(gates, "end", real_end)
+    assert await deadline_loop.check() == gate_deadlines.MAX_WAIT
+    assert not store.query(gates.show, gate.id).is_pending
