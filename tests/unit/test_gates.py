@@ -8,7 +8,6 @@ from gatepost.actions import deadlines, directory, gates, inbox, maintenance, pl
 from gatepost.core import gate as core
 from gatepost.core import plan as plan_rules
 from gatepost.core.entity import EntityKind
-from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Ended as EndedEvent
 from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
 from gatepost.core.gate import (
@@ -496,9 +495,3 @@ def test_a_person_may_be_held_and_a_gate_of_a_service_is_its_owners(ctx: StoreCo
     assert create_gate(ctx, "husam", owner="ci", awaits="ann").made_by == "husam"
     assert create_gate(ctx, "husam", name="rest", awaits="ann").owner == "husam"
     assert list_blocking(ctx, "husam") == ["rest"]
-
-
-@pytest.mark.parametrize("enum", ParsedEnum.__subclasses__())
-def test_what_a_word_is_not_makes_a_sentence(enum: type[ParsedEnum]) -> None:
-    with pytest.raises(Invalid, match=r"^'zzz' is not (a|something) [a-z ]+$"):
-        enum.parse("zzz")

@@ -1,0 +1,35 @@
+"""Ask, answer and show a decision."""
+
+from typing import Any
+
+from gatepost.actions import deadlines, decisions, inbox
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.event import EventType, Item
+from tests.unit.conftest import StoreContext
+
+YES_OR_NO = (Option(id="yes", label="Ship it"), Option(id="no", label="Wait", description="until Monday"))
+
+
+def ask_decision(ctx: StoreContext, by: str | None = "ann", **fields: Any) -> Decision:
+    return ctx.store.call(decisions.ask, build_question(**fields), by=by)
+
+
+def build_question(**fields: Any) -> Question:
+    return Question(**{"question": "Ship?", "options": YES_OR_NO, "respondents": ("husam",)} | fields)
+
+
+def answer_decision(ctx: StoreContext, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
+    return ctx.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
+
+
+def show_decision(ctx: StoreContext, decision: Decision) -> Decision:
+    return ctx.store.query(decisions.show, decision.id)
+
+
+def list_decision_items(ctx: StoreContext, name: str) -> list[Item]:
+    return ctx.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
+
+
+def end_due(ctx: StoreContext) -> None:
+    while ctx.store.call(deadlines.end_due):
+        pass

@@ -1,0 +1,89 @@
+"""Two stores on one PostgreSQL database, and a way to stop a verb of one of them halfway."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from gatepost.ports import Store, Transaction
+from gatepost.tables import checks
+from gatepost.testing import Kit
+from tests.unit.conftest import StoreContext
+
+TIMEOUT = 20.0
+
+
+class WatchedTransaction:
+    """A transaction that stops once before a statement."""
+
+    def __init__(self, tx: Transaction, before: str | None, stop: Callable[[], None]) -> None:
+        self._tx = tx
+        self._statement = before
+        self._pause = stop
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._tx, name)
+        if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
+            return method
+
+        def call_method(statement: str, *args: Any, **kwargs: Any) -> Any:
+            if statement == self._statement:
+                self._pause()
+            return method(statement, *args, **kwargs)
+
+        return call_method
+
+
+class Race(StoreContext):
+    """Two stores on one database, and a way to stop one of them halfway."""
+
+    def __init__(self, kit: Kit) -> None:
+        super().__init__(kit)
+        self.other_store: Store = kit.open()
+        self.pool = ThreadPoolExecutor(4)
+
+    @contextmanager
+    def pause_midway(
+        self, verb: Callable[..., Any], *args: Any, before: str | None = None, **kwargs: Any
+    ) -> Iterator[Any]:
+        """Run a verb up to a statement (or its commit) and hold it there; it goes on at the end of the block."""
+        reached, may_continue = threading.Event(), threading.Event()
+
+        def pause() -> None:
+            reached.set()
+            assert may_continue.wait(TIMEOUT), "never let go"
+
+        def run_and_pause(tx: Transaction) -> Any:
+            value = verb(WatchedTransaction(tx, before, pause), *args, **kwargs)
+            if before is None:
+                pause()
+            return value
+
+        future: Future[Any] = self.pool.submit(self.other_store.call, run_and_pause)
+        assert reached.wait(TIMEOUT), "never got there"
+        try:
+            yield future
+        finally:
+            may_continue.set()
+            wait([future], TIMEOUT)
+
+    def start_blocked(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Run a verb that will have to wait for the other one, and return when it does."""
+        future: Future[Any] = self.pool.submit(self.store.call, verb, *args, **kwargs)
+        with psycopg.connect(self.kit.url, autocommit=True) as connection:
+            while not future.done():
+                query = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                if connection.execute(query).fetchone():
+                    break
+        return future
+
+    def is_consistent(self) -> bool:
+        """Whether nothing is stuck, lost or unaccounted for."""
+        return (
+            self.is_balanced()
+            and self.store.query(checks.stuck_items)[0] == 0
+            and self.store.query(checks.lost_events)[0] == 0
+        )

@@ -1,0 +1,13 @@
+"""Words that are one of a few."""
+
+import pytest
+
+from gatepost.core import event, gate, goal, plan, webhook  # noqa: F401 # their words are subclasses
+from gatepost.core.enums import ParsedEnum
+from gatepost.errors import Invalid
+
+
+@pytest.mark.parametrize("enum", ParsedEnum.__subclasses__())
+def test_what_a_word_is_not_makes_a_sentence(enum: type[ParsedEnum]) -> None:
+    with pytest.raises(Invalid, match=r"^'zzz' is not (a|something) [a-z ]+$"):
+        enum.parse("zzz")
