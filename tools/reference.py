@@ -14,7 +14,7 @@ from typing import Any
 from typer.main import get_command
 
 from gatepost.cli.commands import app
-from gatepost.settings import declared, variable
+from gatepost.settings import list_settings, variable_name
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MARK = "<!-- From here on written by tools/reference.py; change the code instead. -->\n"
@@ -42,10 +42,11 @@ def cli() -> str:
 def settings() -> str:
     """A table of every setting."""
     rows = ["\n| setting | variable | default | form | meaning |\n|---|---|---|---|---|\n"]
-    for name, field in declared():
-        form = field.metadata["form"]
-        default = f"`{form.show(field.default)}`" if field.default is not None else ""
-        rows.append(f"| `{name}` | `{variable(name)}` | {default} | {form.name} | {field.metadata['meaning']} |\n")
+    for name, field in list_settings():
+        converter = field.metadata["converter"]
+        default = f"`{converter.format(field.default)}`" if field.default is not None else ""
+        form, meaning = converter.description, field.metadata["meaning"]
+        rows.append(f"| `{name}` | `{variable_name(name)}` | {default} | {form} | {meaning} |\n")
     return "".join(rows)
 
 

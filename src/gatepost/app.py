@@ -32,7 +32,7 @@ from gatepost.ports import (
     TransportStatus,
     ignore_signals,
 )
-from gatepost.settings import Configuration, Settings, masked
+from gatepost.settings import Configuration, Settings, mask_passwords
 
 if TYPE_CHECKING:
     from gatepost.hooks.spool_writer import SpoolWriter
@@ -66,7 +66,7 @@ def prepare_store(
             _create_database_file(parse_sqlite_path(settings.store), configuration.home)
         version_before, _ = store.migrate()
         if not version_before:
-            report(f"made a new store: {masked(settings.store)}")
+            report(f"made a new store: {mask_passwords(settings.store)}")
         register_administrator(store)
         yield store
 
@@ -78,9 +78,9 @@ def build_store(
     settings = configuration.settings
     if settings.store.startswith("sqlite:"):
         seconds = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
-        return open_store(settings.store, signal_sink=signal_sink, limits=settings.rules(), busy_timeout=seconds)
+        return open_store(settings.store, signal_sink=signal_sink, limits=settings.build_limits(), busy_timeout=seconds)
     return open_store(
-        settings.store, signal_sink=signal_sink, limits=settings.rules(), writers=settings.postgres.writers
+        settings.store, signal_sink=signal_sink, limits=settings.build_limits(), writers=settings.postgres.writers
     )
 
 
@@ -275,13 +275,15 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
                 raise _build_missing_driver_error(url, "store") from None
             return PostgresStore(url, **options)
         case _:
-            raise Invalid(f"{masked(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
+            raise Invalid(f"{mask_passwords(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
 
 
 def _build_missing_driver_error(url: str, setting: str = "transport") -> Unavailable:
     """What to install for a URL; several schemes are of one driver."""
     extra = _EXTRAS[url.partition(":")[0]]
-    return Unavailable(f"the {setting} {masked(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'")
+    return Unavailable(
+        f"the {setting} {mask_passwords(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'"
+    )
 
 
 def parse_sqlite_path(url: str) -> Path:

@@ -384,8 +384,8 @@ def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
             remember_for=loaded_settings.inbox.remember,
             proof_timeout=loaded_settings.hooks.proof,
         ),
-        limits=asdict(loaded_settings.rules()),
-        store=settings.masked(loaded_settings.store),
+        limits=asdict(loaded_settings.build_limits()),
+        store=settings.mask_passwords(loaded_settings.store),
         file=str(app.parse_sqlite_path(loaded_settings.store)) if loaded_settings.store.startswith("sqlite:") else None,
         spool=loaded_settings.spool.path,
     )

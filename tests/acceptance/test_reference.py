@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from gatepost.cli.commands import ORDER, app
-from gatepost.settings import declared, variable
+from gatepost.settings import list_settings, variable_name
 from tools import reference
 
 COMMANDS = dict(reference.commands(get_command(app), "gatepost"))
@@ -29,8 +29,8 @@ def test_every_command_and_option_is_in_it() -> None:
 
 def test_every_setting_is_in_it() -> None:
     text = (reference.FOLDER / "settings.md").read_text()
-    for name, field in declared():
-        assert f"| `{name}` | `{variable(name)}` |" in text
+    for name, field in list_settings():
+        assert f"| `{name}` | `{variable_name(name)}` |" in text
         assert field.metadata["meaning"] in text
 
 

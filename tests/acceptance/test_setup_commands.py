@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.settings import declared
+from gatepost.settings import list_settings
 from tests.acceptance.command_line import CommandLine
 
 
@@ -78,7 +78,7 @@ class TestConfig:
         empty_cli.home.mkdir()
         (empty_cli.home / "gatepost.toml").write_text('[inbox]\nhold = "5m"\n')
         document = empty_cli.run_ok("config", "show", "--json", GATEPOST_LIMITS__HOPS="3").json
-        assert set(document) == {"home", *(name for name, _ in declared())}
+        assert set(document) == {"home", *(name for name, _ in list_settings())}
         assert document["inbox.hold"] == {"value": "5m", "origin": str(empty_cli.home / "gatepost.toml")}
         assert document["limits.hops"] == {"value": "3", "origin": "GATEPOST_LIMITS__HOPS"}
         assert document["agent"] == {"value": None, "origin": "default"}

@@ -28,7 +28,7 @@ from gatepost.hooks.chain import Handler, Wait
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
 from gatepost.ports import Store
-from gatepost.settings import masked
+from gatepost.settings import mask_passwords
 
 
 @dataclass
@@ -104,7 +104,7 @@ async def open_hook_server(home: Path, *handlers: Handler, url: str | None = Non
 
     url = url or f"sqlite:///{home}/gatepost.db"
     store = app.open_store(url, signal_sink=send_signals)
-    doorsteps_opened.append(Doorstep(home, store, masked(url), handlers))
+    doorsteps_opened.append(Doorstep(home, store, mask_passwords(url), handlers))
     try:
         store.migrate()
         for name, kind in (("admin", EntityKind.HUMAN), ("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):

@@ -15,7 +15,7 @@ from gatepost.cli.init import template
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
-from gatepost.settings import Configuration, declared, masked, variable
+from gatepost.settings import Configuration, list_settings, mask_passwords, variable_name
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ class TestFile:
 class TestValues:
     def test_defaults_are_the_rules_that_hold_without_settings(self, home: Path) -> None:
         configuration = load(home)
-        assert configuration.settings.rules() == Limits()
+        assert configuration.settings.build_limits() == Limits()
         assert {value.origin for value in configuration.values.values()} == {"default"}
 
     def test_environment_over_file_over_default(self, home: Path) -> None:
@@ -135,7 +135,7 @@ class TestValues:
         )
         assert configuration.settings.inbox.remember == 3 * DAY
         assert configuration.settings.inbox.hold == 5 * MINUTE
-        assert configuration.settings.rules().attempts == 7
+        assert configuration.settings.build_limits().attempts == 7
         assert [configuration.values[f"inbox.{name}"].origin for name in ("remember", "hold", "fyi_wait")] == [
             "GATEPOST_INBOX__REMEMBER",
             str(home / "gatepost.toml"),
@@ -143,17 +143,17 @@ class TestValues:
         ]
 
     def test_every_setting_can_be_set_in_both_places(self, home: Path) -> None:
-        for name, field in declared():
+        for name, field in list_settings():
             section, _, key = name.rpartition(".")
             example = "x" * 32 if name == "auth.jwt_secret" else "analyst"
-            text = field.metadata["form"].show(field.default) if field.default is not None else example
-            literal = f'"{text}"' if field.metadata["form"].quoted else text
+            text = field.metadata["converter"].format(field.default) if field.default is not None else example
+            literal = f'"{text}"' if field.metadata["converter"].is_quoted else text
             toml = (f"[{section}]\n" if section else "") + f"{key} = {literal}\n"
             assert load(home, toml).values[name].origin == str(home / "gatepost.toml")
-            assert load(home, "", **{variable(name): text}).values[name].origin == variable(name)
+            assert load(home, "", **{variable_name(name): text}).values[name].origin == variable_name(name)
 
     def test_every_rule_is_a_setting(self) -> None:
-        names = {name.partition(".")[2] for name, _ in declared()}
+        names = {name.partition(".")[2] for name, _ in list_settings()}
         assert {field.name for field in fields(Limits)} <= names
 
     def test_an_empty_variable_is_unset(self, home: Path) -> None:
@@ -169,9 +169,9 @@ class TestValues:
     )
     def test_a_list_of_repositories(self, home: Path, text: str) -> None:
         repositories = ("acme/shop", "acme/site")
-        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.rules().ci == repositories
-        assert load(home, GATEPOST_GATES__CI=text).settings.rules().ci == repositories
-        assert load(home).settings.rules().ci == ()
+        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.build_limits().ci == repositories
+        assert load(home, GATEPOST_GATES__CI=text).settings.build_limits().ci == repositories
+        assert load(home).settings.build_limits().ci == ()
 
     @pytest.mark.parametrize("value", ['"acme"', '["acme/*"]', "[1]", "7", '["acme/shop/x"]', '[["a/b"]]'])
     def test_what_is_no_list_of_repositories(self, home: Path, value: str) -> None:
@@ -298,7 +298,7 @@ class TestSecrets:
         ],
     )
     def test_masked(self, text: str, masked_text: str) -> None:
-        assert masked(text) == masked_text
+        assert mask_passwords(text) == masked_text
 
     @pytest.mark.parametrize(
         "setting",
@@ -322,7 +322,7 @@ class TestSecrets:
     )
     @pytest.mark.parametrize("name", ["auth.jwks_url", "courier.nudge", "decision.on_answer"])
     def test_a_password_in_a_url_or_a_command_is_not_shown(self, home: Path, name: str, setting: str) -> None:
-        configuration = load(home, **{variable(name): setting})
+        configuration = load(home, **{variable_name(name): setting})
         assert configuration.values[name].value == setting
         text = str(configuration.values[name])
         assert "***" in text
@@ -343,7 +343,7 @@ class TestSecrets:
 
     def test_what_is_no_secret_is_shown(self, home: Path) -> None:
         command = 'tmux send-keys -t analyst "$1" Enter; author=ana max_tokens=10 git@example.com'
-        assert str(load(home, **{variable("courier.nudge"): command}).values["courier.nudge"]) == command
+        assert str(load(home, **{variable_name("courier.nudge"): command}).values["courier.nudge"]) == command
 
     @pytest.mark.parametrize("secret", ["x", "x" * 31, "\u00e9" * 15])
     def test_a_short_secret_signs_nothing(self, home: Path, secret: str) -> None:
@@ -374,7 +374,7 @@ class TestTemplate:
             .replace('"..."', '"analyst"')
         )
         # but for a command that is none: there is no word in it for nothing
-        assert load(home, toml).settings.rules() == Limits(on_answer=True)
+        assert load(home, toml).settings.build_limits() == Limits(on_answer=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
 
 

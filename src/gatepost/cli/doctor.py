@@ -56,7 +56,7 @@ def _findings() -> Iterator[Finding]:
 
 
 def _store(configuration: Configuration) -> Iterator[Finding]:
-    url = settings.masked(configuration.settings.store)
+    url = settings.mask_passwords(configuration.settings.store)
     made: list[str] = []
     try:
         with app.prepare_store(configuration, report=made.append) as store:
@@ -102,4 +102,4 @@ def _books(store: Store) -> Iterator[Finding]:
 
 
 def _wrong(check: str, error: GatepostError) -> Finding:
-    return Finding(check, False, settings.masked(error.message), error.hint)
+    return Finding(check, False, settings.mask_passwords(error.message), error.hint)

@@ -31,7 +31,7 @@ from gatepost.hooks import guests
 from gatepost.hooks.session import Session
 from gatepost.ports import Query, SignalSink, Store, Verb, ignore_signals
 from gatepost.runtime import gateway_file
-from gatepost.settings import Configuration, masked
+from gatepost.settings import Configuration, mask_passwords
 
 if TYPE_CHECKING:  # most commands do without
     from gatepost.cli.far import Far
@@ -201,7 +201,7 @@ def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
 def gateway(configuration: Configuration) -> str | None:
     """Where the gateway of this home says on its socket that it is, if it is on the store that is set."""
     found = gateway_file.find_gateway(configuration.home)
-    return found.url if found and found.store == masked(configuration.settings.store) else None
+    return found.url if found and found.store == mask_passwords(configuration.settings.store) else None
 
 
 async def is_at(configuration: Configuration, url: str) -> bool:

@@ -10,8 +10,7 @@ from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
 from gatepost.runtime import admin_key
-from gatepost.settings import FILE, HOME, declared, variable
-from gatepost.settings.forms import Form
+from gatepost.settings import FILE, HOME, Converter, list_settings, variable_name
 
 
 def init(json: Json = False) -> None:
@@ -52,13 +51,13 @@ def _files(home: Path) -> Iterator[tuple[str, str, bool]]:
 def template() -> str:
     """A settings file with every setting in it, at its default and commented out."""
     parts = ["# Settings of Gatepost. The variable in brackets sets the same, and is stronger.\n"]
-    for section, group in groupby(declared(), key=lambda each: each[0].rpartition(".")[0]):
+    for section, group in groupby(list_settings(), key=lambda each: each[0].rpartition(".")[0]):
         parts.append(f"\n[{section}]\n" if section else "")
         for name, field in group:
-            form: Form = field.metadata["form"]
-            value = form.show(field.default) if field.default is not None else "..."
-            quoted = f'"{value}"' if form.quoted else value
-            parts.append(f"\n# {field.metadata['meaning']} [{variable(name)}]\n")
+            converter: Converter = field.metadata["converter"]
+            value = converter.format(field.default) if field.default is not None else "..."
+            quoted = f'"{value}"' if converter.is_quoted else value
+            parts.append(f"\n# {field.metadata['meaning']} [{variable_name(name)}]\n")
             parts.append(f"# {name.rpartition('.')[2]} = {quoted}\n")
     return "".join(parts)
 

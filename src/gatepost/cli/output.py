@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from gatepost.core import render
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
-from gatepost.settings import masked
+from gatepost.settings import mask_passwords
 
 #: characters of the last column of a table that a narrow terminal must bear
 _LEAST: Final = 24
@@ -28,7 +28,7 @@ def talk(text: str) -> None:
 
 def fail(message: str, hint: str | None = None) -> None:
     """Say what went wrong, in one sentence, and what to do about it. Secrets are left out."""
-    talk(f"{_painted('error:', '1;31')} {masked(message)}")
+    talk(f"{_painted('error:', '1;31')} {mask_passwords(message)}")
     if hint:
         talk(f"{_painted('hint:', '1;36')} {hint}")
 
@@ -36,7 +36,7 @@ def fail(message: str, hint: str | None = None) -> None:
 def trace() -> None:
     """Say where an error came from, to whoever asked for it."""
     if os.environ.get("GATEPOST_DEBUG"):
-        talk(masked(traceback.format_exc()))
+        talk(mask_passwords(traceback.format_exc()))
 
 
 def line_out(text: str) -> None:

@@ -58,7 +58,7 @@ def push_command(
     if sum((to is not None, bead is not None, session is not None, broadcast)) > 1:
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
     configuration = settings.load()
-    limits = configuration.settings.rules()
+    limits = configuration.settings.build_limits()
     wish = Push(
         to="*" if broadcast else _address(to, bead, session, configuration),
         type=EventType.parse(type),

@@ -37,7 +37,7 @@ from gatepost.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.hooks import wire
 from gatepost.hooks.chain import Handler, LazyHandler, Wait
 from gatepost.ports import Store
-from gatepost.settings import anchored
+from gatepost.settings import resolve_variables
 
 log = structlog.get_logger("gatepost.doorstep")
 
@@ -278,7 +278,7 @@ def _hook(told: Mapping[str, Any]) -> HookCall:
         host=words[2] if words[2:] else "claude",
         stdin=_text(told, "stdin"),
         cwd=cwd,
-        environ=anchored(_variables(told.get("env")), cwd),
+        environ=resolve_variables(_variables(told.get("env")), cwd),
         is_from_daemon=told.get("daemon") is True,
     )
 

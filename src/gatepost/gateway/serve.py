@@ -41,7 +41,7 @@ from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.queue_reader import QueueReader
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
-from gatepost.settings import Configuration, masked
+from gatepost.settings import Configuration, mask_passwords
 
 log = structlog.get_logger("gatepost.gateway")
 
@@ -103,7 +103,7 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
             hub=hub,
             doorkeeper=Doorkeeper(store, rules),
             meters=Meters(),
-            limits=settings.rules(),
+            limits=settings.build_limits(),
             version=version("gatepost"),
             models=means.get_model,
         )
@@ -145,7 +145,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
             timeout_graceful_shutdown=_PATIENCE,
         )
         server = _Server(config, hub)
-        on = masked(configuration.settings.store)
+        on = mask_passwords(configuration.settings.store)
         interval = configuration.settings.janitor.interval / SECOND
         with _listening(host, port) as ears:
             url = _url(host, ears)

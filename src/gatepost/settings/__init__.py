@@ -1,27 +1,26 @@
 """
-Settings: where things are kept, what can be set, and where each value came from.
+Settings: where the home is, what can be set, and where each value came from.
 
-    forms      how a value is written: a duration, a size, a store
-    declared   what can be set: add a field there, and nothing else
+    declared   what can be set, and how it is written: add a field there, and nothing else
     loading    the home, the settings file, the environment
 """
 
 from gatepost.paths import HOME_FOLDER as HOME
-from gatepost.settings.declared import Settings, declared, variable
-from gatepost.settings.forms import masked
-from gatepost.settings.loading import FILE, Configuration, Value, anchored, find_file, find_home, load
+from gatepost.settings.declared import Converter, Settings, list_settings, mask_passwords, variable_name
+from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load, resolve_variables
 
 __all__ = [
     "FILE",
     "HOME",
     "Configuration",
+    "Converter",
     "Settings",
     "Value",
-    "anchored",
-    "declared",
     "find_file",
     "find_home",
+    "list_settings",
     "load",
-    "masked",
-    "variable",
+    "mask_passwords",
+    "resolve_variables",
+    "variable_name",
 ]

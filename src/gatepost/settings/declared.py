@@ -1,6 +1,7 @@
 """
-What can be set. A setting is one field below: its form, its default, its meaning. A section is a dataclass of its own,
-and a field of `Settings`. Whatever reads, shows or documents settings goes by these, so a new one needs nothing else.
+What can be set. A setting is one field below: its converter, its default, its meaning. A section is a dataclass of its
+own, and a field of `Settings`. Whatever reads, shows or documents settings uses these fields, so a new setting needs
+nothing else.
 
 The field `remember` of the section `inbox` is
 
@@ -11,38 +12,210 @@ The field `remember` of the section `inbox` is
 
 # ruff: noqa: RUF009 (`setting` and `section` are `field` with more to say)
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+from gatepost.core import address, gate, times
 from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE, SECOND, Duration
-from gatepost.settings.forms import (
-    COMMAND,
-    DURATION,
-    ENTITY,
-    HOST,
-    REPOSITORIES,
-    SIGNING_SECRET,
-    SIZE,
-    SPOOL,
-    STORE,
-    TEXT,
-    TRANSPORT,
-    URL,
-    YES_OR_NO,
-    Form,
-    one_of,
-    whole,
-    whole_or_auto,
-)
+from gatepost.errors import Invalid
+from gatepost.telemetry import hide_secrets
 
 PREFIX: Final = "GATEPOST_"
-_RULES: Final = Limits()
+_LIMITS: Final = Limits()
+_KIB: Final = 1024
+_MIB: Final = 1024 * _KIB
+_MAX_SIZE: Final = 64 * _MIB
+_LIST_HINT: Final = 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
+#: bytes of a key for HS256 (RFC 7518, section 3.2)
+_MIN_SIGNING_SECRET: Final = 32
 
 
-def setting(form: Form, default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"form": form, "meaning": meaning})
+class Converter(NamedTuple):
+    """How a value is written, in `gatepost.toml` and in the environment."""
+
+    #: what may be written, for the docs
+    description: str
+    #: from what TOML or the environment has
+    parse: Callable[[Any], Any]
+    format: Callable[[Any], str] = str
+    #: whether it is a string in TOML
+    is_quoted: bool = True
+    #: for what may be a relative path: make it absolute, from a folder
+    resolve: Callable[[str, Path], str] | None = None
+
+
+def mask_passwords(text: str) -> str:
+    """Return the text without the passwords of the URLs in it, nor what looks like one where a port should be."""
+    text = re.sub(r"(?<=://)([^\s:/@]*):\S*@", r"\1:***@", text)
+    text = re.sub(r"(?<=://)([^\s:/@\[]*):(?![0-9]*(?:[\s/?,'\"]|$))[^\s/?,@'\"]+(?!\S*@)", r"\1:***", text)
+    return re.sub(r"(?i)(password=)[^&\s'\"]+", r"\1***", text)
+
+
+def _parse_text(value: Any, what: str = "a text") -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid(f"{value!r} is not {what}")
+    return value.strip()
+
+
+def _resolve_store(url: str, folder: Path) -> str:
+    path = url.removeprefix("sqlite:///")
+    if path in (url, "") or Path(path).is_absolute():
+        return url
+    return f"sqlite:///{str(folder).replace('%', '%25')}/{path}"
+
+
+def _parse_spool(value: Any) -> str:
+    path = _parse_text(value, "the path of a spool")
+    if path.count("<session>") != 1 or not path.endswith("<session>.jsonl") or "\x00" in path:
+        raise Invalid(
+            f"{path!r} is not the path of a spool", hint="end it in <session>.jsonl, as in spool/<session>.jsonl"
+        )
+    return path
+
+
+def _resolve_spool(path: str, folder: Path) -> str:
+    try:
+        return str(folder / Path(path).expanduser())
+    except RuntimeError:
+        raise Invalid(f"{path!r} is with nobody whose home is known here", hint="write the whole path") from None
+
+
+def _parse_entity(value: Any) -> str:
+    text = _parse_text(value, "the name of an entity")
+    if not isinstance(address.parse(text), address.EntityAddress):
+        raise Invalid(f"{text!r} is not one entity", hint="name one")
+    return text
+
+
+def _parse_size(value: Any) -> int:
+    match = re.fullmatch(r"([0-9]{1,12}) ?(B|KiB|MiB)?", value if isinstance(value, str) else repr(value))
+    size = int(match[1]) * {"KiB": _KIB, "MiB": _MIB}.get(match[2], 1) if match else 0
+    if not 0 < size <= _MAX_SIZE:
+        hint = f"write 65536, 64KiB or 1MiB, {_format_size(_MAX_SIZE)} at most"
+        raise Invalid(f"{value!r} is not a size", hint=hint)
+    return size
+
+
+def _format_size(size: int) -> str:
+    for unit, scale in (("MiB", _MIB), ("KiB", _KIB)):
+        if size % scale == 0:
+            return f"{size // scale}{unit}"
+    return f"{size}B"
+
+
+def _parse_transport(value: Any) -> str:
+    url = _parse_text(value, "a transport")
+    if not re.match(r"(memory|socket|postgres):$|(redis|rediss|nats|tls|unix)://", url):
+        hint = "use socket:, postgres:, redis://... or nats://..."
+        raise Invalid(f"{mask_passwords(url)!r} is not a transport", hint=hint)
+    return url
+
+
+def _parse_signing_secret(value: Any) -> str:
+    """Parse a secret that tokens are signed with; no error quotes it."""
+    if not isinstance(value, str):
+        raise Invalid("what is set is not a text")
+    secret = value.strip()
+    if (size := len(secret.encode(errors="surrogatepass"))) < _MIN_SIGNING_SECRET:
+        raise Invalid(
+            f"the secret has {size} bytes, and HS256 needs {_MIN_SIGNING_SECRET} or more",
+            hint="`openssl rand -base64 32` makes one; the issuer of the tokens needs the same",
+        )
+    return secret
+
+
+def _parse_host(value: Any) -> str:
+    text = _parse_text(value, "an address to listen on")
+    if not re.fullmatch(r"[A-Za-z0-9.:-]+", text):
+        raise Invalid(f"{text!r} is not an address to listen on", hint="use 127.0.0.1, or the address of this machine")
+    return text
+
+
+def _parse_bool(value: Any) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise Invalid(f"{value!r} is neither true nor false")
+    return str(value).lower() == "true"
+
+
+def _parse_repositories(value: Any) -> tuple[str, ...]:
+    """Parse a list of TOML, or of the environment, where it may be written in the same way or with commas alone."""
+    names = re.split(r"\s*,\s*", value.strip().strip("[]")) if isinstance(value, str) else value
+    if not isinstance(names, list):
+        raise Invalid(f"{value!r} is not a list of repositories", hint=_LIST_HINT)
+    names = [name.strip(" \"'") if isinstance(value, str) else name for name in names if name != ""]
+    for name in names:
+        if not isinstance(name, str) or not gate.is_repository(name):
+            raise Invalid(f"{name!r} is not a repository on GitHub", hint=_LIST_HINT)
+    return tuple(names)
+
+
+def _format_list(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def integer(low: int, high: int) -> Converter:
+    def parse(value: Any) -> int:
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,18}", text) or not low <= int(text) <= high:
+            raise Invalid(f"{value!r} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return Converter(f"a whole number from {low} to {high}", parse, is_quoted=False)
+
+
+def integer_or_auto(low: int, high: int) -> Converter:
+    number = integer(low, high)
+    return Converter(
+        f"{number.description}, or `auto`", lambda value: value if value == "auto" else number.parse(value)
+    )
+
+
+def one_of(*words: str) -> Converter:
+    def parse(value: Any) -> str:
+        if value not in words:
+            raise Invalid(f"{value!r} is not one of {', '.join(words)}")
+        return str(value)
+
+    return Converter(f"one of {', '.join(f'`{word}`' for word in words)}", parse)
+
+
+TEXT: Final = Converter("a text", _parse_text)
+#: a text that may hold a password
+COMMAND: Final = Converter("a text", _parse_text, hide_secrets)
+URL: Final = Converter("a URL", _parse_text, hide_secrets)
+SIGNING_SECRET: Final = Converter(
+    f"a secret of at least {_MIN_SIGNING_SECRET} bytes; it is never shown",
+    _parse_signing_secret,
+    lambda secret: "***" if secret else "",
+)
+HOST: Final = Converter("an address of this machine", _parse_host)
+STORE: Final = Converter(
+    "a URL: `sqlite:///FILE` or `postgresql://...`",
+    lambda value: _parse_text(value, "a store"),
+    mask_passwords,
+    resolve=_resolve_store,
+)
+TRANSPORT: Final = Converter(
+    "a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _parse_transport, mask_passwords
+)
+SPOOL: Final = Converter("a path that ends in `<session>.jsonl`", _parse_spool, resolve=_resolve_spool)
+REPOSITORIES: Final = Converter("a list of `OWNER/NAME`", _parse_repositories, _format_list, is_quoted=False)
+ENTITY: Final = Converter("a name or an alias", _parse_entity)
+BOOL: Final = Converter("`true` or `false`", _parse_bool, lambda value: str(value).lower(), is_quoted=False)
+DURATION: Final = Converter(
+    "a duration, such as `90s`, `10m` or `1 day`",
+    lambda value: times.parse_duration(value if isinstance(value, str) else repr(value)),
+    times.format_duration,
+)
+SIZE: Final = Converter("a size, such as `65536`, `64KiB` or `1MiB`", _parse_size, _format_size)
+
+
+def setting(converter: Converter, default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"converter": converter, "meaning": meaning})
 
 
 def section(kind: type) -> Any:
@@ -52,27 +225,29 @@ def section(kind: type) -> Any:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxSettings:
     remember: Duration = setting(
-        DURATION, _RULES.remember, "how long what has ended stays visible, and its dedup key known"
+        DURATION, _LIMITS.remember, "how long what has ended stays visible, and its dedup key known"
     )
-    attempts: int = setting(whole(1, 1_000), _RULES.attempts, "failures of its own after which an item is dead")
+    attempts: int = setting(integer(1, 1_000), _LIMITS.attempts, "failures of its own after which an item is dead")
     fyi_wait: Duration = setting(
-        DURATION, _RULES.fyi_wait, "how long an fyi item may wait before it wakes its recipient"
+        DURATION, _LIMITS.fyi_wait, "how long an fyi item may wait before it wakes its recipient"
     )
-    hold: Duration = setting(DURATION, _RULES.hold, "how long a drain may take before its items go to the next one")
+    hold: Duration = setting(DURATION, _LIMITS.hold, "how long a drain may take before its items go to the next one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
     hops: int = setting(
-        whole(1, 10_000), _RULES.hops, "links in a chain of events after which one no longer wakes its recipient"
+        integer(1, 10_000), _LIMITS.hops, "links in a chain of events after which one no longer wakes its recipient"
     )
-    content: int = setting(SIZE, _RULES.content, "the largest content of an event, as UTF-8")
-    data: int = setting(SIZE, _RULES.data, "the largest data of an event, as JSON")
-    plans: int = setting(whole(1, 1_000_000), _RULES.plans, "pending plans that one entity may have")
+    content: int = setting(SIZE, _LIMITS.content, "the largest content of an event, as UTF-8")
+    data: int = setting(SIZE, _LIMITS.data, "the largest data of an event, as JSON")
+    plans: int = setting(integer(1, 1_000_000), _LIMITS.plans, "pending plans that one entity may have")
     gates: int = setting(
-        whole(1, 1_000_000), _RULES.gates, "pending gates that one entity may have, those of its decisions included"
+        integer(1, 1_000_000), _LIMITS.gates, "pending gates that one entity may have, those of its decisions included"
     )
-    broadcasts: int = setting(whole(1, 1_000_000), _RULES.broadcasts, "broadcasts that one entity may make in 24 hours")
+    broadcasts: int = setting(
+        integer(1, 1_000_000), _LIMITS.broadcasts, "broadcasts that one entity may make in 24 hours"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +266,15 @@ class SqliteSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    writers: int = setting(whole(1, 64), 2, "connections that write")
+    writers: int = setting(integer(1, 64), 2, "connections that write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
     host: str = setting(HOST, "127.0.0.1", "where the gateway listens")
-    port: int = setting(whole(1, 65_535), 4283, "the port it listens on")
+    port: int = setting(integer(1, 65_535), 4283, "the port it listens on")
     connections: int | str = setting(
-        whole_or_auto(1, 1_000_000),
+        integer_or_auto(1, 1_000_000),
         "auto",
         "how many connections may be open at the same time; `auto` is the file limit (`ulimit -n`) less 200",
     )
@@ -113,7 +288,7 @@ class JanitorSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentSettings:
-    most: int = setting(whole(1, 10_000), 100, "residents that think at once")
+    most: int = setting(integer(1, 10_000), 100, "residents that think at once")
     lease: Duration = setting(
         DURATION, 30 * SECOND, "how long nothing may be heard of a process before another goes on with its cycles"
     )
@@ -122,13 +297,13 @@ class ResidentSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
     allow_private: bool = setting(
-        YES_OR_NO, False, "whether tools may call addresses of this machine and of private networks"
+        BOOL, False, "whether tools may call addresses of this machine and of private networks"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    commands: bool = setting(YES_OR_NO, False, "whether gates may run commands, which only administrators can make")
+    commands: bool = setting(BOOL, False, "whether gates may run commands, which only administrators can make")
     ci: tuple[str, ...] = setting(
         REPOSITORIES, (), "the repositories on GitHub that `ci` gates may ask about, with the login of `gh` here"
     )
@@ -147,7 +322,7 @@ class DecisionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopDecisionSettings:
-    enabled: bool = setting(YES_OR_NO, False, "whether a guest has to ask for a decision before it stops")
+    enabled: bool = setting(BOOL, False, "whether a guest has to ask for a decision before it stops")
     wait: Duration = setting(DURATION, 9 * MINUTE, "how long its stop then waits for the answer")
 
 
@@ -173,7 +348,7 @@ class CourierSettings:
     )
     nudge_limit: Duration = setting(DURATION, 10 * SECOND, "how long a nudge may take")
     allow_private: bool = setting(
-        YES_OR_NO, False, "whether nudges may go to addresses of this machine and of private networks"
+        BOOL, False, "whether nudges may go to addresses of this machine and of private networks"
     )
 
 
@@ -207,8 +382,8 @@ class Settings:
     courier: CourierSettings = section(CourierSettings)
     auth: AuthSettings = section(AuthSettings)
 
-    def rules(self) -> Limits:
-        """What the verbs go by."""
+    def build_limits(self) -> Limits:
+        """Return the limits that the verbs apply."""
         return Limits(
             remember=self.inbox.remember,
             attempts=self.inbox.attempts,
@@ -226,15 +401,15 @@ class Settings:
         )
 
 
-def declared(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Every setting there is, as `inbox.remember` and its field."""
-    for each in fields(kind):
-        if inner := each.metadata.get("section"):
-            yield from declared(inner, f"{each.name}.")
+def list_settings(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
+    """Yield every setting, as its name (`inbox.remember`) and its field."""
+    for entry in fields(kind):
+        if inner := entry.metadata.get("section"):
+            yield from list_settings(inner, f"{entry.name}.")
         else:
-            yield prefix + each.name, each
+            yield prefix + entry.name, entry
 
 
-def variable(name: str) -> str:
-    """The environment variable of a setting."""
+def variable_name(name: str) -> str:
+    """Return the environment variable of a setting."""
     return PREFIX + name.replace(".", "__").upper()
