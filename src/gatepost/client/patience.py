@@ -5,20 +5,22 @@ import random
 import time
 from typing import Final
 
-_FIRST: Final = 0.05
-_LONGEST: Final = 2.0
+from gatepost.retry import Backoff
+
+#: seconds
+_BACKOFF: Final = Backoff(0.05, cap=2.0, jitter=(0.5, 1.0))
 
 
 class Patience:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
-        self._pause = _FIRST
+        self._retries = 0
 
     async def again(self, asked: float = 0.0) -> bool:
         """Wait before the next try, at least as long as was `asked` for; False if that would be too late."""
-        pause = max(asked, self._pause * random.uniform(0.5, 1.0))  # noqa: S311 (not for secrecy)
+        pause = max(asked, _BACKOFF.delay(self._retries, random.random()))  # noqa: S311 (not for secrecy)
         if time.monotonic() + pause > self._end:
             return False
-        self._pause = min(_LONGEST, 2 * self._pause)
+        self._retries += 1
         await asyncio.sleep(pause)
         return True

@@ -5,10 +5,11 @@ from typing import Final
 
 from gatepost.core.event import Json
 from gatepost.core.times import MINUTE, SECOND, Duration, Instant
+from gatepost.retry import Backoff
 
 #: tries after which an errand ends as failed: with the pauses below, most of a day
 MAX_JOB_ATTEMPTS: Final = 100
-_MAX_JOB_DELAY: Final = 15 * MINUTE
+_BACKOFF: Final = Backoff(SECOND, cap=15 * MINUTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,4 +24,4 @@ class Job:
 
 def compute_job_delay(attempts: int) -> Duration:
     """How long to wait after so many tries: one second, doubling, at most a quarter of an hour."""
-    return min(SECOND << min(attempts, 20), _MAX_JOB_DELAY)
+    return int(_BACKOFF.delay(attempts))

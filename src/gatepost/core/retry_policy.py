@@ -9,28 +9,28 @@ half as large, until the poisoned item is alone.
 from typing import Final
 
 from gatepost.core.times import SECOND, Duration
+from gatepost.retry import Backoff
 
-#: by trouble: the first wait, whether it doubles (else it grows evenly), the longest; in seconds
-_BACKOFF: Final = {
-    "rate_limit": (15, True, 60),
-    "overload": (10, False, 120),
-    "auth": (300, False, 300),
-    "content": (1, True, 30),
-    "other": (5, True, 30),
+_JITTER: Final = (0.75, 1.25)
+#: by trouble; in seconds
+_BACKOFFS: Final = {
+    "rate_limit": Backoff(15, cap=60, jitter=_JITTER),
+    "overload": Backoff(10, cap=120, is_linear=True, jitter=_JITTER),
+    "auth": Backoff(300, cap=300, jitter=_JITTER),
+    "content": Backoff(1, cap=30, jitter=_JITTER),
+    "other": Backoff(5, cap=30, jitter=_JITTER),
 }
 #: failures in a row after which the fallback model is tried, and after which every wait is long
 FALLBACK_AFTER: Final = 3
 _MANY_FAILURES: Final = 5
-_LONG_DELAY: Final = 300
+_LONG_BACKOFF: Final = Backoff(300, cap=300, jitter=_JITTER)
 
 
 def compute_model_delay(trouble: str, failures: int, *, jitter: float, retry_after: float | None = None) -> Duration:
     """How long to rest after so many failures in a row; `chance` (0 to 1) makes it uneven by a quarter either way."""
-    base, is_exponential, max_seconds = _BACKOFF[trouble]
-    seconds = min(max_seconds, base * 2 ** min(failures - 1, 10) if is_exponential else base * failures)
-    if failures > _MANY_FAILURES and trouble not in ("content", "auth"):
-        seconds = _LONG_DELAY
-    return int(max(seconds * (0.75 + jitter / 2), retry_after or 0) * SECOND)
+    is_long = failures > _MANY_FAILURES and trouble not in ("content", "auth")
+    backoff = _LONG_BACKOFF if is_long else _BACKOFFS[trouble]
+    return int(max(backoff.delay(failures - 1, jitter), retry_after or 0) * SECOND)
 
 
 def halve_batch(size: int) -> int:

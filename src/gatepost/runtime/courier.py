@@ -33,6 +33,7 @@ from gatepost.core.event import Event, Item
 from gatepost.core.guest import Guest
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import ListGuests, Nudge, Spool, SubscribedEvent, Subscription
+from gatepost.retry import Backoff
 from gatepost.runtime.nudge import Nudger
 from gatepost.runtime.periodic import Duty, run_duties
 
@@ -42,9 +43,8 @@ log = structlog.get_logger("gatepost.courier")
 PENDING_LIMIT: Final = 1_000
 #: seconds between two looks at the sessions
 SESSION_CHECK_INTERVAL: Final = 2.0
-#: seconds before the next try: at first, and at most
-_MIN_BACKOFF: Final = 0.1
-_MAX_BACKOFF: Final = 30.0
+#: seconds before the next try
+_BACKOFF: Final = Backoff(0.1, cap=30.0, jitter=(0.5, 1.0))
 #: seconds that a key is known that was written: as long as JetStream itself recognises a repeat
 _DEDUP_SECONDS: Final = 120.0
 
@@ -113,7 +113,7 @@ class Courier:
             if reason != self._connection_problem:
                 log.warning("degraded", reason=reason)
             self._connection_problem = reason
-            failures = 0 if loop.time() - started_at > _MAX_BACKOFF else failures + 1
+            failures = 0 if loop.time() - started_at > _BACKOFF.cap else failures + 1
             await asyncio.sleep(_compute_backoff(failures))
 
     def _request_reconcile(self, source_name: str) -> None:
@@ -243,5 +243,4 @@ def _get_key(event: Event) -> str:
 
 
 def _compute_backoff(attempts: int) -> float:
-    backoff: float = min(_MAX_BACKOFF, _MIN_BACKOFF * 2 ** min(attempts, 10))
-    return backoff * random.uniform(0.5, 1.0)  # noqa: S311 (not for secrecy)
+    return _BACKOFF.delay(attempts, random.random())  # noqa: S311 (not for secrecy)

@@ -19,6 +19,7 @@ from gatepost.core.event import Event
 from gatepost.core.guest import Guest
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import CommandRunner, Nudge
+from gatepost.retry import Backoff
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.courier")
@@ -27,8 +28,8 @@ log = structlog.get_logger("gatepost.courier")
 _MAX_TEXT: Final = 200
 #: seconds between two nudges of an agent that does not react
 _NUDGE_INTERVAL: Final = 60.0
-#: seconds between two tries of a nudge that fails, at first; they double up to the respite
-_RETRY_DELAY: Final = 2.0
+#: seconds between two tries of a nudge that fails
+_BACKOFF: Final = Backoff(2.0, cap=_NUDGE_INTERVAL)
 #: events for which no nudge is owed again, for each session
 _MAX_REMEMBERED: Final = 10_000
 
@@ -113,7 +114,7 @@ class Nudger:
             await self._nudge(guest, render_nudge(most_urgent, len(pending_events)))
         except GatepostError as error:
             pending_nudge.attempts += 1
-            pending_nudge.not_before = now + min(_NUDGE_INTERVAL, _RETRY_DELAY * 2 ** min(pending_nudge.attempts, 10))
+            pending_nudge.not_before = now + _BACKOFF.delay(pending_nudge.attempts)
             log.warning("the nudge failed", session=guest.session, reason=error.message, times=pending_nudge.attempts)
         else:
             pending_nudge.remove(pending_events)

@@ -26,10 +26,13 @@ from gatepost.core.lease import Lease
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
+from gatepost.retry import Backoff, apply_jitter
 
 log = structlog.get_logger("gatepost.duty")
 
+#: seconds
 _MAX_BACKOFF: Final = 30.0
+_JITTER: Final = (0.9, 1.1)
 
 #: does what there is to do; returns in how many seconds to look again, None for the usual interval
 Round = Callable[[], Awaitable[float | None]]
@@ -53,6 +56,7 @@ class Duty:
         self.name = name
         self._round = round
         self._interval = interval
+        self._backoff = Backoff(interval, cap=min(_MAX_BACKOFF, 256 * interval), jitter=_JITTER)
         self._should_wake = should_wake
         self._store = store
         self._holder = holder
@@ -114,7 +118,7 @@ class Duty:
     def _record_failure(self, reason: str, *, is_expected: bool) -> float:
         self._failures += 1
         (log.warning if is_expected else log.error)("round failed", duty=self.name, reason=reason, times=self._failures)
-        return _add_jitter(min(_MAX_BACKOFF, self._interval * 2 ** min(self._failures, 8)))
+        return self._backoff.delay(self._failures, random.random())  # noqa: S311 (not for secrecy)
 
 
 @asynccontextmanager
@@ -144,4 +148,4 @@ async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
 
 
 def _add_jitter(seconds: float) -> float:
-    return seconds * random.uniform(0.9, 1.1)  # noqa: S311 (not for secrecy)
+    return apply_jitter(seconds, _JITTER, random.random())  # noqa: S311 (not for secrecy)

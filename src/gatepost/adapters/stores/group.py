@@ -200,8 +200,11 @@ class GroupWriter:
                     return self.write(calls[:middle]) + self.write(calls[middle:])
                 import random
 
+                from gatepost.retry import Backoff
+
                 # A collision clears when the other one is through: wait a little, unevenly, longer each time.
-                time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311 (not for secrecy)
+                backoff = Backoff(0.002, cap=0.128, jitter=(0.0, 1.0))
+                time.sleep(backoff.delay(attempt, random.random()))  # noqa: S311 (not for secrecy)
             except Unavailable as error:
                 self._connection.abandon()
                 self._report(error.message)

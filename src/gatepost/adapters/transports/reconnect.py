@@ -3,9 +3,9 @@ A lifeline: keeps a connection up, and says how it is. Written once, for every t
 
     connect -> live until it is lost -> pause -> connect -> ...
 
-The first pause is short, because most losses are; each further one is twice as long, up to `LONGEST`, and all are
-shortened at random so that processes that lost the same server do not come back in step. Pauses are short again after
-a connection that lived for longer than the longest: one that is refused right after it was made must not be tried at
+The first pause is short, because most losses are; each further one is twice as long, up to the cap of `BACKOFF`, and
+all are shortened at random so that processes that lost the same server do not come back in step. Pauses are short again
+after a connection that lived for longer than the cap: one that is refused right after it was made must not be tried at
 full speed.
 
 A connection has to be made within `patience`. What is sent or asked on it later is for whoever uses it to watch over.
@@ -20,12 +20,12 @@ from typing import Any, Final, Protocol
 import structlog
 
 from gatepost.ports import TransportStatus
+from gatepost.retry import Backoff
 
 log = structlog.get_logger("gatepost.transport")
 
-#: seconds
-MIN_DELAY: Final = 0.05
-MAX_DELAY: Final = 5.0
+#: seconds between two tries to connect
+BACKOFF: Final = Backoff(0.05, cap=5.0, jitter=(0.5, 1.0))
 #: seconds after which what was cancelled is cancelled again; until then it may be busy leaving
 _CANCEL_RETRY_DELAY: Final = 2.0
 
@@ -77,8 +77,8 @@ class Reconnector:
                 reason = "the connection was closed"
             self._set_condition(TransportStatus(is_degraded=True, reason=reason))
             first_attempt.set()
-            loss_count = 0 if loop.time() - started_at > MAX_DELAY else loss_count + 1
-            await asyncio.sleep(_compute_delay(loss_count))
+            loss_count = 0 if loop.time() - started_at > BACKOFF.cap else loss_count + 1
+            await asyncio.sleep(BACKOFF.delay(loss_count, random.random()))  # noqa: S311 (not for secrecy)
 
     async def _connect_once(self, connect: ConnectionFactory, first_attempt: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
@@ -124,8 +124,3 @@ def describe_error(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-
-
-def _compute_delay(loss_count: int) -> float:
-    max_delay: float = min(MAX_DELAY, MIN_DELAY * 2 ** min(loss_count, 10))
-    return max_delay * random.uniform(0.5, 1.0)  # noqa: S311 (not for secrecy)
