@@ -1,6 +1,6 @@
 """
-Where things are kept: the home, and the gateway that runs in it. Nothing but `os` is imported for it, because every
-hook of a guest begins here.
+Where things are kept: the home, and the gateway that runs in it; and how its files are read and written. Nothing but
+`os` is imported for it, because every hook of a guest begins here.
 
 A home that was only come across counts if it belongs to this user or to the system, the link to it as well where it is
 reached by one, and if nobody else can write to it; one that was named is trusted as it is.
@@ -13,6 +13,7 @@ from stat import S_ISREG, S_ISSOCK, S_ISVTX
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import BinaryIO
 
 HOME_VARIABLE = "GATEPOST_HOME"
 HOME_FOLDER = ".gatepost"
@@ -95,18 +96,69 @@ def check_socket(path: str, reference: str) -> None:
         raise PermissionError(f"the folder of the socket {path!r} can be written to by others")
 
 
+class AtomicFile:
+    """
+    Write a file all at once: while entered, a new file beside it is open for bytes; leaving puts it in the place of the
+    old one. Whoever reads finds all of the old or of the new, and where anything fails nothing is left but the old.
+    """
+
+    def __init__(self, path: str, *, mode: int = 0o600, is_durable: bool = False, must_be_new: bool = False) -> None:
+        """
+        `is_durable` waits until the content is on the disk. A file that `must_be_new` replaces none (FileExistsError);
+        where there are no links, whoever is last has the name.
+        """
+        folder, name = os.path.split(path)
+        self._path = path
+        self._temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+        self._mode = mode
+        self._is_durable = is_durable
+        self._must_be_new = must_be_new
+
+    def __enter__(self) -> "BinaryIO":
+        self._file = open(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._mode), "wb")
+        return self._file
+
+    def __exit__(self, error: object, *_: object) -> None:
+        try:
+            with self._file as file:
+                if error is None:
+                    file.flush()
+                    if self._is_durable:
+                        os.fsync(file.fileno())
+            if error is None:
+                self._publish()
+        finally:
+            if os.path.exists(self._temporary):
+                os.unlink(self._temporary)
+
+    def _publish(self) -> None:
+        if not self._must_be_new:
+            os.replace(self._temporary, self._path)
+            return
+        try:
+            os.link(self._temporary, self._path)
+        except FileExistsError:
+            raise
+        except OSError:
+            os.replace(self._temporary, self._path)
+
+
 def write_atomically(path: str, text: str) -> None:
-    """Put a text in the place of a file, for this user alone: whoever reads it finds all of the old or of the new."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+    """Put a text in the place of a file, for this user alone."""
+    content = text.encode()
+    with AtomicFile(path) as file:
+        file.write(content)
+
+
+def is_running(pid: int) -> bool:
+    """Return False if there is no such process."""
     try:
-        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def _open_nonblocking(path: str, flags: int) -> int:

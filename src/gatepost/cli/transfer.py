@@ -24,6 +24,7 @@ from gatepost.core.record import EventRecord, ItemRecord, KeyRecord, MessageReco
 from gatepost.core.settled import ResidentRecord
 from gatepost.core.space import Space
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, Unavailable
+from gatepost.paths import AtomicFile
 from gatepost.ports import Reader
 
 Step = Callable[[int], None]
@@ -161,17 +162,11 @@ def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
     path = Path(file)
     if path.exists() and not force:
         raise Conflict(f"{file!r} is there already", hint="--force replaces it")
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as stream:
+        with AtomicFile(file, is_durable=True) as stream:
             yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(path)
     except OSError as error:
         raise Unavailable(f"{file!r} cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 @contextmanager

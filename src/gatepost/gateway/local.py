@@ -11,6 +11,8 @@ from typing import Final
 
 import structlog
 
+from gatepost.paths import is_running
+
 log = structlog.get_logger("gatepost.doorstep")
 
 NAME: Final = "gateway.sock"
@@ -56,18 +58,8 @@ def _sweep(home: Path) -> None:
     for path in home.glob(f"*.{NAME}"):
         pid = path.name.removesuffix(f".{NAME}")
         with suppress(OSError):
-            if pid.isdecimal() and path.is_socket() and not _lives(int(pid)):
+            if pid.isdecimal() and path.is_socket() and not is_running(int(pid)):
                 _free(str(path))
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
 
 
 def _path(home: Path, stack: ExitStack) -> str:

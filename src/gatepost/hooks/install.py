@@ -16,7 +16,6 @@ read strict JSON, and skip a whole file because of one comment.
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +27,7 @@ from typing import Any, Final
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
 from gatepost.hooks import host_settings, jsonc, merge, toml
 from gatepost.hooks.wire import HOSTS
+from gatepost.paths import AtomicFile
 
 SCOPES: Final = ("user", "project", "local")
 #: the folder of each host, its settings file, and the variable that names another folder than the user's
@@ -299,22 +299,13 @@ def _read_text(file: Path) -> str | None:
 def _write_atomically(file: Path, text: str, *, mode_source: Path | None = None) -> None:
     """Put a text in the place of a file, all at once, with the mode and the owner of what it stands for."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        with open(descriptor, "wb") as stream:  # noqa: PTH123 (it is open already)
-            with suppress(FileNotFoundError):
-                old_stat = (mode_source or file).stat()
-                os.fchmod(descriptor, stat.S_IMODE(old_stat.st_mode))
-                with suppress(PermissionError):
-                    os.fchown(descriptor, old_stat.st_uid, old_stat.st_gid)
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(descriptor)
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    with AtomicFile(str(file), mode=0o666, is_durable=True) as stream:
+        with suppress(FileNotFoundError):
+            old_stat = (mode_source or file).stat()
+            os.fchmod(stream.fileno(), stat.S_IMODE(old_stat.st_mode))
+            with suppress(PermissionError):
+                os.fchown(stream.fileno(), old_stat.st_uid, old_stat.st_gid)
+        stream.write(text.encode())
 
 
 @contextmanager

@@ -3,7 +3,6 @@ Secrets, and the administrator's own: made at the first time, kept in the home f
 store that is set there.
 """
 
-import os
 import secrets
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 from gatepost.actions import keys
 from gatepost.core import key as key_rules
 from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.paths import AtomicFile
 from gatepost.ports import Store
 
 ADMIN_KEY: Final = "admin.key"
@@ -55,25 +55,11 @@ def _create_key_file(path: Path) -> bool:
     """Write a new key, unless there is one; nobody ever reads half of it."""
     if path.exists():
         return False
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(generate_secret() + "\n")
-        _publish_file(temporary, path)
+        with AtomicFile(str(path), must_be_new=True) as file:
+            file.write(f"{generate_secret()}\n".encode())
     except FileExistsError:  # another process was first
         return False
     except OSError as error:
         raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
     return True
-
-
-def _publish_file(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless the name is taken; where there are no links, whoever is last has it."""
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        temporary.replace(path)

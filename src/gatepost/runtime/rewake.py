@@ -80,7 +80,7 @@ def watch_process(pid: str) -> Iterator[Callable[[], bool]]:
     if not (pid.isascii() and pid.isdigit() and 0 < int(pid) <= _MAX_PID):
         yield lambda: False
     elif not hasattr(os, "pidfd_open"):
-        yield lambda: not _is_running(int(pid))
+        yield lambda: not paths.is_running(int(pid))
     else:
         try:
             process = os.pidfd_open(int(pid))
@@ -88,22 +88,12 @@ def watch_process(pid: str) -> Iterator[Callable[[], bool]]:
             yield lambda: True
             return
         except OSError:  # it is not allowed
-            yield lambda: not _is_running(int(pid))
+            yield lambda: not paths.is_running(int(pid))
             return
         try:
             yield lambda: bool(select.select([process], [], [], 0)[0])
         finally:
             os.close(process)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @contextmanager
