@@ -22,6 +22,7 @@ from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Delivery, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
 from gatepost.core.limits import Limits
 from gatepost.core.signals import Signal
+from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import DAY, MAX_DURATION, MAX_INSTANT
 from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
@@ -266,12 +267,12 @@ def _build_key(push: Push) -> str | None:
 
 def validate_push(push: Push, limits: Limits) -> str | None:
     """Refuse what is too large or cannot be stored; return the data as JSON."""
-    if len(push.content) * 4 > limits.content and len(_encode_text("content", push.content)) > limits.content:
+    if len(push.content) * 4 > limits.content and count_bytes(push.content) > limits.content:
         raise TooLarge(
-            f"the content is {len(_encode_text('content', push.content))} bytes, over the limit of {limits.content}",
+            f"the content is {count_bytes(push.content)} bytes, over the limit of {limits.content}",
             hint="send a reference to it instead",
         )
-    _check_storable("content", push.content)
+    check_storable("content", push.content)
     if not push.source:
         raise Invalid("an event needs a source")
     for field_name, text in _iter_short_texts(push):
@@ -314,23 +315,9 @@ def parse_ref(text: str) -> Ref:
 
 
 def _check_short_text(field_name: str, text: str) -> None:
-    _check_storable(field_name, text)
+    check_storable(field_name, text)
     if len(text) > _MAX_LENGTHS[field_name]:
         raise TooLarge(f"the {field_name} has {len(text)} characters, over the limit of {_MAX_LENGTHS[field_name]}")
-
-
-def _check_storable(field_name: str, text: str) -> None:
-    if "\x00" in text:
-        raise Invalid(f"the {field_name} has a NUL character in it", hint="remove it")
-    if not text.isascii():
-        _encode_text(field_name, text)
-
-
-def _encode_text(field_name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise Invalid(f"the {field_name} is not valid Unicode: it has half of a surrogate pair in it") from None
 
 
 def _encode_data(push: Push, limits: Limits) -> str:
@@ -338,17 +325,16 @@ def _encode_data(push: Push, limits: Limits) -> str:
         text = _encode(push.data)
     except (ValueError, TypeError, RecursionError):
         raise Invalid("the data is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
-    if len(text) * 4 > limits.data and len(_encode_text("data", text)) > limits.data:
+    if len(text) * 4 > limits.data and count_bytes(text) > limits.data:
         raise TooLarge(
-            f"the data is {len(_encode_text('data', text))} bytes as JSON, over the limit of {limits.data}",
+            f"the data is {count_bytes(text)} bytes as JSON, over the limit of {limits.data}",
             hint="send a reference to it instead",
         )
     if strict.is_deeper_than(push.data, _MAX_DATA_DEPTH, text.count("[") + text.count("{")):
         raise Invalid(f"the data is nested over {_MAX_DATA_DEPTH} deep", hint="send it flatter")
     if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
         raise Invalid("the data has a NUL character in it", hint="remove it")
-    _encode_text("data", text)
-    return text
+    return check_storable("data", text)
 
 
 def _find_recipients(

@@ -10,8 +10,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import ItemState
 from gatepost.core.reconcile import ReconciledBatch, StoredState
 from gatepost.core.spool_line import SpoolLine
-from gatepost.core.text import check_storable
-from gatepost.errors import Invalid
+from gatepost.core.text import find_unstorable
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import claims, items
 
@@ -86,13 +85,6 @@ def _find_stored_items(
     tx: Reader, recipient: int, keys: Iterable[str], event_ids: Iterable[str]
 ) -> dict[str, StoredState]:
     """What is known here of these keys and ids of events, by each of them."""
-    valid_keys = sorted({key for key in keys if _is_storable(key)})
+    valid_keys = sorted({key for key in keys if key and not find_unstorable(key)})
     own_event_ids = sorted({event_id for event_id in event_ids if reconcile.is_event_id(event_id)})
     return items.known(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}
-
-
-def _is_storable(key: str) -> bool:
-    try:
-        return bool(check_storable("key", key))
-    except Invalid:
-        return False

@@ -11,6 +11,7 @@ from typing import Final
 from gatepost.actions import directory
 from gatepost.core import address, trigger, webhook
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
+from gatepost.core.text import find_unstorable
 from gatepost.core.times import Instant
 from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Scheme
@@ -125,6 +126,6 @@ def validate_prompt(text: str | None) -> str | None:
         return None
     if len(text) > MAX_PROMPT_LENGTH:
         raise TooLarge(f"the prompt has {len(text)} characters, over the limit of {MAX_PROMPT_LENGTH}")
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if find_unstorable(text):
         raise Invalid("the prompt has a character in it that cannot be stored", hint="remove it")
     return text

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gatepost.core.text import find_unstorable
 from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
 
@@ -25,14 +26,8 @@ class Fields:
         value = self.value(name)
         if not isinstance(value, str):
             raise Invalid(f"{name!r} must be a string, not {value!r:.60}")
-        if self.is_trusted:
-            return value
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Invalid(f"{name!r} has half of a surrogate pair in it") from None
-        if "\x00" in value:
-            raise Invalid(f"{name!r} has a NUL character in it")
+        if not self.is_trusted and (reason := find_unstorable(value)):
+            raise Invalid(f"{name!r} {reason}")
         return value
 
     def text_or_none(self, name: str) -> str | None:

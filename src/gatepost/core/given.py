@@ -10,15 +10,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from gatepost.core import strict, times
 from gatepost.core.event import Json
+from gatepost.core.text import count_bytes, find_unstorable, quote_value
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
-
-#: characters of a wrong value that an error quotes
-_MAX_QUOTED_LENGTH: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,9 @@ class Given:
 
     def reject_value(self, problem: str, *, hint: str | None = None) -> NoReturn:
         """Refuse the value; `what` follows it, such as `is not a duration`."""
-        raise Invalid(f"{self.path or 'the document'}: {_quote_value(self.value)} {problem}", hint=hint)
+        raise Invalid(
+            f"{self.path or 'the document'}: {quote_value(self.value, show_items=False)} {problem}", hint=hint
+        )
 
     def reject(self, problem: str, *, hint: str | None = None) -> NoReturn:
         """Refuse it without quoting it: it may be secret, or missing."""
@@ -49,7 +49,7 @@ class Given:
             if name not in field_names:
                 close_names = get_close_matches(str(name)[:100], field_names, n=1, cutoff=0.5)
                 hint = f"did you mean {close_names[0]!r}?" if close_names else f"it may have {', '.join(field_names)}"
-                raise Invalid(f"{self.path or 'the document'}: {_quote_value(name)} is not a field of it", hint=hint)
+                raise Invalid(f"{self.path or 'the document'}: {quote_value(name)} is not a field of it", hint=hint)
         return GivenFields(self, value)
 
     def members(self, limit: int) -> Iterator[tuple[str, "Given"]]:
@@ -61,7 +61,7 @@ class Given:
             self.reject(f"{len(value)} fields are too many", hint=f"use at most {limit}")
         for name, member in value.items():
             if not isinstance(name, str):
-                self.reject(f"{_quote_value(name)} is not a name")
+                self.reject(f"{quote_value(name)} is not a name")
             yield name, Given(member, f"{self.path}.{name:.60}")
 
     def items(self, limit: int) -> Iterator["Given"]:
@@ -78,13 +78,9 @@ class Given:
             return default
         if not isinstance(self.value, str):
             self.reject_value("is not a string")
-        if "\x00" in self.value:
-            self.reject_value("has a NUL character in it")
-        try:
-            size = len(self.value.encode())
-        except UnicodeEncodeError:
-            self.reject_value("has half of a surrogate pair in it")
-        if size > limit:
+        if reason := find_unstorable(self.value):
+            self.reject_value(reason)
+        if (size := count_bytes(self.value)) > limit:
             self.reject(f"{size} bytes are too many", hint=f"use at most {limit}")
         return self.value
 
@@ -156,10 +152,3 @@ class GivenFields:
     def __getitem__(self, name: str) -> Given:
         path = f"{self.parent.path}.{name}" if self.parent.path else name
         return Given(self.value.get(name), path)
-
-
-def _quote_value(value: Any) -> str:
-    if isinstance(value, dict | list | tuple):  # there may be secrets in it
-        return "an object" if isinstance(value, dict) else "a list"
-    text = repr(value)
-    return text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[:_MAX_QUOTED_LENGTH]}..."

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gatepost.core.agent import MindRules
+from gatepost.core.text import count_bytes
 
 _HEADING: Final = "[EARLIER CYCLES: your own summaries, oldest first]"
 #: what is cut keeps so many characters
@@ -105,7 +106,7 @@ class MindSummaries:
 
 def estimate_tokens(text: str) -> int:
     """About how many tokens a text has: four bytes each, and a little for every message."""
-    return (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) // 4 + _TOKENS_PER_MESSAGE
+    return count_bytes(text) // 4 + _TOKENS_PER_MESSAGE
 
 
 def compute_byte_limit(token_limit: int) -> int:

@@ -41,7 +41,7 @@ from gatepost.core.event import (
     Trust,
     parse_body,
 )
-from gatepost.core.text import count_bytes, truncate
+from gatepost.core.text import abbreviate, count_bytes, truncate
 from gatepost.core.times import DAY, Instant, format_rfc3339
 
 #: controls, soft hyphen, bidi marks, joiners, invisible operators and fillers, line separators, variation selectors,
@@ -188,16 +188,16 @@ def preview(event: Event) -> str:
                 outsider = message.outsider and render_outsider(message.outsider, _PREVIEW_NAME_LENGTH)
                 sender = f" {outsider or _render_short_name(event.source)}:"
             head, text = (
-                f"[{_render_space_name(_shorten(message.space_name, _PREVIEW_NAME_LENGTH))}]{sender}",
+                f"[{_render_space_name(abbreviate(message.space_name, _PREVIEW_NAME_LENGTH))}]{sender}",
                 message.text,
             )
         case Due() as plan:
             head, text = f"[Plan: {_render_short_name(plan.name)}]", plan.instruction
         case Called(service=name, payload=value):
-            text = escape_unsafe(_shorten(_encode(value), _PREVIEW_CONTENT_LENGTH))
+            text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Service: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Returned(tool=name, result=value):
-            text = escape_unsafe(_shorten(_encode(value), _PREVIEW_CONTENT_LENGTH))
+            text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Tool Result: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Mailed() as mail:
             head, text = f"[Mail]{sender}", f"{mail.subject} - {mail.text}" if mail.subject else mail.text
@@ -205,7 +205,7 @@ def preview(event: Event) -> str:
             head, text = f"[Note: {_render_short_name(note.about)}]{sender}", note.text
         case Heard() as channel_message:
             head, text = (
-                f"[{_render_channel(_shorten(channel_message.channel, _PREVIEW_NAME_LENGTH))}]{sender}",
+                f"[{_render_channel(abbreviate(channel_message.channel, _PREVIEW_NAME_LENGTH))}]{sender}",
                 channel_message.text,
             )
         case Answered() as answer:
@@ -227,11 +227,7 @@ def preview(event: Event) -> str:
 
 
 def _render_short_name(name: str) -> str:
-    return render_name(_shorten(name, _PREVIEW_NAME_LENGTH))
-
-
-def _shorten(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}..."
+    return render_name(abbreviate(name, _PREVIEW_NAME_LENGTH))
 
 
 def _render_trust(event: Event) -> str:
@@ -249,10 +245,9 @@ def render_outsider(outsider: Outsider, limit: int = 200) -> str:
     Write who somebody outside is said to be: `Husam (external human)`. No entity reads like that, because a display
     name with brackets in it is quoted, and no kind of entity is called so.
     """
-    name = render_name(_shorten(outsider.name or outsider.id, limit))
-    return (
-        f"{name} (external{f' {render_name(_shorten(outsider.kind, _PREVIEW_NAME_LENGTH))}' if outsider.kind else ''})"
-    )
+    name = render_name(abbreviate(outsider.name or outsider.id, limit))
+    kind = f" {render_name(abbreviate(outsider.kind, _PREVIEW_NAME_LENGTH))}" if outsider.kind else ""
+    return f"{name} (external{kind})"
 
 
 def _render_value(event: Event, value: Json) -> str:

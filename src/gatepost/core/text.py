@@ -17,6 +17,7 @@ _SELECTORS: Final = frozenset(
     map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 _HIDDEN_CHARACTERS: Final = _BLANK_CHARACTERS | _SELECTORS
+_HAS_NUL: Final = "has a NUL character in it"
 #: an escape of JSON, or a pair of them, that a cut has left half-written at the end
 _HALF_ESCAPE: Final = re.compile(
     r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-f]{0,3}|d[89ab][0-9a-f]{2}(?:\\(?:u[0-9a-f]{0,3})?)?))?$"
@@ -41,20 +42,43 @@ def fold_for_comparison(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", "".join(visible_characters)).casefold())
 
 
+def find_unstorable(text: str) -> str | None:
+    """Return why a database could not store the text, as the end of a sentence; None if both can."""
+    if "\x00" in text:
+        return _HAS_NUL
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "has half of a surrogate pair in it"
+    return None
+
+
 def check_storable(field: str, text: str) -> str:
     """Return the text if both databases can store it."""
-    if "\x00" in text:
-        raise Invalid(f"the {field} has a NUL character in it", hint="remove it")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise Invalid(f"the {field} is not valid Unicode: it has half of a surrogate pair in it") from None
+    reason = find_unstorable(text)
+    if reason == _HAS_NUL:
+        raise Invalid(f"the {field} {reason}", hint="remove it")
+    if reason is not None:
+        raise Invalid(f"the {field} is not valid Unicode: it {reason}")
     return text
 
 
 def shorten(text: str, limit: int) -> str:
     """The text, or as much of it as there is room for and how much there was."""
     return text if len(text) <= limit else f"{text[:limit]} ... (cut, {len(text)} characters in all)"
+
+
+def abbreviate(text: str, limit: int) -> str:
+    """Return the text, or its first characters and dots."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def quote_value(value: object, *, show_items: bool = True) -> str:
+    """Write a value as an error quotes it. Without `show_items`, what has items is only named: they may be secrets."""
+    if not show_items and isinstance(value, dict | list | tuple):
+        return "an object" if isinstance(value, dict) else "a list"
+    return abbreviate(repr(value), 60)
 
 
 def count_bytes(text: str) -> int:

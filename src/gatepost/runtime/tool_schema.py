@@ -22,6 +22,7 @@ from gatepost.actions.tools import ToolContext
 from gatepost.core import strict
 from gatepost.core.event import Json
 from gatepost.core.model import Caller, ToolSpec
+from gatepost.core.text import find_unstorable, quote_value
 from gatepost.errors import Invalid, Malformed, TooLarge
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ MAX_ARGUMENT_BYTES: Final = 256 * 1024
 
 _INT64_LIMIT: Final = 2**63
 _INJECTED_TYPES: Final = (ToolContext, Caller)
-_MAX_QUOTED: Final = 60
 _AS_OBJECT: Final = 'write them as one JSON object, {"name": value}'
 
 
@@ -81,13 +81,10 @@ def parse_document(text: str) -> dict[str, Any]:
         value = strict.parse_json(raw, "the text of the arguments") if raw.strip() else {}
     except Malformed as error:
         raise Malformed(error.message, hint=_AS_OBJECT) from None
-    try:
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT) from None
+    if "\\u" in text and find_unstorable(json.dumps(value, ensure_ascii=False)):
+        raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT)
     if not isinstance(value, dict):
-        raise Invalid(f"the arguments are {_quote(value)}, not an object", hint=_AS_OBJECT)
+        raise Invalid(f"the arguments are {quote_value(value)}, not an object", hint=_AS_OBJECT)
     return value
 
 
@@ -203,7 +200,7 @@ def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
         case _:
             message = str(error["msg"]).removeprefix("Value error, ")
             return Invalid(
-                f"the argument {path!r:.100} is {_quote(error['input'])}: {message[:1].lower()}{message[1:300]}"
+                f"the argument {path!r:.100} is {quote_value(error['input'])}: {message[:1].lower()}{message[1:300]}"
             )
 
 
@@ -223,7 +220,7 @@ def _check_integers(value: Any, path: tuple[str | int, ...]) -> None:
 
 
 def _build_size_error(path: str, value: Any) -> Invalid:
-    return Invalid(f"the argument {path!r:.100} is {_quote(value)}: it has more than 64 bits")
+    return Invalid(f"the argument {path!r:.100} is {quote_value(value)}: it has more than 64 bits")
 
 
 def _format_path(parts: Iterable[str | int]) -> str:
@@ -232,8 +229,3 @@ def _format_path(parts: Iterable[str | int]) -> str:
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path
-
-
-def _quote(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."
