@@ -35,9 +35,11 @@ def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project
         home = _find_upwards(start or os.getcwd())
     if home is None:
         return os.path.join(_get_data_directory(environ), "gatepost"), "default"
-    if problem := _explain_distrust(home):
+    is_foreign = not is_trusted(home)
+    if is_foreign or _is_shared(os.stat(home)):
         from gatepost.errors import Refused
 
+        problem = "belongs to another user" if is_foreign else "can be written to by others"
         raise Refused(f"{home!r} {problem}", hint=f"set {HOME_VARIABLE}={home} to use it all the same")
     return home, origin
 
@@ -47,12 +49,6 @@ def _find_upwards(folder: str) -> str | None:
         if folder == (folder := os.path.dirname(folder)):
             return None
     return candidate
-
-
-def _explain_distrust(path: str) -> str | None:
-    if not is_trusted(path):
-        return "belongs to another user"
-    return "can be written to by others" if _is_shared(os.stat(path)) else None
 
 
 def _is_shared(status: os.stat_result) -> bool:

@@ -278,7 +278,11 @@ def render_question(decision: Decision) -> str:
     """A decision as those who are asked read it, in one piece of text."""
     sentences = [decision.question]
     if decision.options:
-        sentences.append(f"Options: {'; '.join(map(_render_option, decision.options))}.")
+        options = [
+            f"{option.id} ({option.label})" + (f", {option.description}" if option.description else "")
+            for option in decision.options
+        ]
+        sentences.append(f"Options: {'; '.join(options)}.")
     if decision.free_text:
         sentences.append("It may be answered in words." if decision.options else "Answer in words.")
     if decision.deadline is not None:
@@ -321,10 +325,6 @@ def _check_option(option: Option) -> Option:
     _check_text("label", option.label, _MAX_LABEL_LENGTH)
     _check_text("description", option.description, _MAX_QUESTION_LENGTH)
     return option
-
-
-def _render_option(option: Option) -> str:
-    return f"{option.id} ({option.label})" + (f", {option.description}" if option.description else "")
 
 
 def _render_choice_hint(ids: Sequence[str]) -> str:

@@ -40,7 +40,11 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
     if not isinstance(document, dict):
         raise Malformed("the entry is not a JSON object")
     is_line = "eventId" not in document and (fallback_key is not None or "id" in document or "dedup_key" in document)
-    occurred_at = _parse_milliseconds(document.get("timestamp")) if is_line else _read_time(document)
+    if is_line:
+        occurred_at = _parse_milliseconds(document.get("timestamp"))
+    else:
+        has_time = document.get("timestamp") is not None
+        occurred_at = parse_instant(_read_text(document, "timestamp")) if has_time else None
     ttl = _parse_ttl(document.get("ttl_seconds"))
     return Push(
         to=to,
@@ -81,10 +85,6 @@ def _read_identity(document: dict[str, Any], field: str) -> str:
     if not 0 < len(name) <= dedup.MAX_LENGTH:
         raise Invalid(f"the {field} has {len(name)} characters, not 1 to {dedup.MAX_LENGTH}")
     return name
-
-
-def _read_time(document: dict[str, Any]) -> Instant | None:
-    return parse_instant(_read_text(document, "timestamp")) if document.get("timestamp") is not None else None
 
 
 def _parse_milliseconds(value: Any) -> Instant | None:

@@ -112,7 +112,9 @@ def sort_lines(
                 sorted_lines.pending_lines[stored_state.arrival] = spool_line
             elif stored_state.state is ItemState.CLAIMED:
                 sorted_lines.claimed_lines.append(spool_line)
-        elif not (stored_states is not None and is_event_id(spool_line.id)) and not _is_expired(spool_line, now):
+        elif (stored_states is None or not is_event_id(spool_line.id)) and (
+            spool_line.expires_at is None or spool_line.expires_at > now
+        ):
             sorted_lines.spool_only.append(spool_line)
     sorted_lines.spool_only.sort(key=lambda spool_line: spool_line.timestamp_ms)
     return sorted_lines
@@ -163,10 +165,6 @@ def _deduplicate(lines: Iterable[SpoolLine]) -> Iterator[SpoolLine]:
         if spool_line.dedup_key is None or spool_line.dedup_key not in seen_keys:
             seen_keys.add(spool_line.dedup_key or "")
             yield spool_line
-
-
-def _is_expired(spool_line: SpoolLine, now: Instant) -> bool:
-    return spool_line.expires_at is not None and spool_line.expires_at <= now
 
 
 def _build_candidate(arrival: int, event: Event) -> Candidate:

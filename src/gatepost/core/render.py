@@ -150,7 +150,7 @@ def _render_full(event: Event) -> str:
             urgency = "" if event.priority is Priority.NORMAL else f", {event.priority.name.lower()}"
             subject = f"{quote(mail.subject)} - " if mail.subject else ""
             notes = [f"mail {render_name(mail.mail)}"] if mail.mail else []
-            notes += [f"ref {_render_ref(event)}"] if event.ref else []
+            notes += [f"ref {render_name(event.ref.type)}:{render_name(event.ref.id)}"] if event.ref else []
             return f"[Mail] {_render_sender(event)}{urgency}: {subject}{quote(mail.text)}{_render_notes(event, notes)}"
         case Noted() as note:
             return (
@@ -282,11 +282,6 @@ def _render_context(event: Event) -> str:
     if event.type is EventType.DECISION and event.key.startswith(_DECISION_KEY_PREFIX):
         return f" (the asker adds {quote(context)})"
     return ""
-
-
-def _render_ref(event: Event) -> str:
-    assert event.ref
-    return f"{render_name(event.ref.type)}:{render_name(event.ref.id)}"
 
 
 def _render_session(text: str) -> str:

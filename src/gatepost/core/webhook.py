@@ -181,11 +181,9 @@ def verify(
             mac = _compute_mac(_decode_standard_key(stored_secret), _to_bytes(f"{delivery}.{timestamp}."), body)
             entries = headers.get("webhook-signature", "").split(" ")
             expected_signature = f"v1,{b64encode(mac).decode()}"
-            return (
-                _check_delivery(delivery)
-                or _check_timestamp(timestamp, now)
-                or _verify_signature(expected_signature, entries, delivery)
-            )
+            if not delivery:
+                return WebhookRefusal("webhook-id is missing")
+            return _check_timestamp(timestamp, now) or _verify_signature(expected_signature, entries, delivery)
         case Scheme.GITHUB:
             expected_signature = f"sha256={_compute_mac(stored_secret.encode(), body).hex()}"
             delivery_id = headers.get("x-github-delivery") or None
@@ -263,10 +261,6 @@ def _verify_signature(
         if any(matches)
         else WebhookRefusal("the signature is missing or wrong")
     )
-
-
-def _check_delivery(delivery: str) -> WebhookRefusal | None:
-    return None if delivery else WebhookRefusal("webhook-id is missing")
 
 
 def _check_timestamp(timestamp: str, now: Instant) -> WebhookRefusal | None:

@@ -202,7 +202,9 @@ class Courier:
             }
             new_events = [event for event in events if _get_key(event) not in known_keys]
             try:
-                self._append(session, new_events)
+                if new_events:
+                    self._spool.append(session, [spool_line.from_event(event) for event in new_events])
+                    log.info("in the spool", session=session, events=len(new_events), first=new_events[0].id)
             except Unavailable as error:  # the others get it all the same
                 last_error = error
             else:
@@ -211,11 +213,6 @@ class Courier:
                     self._nudger.schedule(session, events)  # also for what others wrote
         if last_error is not None:
             raise last_error
-
-    def _append(self, session: str, events: Sequence[Event]) -> None:
-        if events:
-            self._spool.append(session, [spool_line.from_event(event) for event in events])
-            log.info("in the spool", session=session, events=len(events), first=events[0].id)
 
     def _remember_keys(self, session: str, events: Sequence[Event]) -> None:
         """What comes again and again, because another session cannot have it, stays known."""

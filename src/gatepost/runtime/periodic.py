@@ -87,7 +87,9 @@ class Duty:
             if not self._is_stopping:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake_event.wait(), pause)
-        await self._release_lease()
+        if self._store is not None and self._lease is not None:
+            with suppress(GatepostError):
+                await self._store.run(leases.release, self._lease)
 
     async def _run_round(self) -> float:
         """Do a round if it is ours to do; return how long to wait after it."""
@@ -109,11 +111,6 @@ class Duty:
         length = int(max(10.0, 3 * self._interval) * SECOND)
         self._lease = await self._store.run(leases.take, f"duty:{self.name}", self._holder, length)
         return self._lease is not None
-
-    async def _release_lease(self) -> None:
-        if self._store is not None and self._lease is not None:
-            with suppress(GatepostError):
-                await self._store.run(leases.release, self._lease)
 
     def _record_failure(self, reason: str, *, is_expected: bool) -> float:
         self._failures += 1

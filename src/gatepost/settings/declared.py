@@ -13,7 +13,7 @@ The field `remember` of the section `inbox` is
 # ruff: noqa: RUF009 (`setting` and `section` are `field` with more to say)
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -153,10 +153,6 @@ def _parse_repositories(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _format_list(names: Sequence[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
-
-
 def integer(low: int, high: int) -> Converter:
     def parse(value: Any) -> int:
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -203,7 +199,12 @@ TRANSPORT: Final = Converter(
     "a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _parse_transport, mask_passwords
 )
 SPOOL: Final = Converter("a path that ends in `<session>.jsonl`", _parse_spool, resolve=_resolve_spool)
-REPOSITORIES: Final = Converter("a list of `OWNER/NAME`", _parse_repositories, _format_list, is_quoted=False)
+REPOSITORIES: Final = Converter(
+    "a list of `OWNER/NAME`",
+    _parse_repositories,
+    lambda names: "[" + ", ".join(f'"{name}"' for name in names) + "]",
+    is_quoted=False,
+)
 ENTITY: Final = Converter("a name or an alias", _parse_entity)
 BOOL: Final = Converter("`true` or `false`", _parse_bool, lambda value: str(value).lower(), is_quoted=False)
 DURATION: Final = Converter(

@@ -214,7 +214,8 @@ class GroupWriter:
                 raise
             else:
                 self._report(None)
-                self._send_signals(signals)
+                if signals:
+                    self._signal_sink(signals)
                 return outcomes
         return [
             CallOutcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls
@@ -287,10 +288,6 @@ class GroupWriter:
             self._connection.rollback_to()
         except Unavailable as rollback_error:
             raise (error if isinstance(error, Unavailable) else rollback_error) from rollback_error
-
-    def _send_signals(self, signals: Sequence[Signal]) -> None:
-        if signals:
-            self._signal_sink(signals)
 
     def close(self) -> None:
         self._connection.close()
