@@ -55,10 +55,11 @@ def prepare_store(
     *,
     signal_sink: SignalSink = ignore_signals,
     report: Callable[[str], None] = lambda _: None,
+    register: bool = True,
 ) -> Iterator[Store]:
     """
     The store that is set, ready for use: made if there was none (then `tell` is told where), its schema brought up to
-    this code, the administrator registered. It is closed afterwards.
+    this code, the administrator registered unless `register` is False. It is closed afterwards.
     """
     settings = configuration.settings
     with closing(build_store(configuration, signal_sink)) as store:
@@ -67,7 +68,8 @@ def prepare_store(
         version_before, _ = store.migrate()
         if not version_before:
             report(f"made a new store: {mask_passwords(settings.store)}")
-        register_administrator(store)
+        if register:
+            register_administrator(store)
         yield store
 
 

@@ -15,6 +15,7 @@ What can go wrong, as a tree. The second level decides how every door answers.
     |  |- Reused          422, exit 2   the idempotency key belongs to another request
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
+       `- Damaged         503, exit 3   part of the store cannot be read, now or later
 
 A message is one sentence without a capital or a full stop. It quotes the value, and one that is very long for it loses
 its middle; `hint` names the fix when it is known. Foreign errors (of drivers, of the operating system) are turned into
@@ -116,3 +117,7 @@ class Unavailable(GatepostError):
     status = 503
     exit = 3
     type = "unavailable"
+
+
+class Damaged(Unavailable):
+    pass

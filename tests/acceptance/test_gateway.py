@@ -219,8 +219,10 @@ def test_commands_go_through_it(cli: CommandLine) -> None:
 
 def test_some_always_work_here(cli: CommandLine) -> None:
     with start_local_gateway(cli) as gateway:
-        for words in (["init"], ["doctor"], ["config", "show"], ["export", "out.jsonl"], ["import", "out.jsonl"]):
+        for words in (["init"], ["doctor"], ["config", "show"], ["export", "out.jsonl"]):
             cli.run_ok(*words)
+        refusal = cli("import", "out.jsonl")
+        assert (refusal.code, refusal.error) == (1, "a gateway is running on this store")
     assert list_answered_routes(gateway) == set()
 
 

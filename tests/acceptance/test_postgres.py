@@ -27,7 +27,10 @@ def test_a_walk(empty_cli: CommandLine, postgres_url: str) -> None:
         "inbox", "replay", empty_cli.run_ok("inbox", "list", "--to", "analyst", "--all", "--json").json[0]["eventId"]
     )
     empty_cli.run_ok("export", "out.jsonl")
-    assert empty_cli.run_ok("import", "out.jsonl", "--json").json["items"] == 0
+    assert empty_cli("import", "out.jsonl").error.startswith("the store is not empty: it has ")
+    store = "sqlite:///moved.db"
+    assert empty_cli.run_ok("import", "out.jsonl", "--json", GATEPOST_STORE=store).json["rows"]["items"] == 3
+    assert empty_cli("doctor", GATEPOST_STORE=store).code == 0
     # the server of the tests does not wait for the disk
     findings = {finding["check"]: finding for finding in empty_cli("doctor", "--json").json}
     assert [name for name, finding in findings.items() if not finding["ok"]] == ["disk"]

@@ -168,6 +168,6 @@ def test_json_is_json_everywhere(cli: CommandLine) -> None:
         ["init"],
         ["doctor"],
         ["export", "out.jsonl"],
-        ["import", "out.jsonl"],
     ):
         json.loads(cli.run_ok(*words, "--json").out)
+    json.loads(cli.run_ok("import", "out.jsonl", "--json", GATEPOST_STORE="sqlite:///other.db").out)

@@ -1,6 +1,5 @@
 """I13, by way of plans and gates: whatever a chain of events goes through, it grows, and somebody hears of its end."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +13,10 @@ from gatepost.actions import (
     gates,
     inbox,
     plans,
-    resettle,
     run_journal,
     spaces,
 )
 from gatepost.core import plan as rules
-from gatepost.core import record
 from gatepost.core.agent import AgentConfig
 from gatepost.core.chain import MAX_HOPS
 from gatepost.core.decision import AnswerSpec, Option, Question
@@ -127,21 +124,6 @@ class TestPlans:
         assert set_plan(ctx, None, id=plan.id, name="another").hops == 3
         assert set_plan(ctx, id=plan.id, runAfter="2 minutes", hops=5).hops == 5
         assert set_plan(ctx, id=plan.id, runAfter="3 minutes", hops=4).hops == 5
-
-    def test_an_export_takes_it_along_and_one_without_it_is_read(self, ctx: StoreContext) -> None:
-        line = record.write(set_plan(ctx, hops=4, runAfter="1 minute"))
-        old_document = {name: value for name, value in json.loads(line).items() if name != "hops"}
-        for text, expected in ((line, 4), (json.dumps(old_document), 0)):
-            plan = record.read(text.encode())
-            assert isinstance(plan, Plan)
-            ctx.store.call(plans.delete, plan.id)
-            assert ctx.store.call(resettle.take_plan, plan)
-            assert ctx.store.query(plans.show, plan.id).hops == expected
-
-    def test_one_that_could_not_fire_is_not_imported(self, ctx: StoreContext) -> None:
-        plan = set_plan(ctx, runAfter="1 minute")
-        with pytest.raises(Invalid, match="not a number of hops"):
-            ctx.store.call(resettle.take_plan, replace(plan, hops=10_001))
 
 
 class TestGuests:

@@ -66,30 +66,6 @@ def test_services_that_are_called_alike_have_keys_of_their_own(sqlite_ctx: Store
         assert not is_duplicate(sqlite_ctx.store.call(webhooks.push_call, call))
 
 
-@pytest.mark.parametrize(
-    ("key", "is_valid"),
-    [
-        ("k" * 512, True),
-        ("k" * 513, False),
-        ("", False),
-        ("by:ann:", False),
-        (f"by:ann:{'k' * 512}", True),
-        (f"by:ann:{'k' * 513}", False),
-        (f"by:ann/trigger:a%3Ab:{'k' * 512}", True),
-        (f"by:Ann Lee:{'k' * 512}", False),
-        (f"redis:{'k' * 512}", True),
-        (f"nats:{'k' * 513}", False),
-        (f"by:ann/trigger:{'s' * 3_000}:k", False),
-    ],
-)
-def test_what_can_be_a_stored_key(key: str, is_valid: bool) -> None:
-    if is_valid:
-        dedup.check_stored(key)
-    else:
-        with pytest.raises(Invalid):
-            dedup.check_stored(key)
-
-
 def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContext) -> None:
     first = sqlite_ctx.store.call(push.push_event, build_alert())
     repeat = sqlite_ctx.store.call(push.push_event, build_alert(ttl=1_000_000, hops=2))

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gatepost.core import record, wire
+from gatepost.core import wire
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
-from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import (
     Delivery,
     Event,
@@ -15,33 +15,14 @@ from gatepost.core.event import (
     Item,
     ItemState,
     Priority,
-    Push,
     PushResult,
     Receipt,
     Ref,
     Route,
     Sender,
 )
-from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
-from gatepost.core.kept import DecisionRecord
-from gatepost.core.key import Key
-from gatepost.core.plan import CatchUp, Plan, PlanStatus
-from gatepost.core.record import (
-    AccountRecord,
-    End,
-    EventRecord,
-    Head,
-    ItemRecord,
-    KeyRecord,
-    MemberRecord,
-    MessageRecord,
-    Record,
-    TriggerRecord,
-)
-from gatepost.core.space import Space
+from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind
 from gatepost.core.times import parse_instant
-from gatepost.core.trigger import Provider, Trigger
-from gatepost.core.webhook import Scheme
 
 NOW = parse_instant("2026-02-18T15:06:55Z")
 HUSAM = Sender("husam", "Husam", EntityKind.HUMAN)
@@ -155,94 +136,3 @@ def test_what_a_push_came_to() -> None:
         "duplicate": False,
     }
     assert wire.write_push_result(PushResult("evt_1"))["eventId"] is None
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        Head(NOW),
-        Entity(
-            number=0,
-            name="ana",
-            kind=EntityKind.AGENT,
-            display="Ana",
-            aliases=("a", "b"),
-            created_at=NOW,
-            retired_at=NOW,
-        ),
-        EventRecord(
-            EVENT.id, NOW, Push(to="", source="test", content='"\n\u2028', data={"n": [None]}, ref=Ref("t", "1"))
-        ),
-        EventRecord(EVENT.id, NOW + 1, Push(to="", source="test", route=Route("telegram", "s"), sender="ana", hops=3)),
-        ItemRecord(
-            event=EVENT.id,
-            recipient="ana",
-            state=ItemState.DEAD,
-            key="k",
-            expires_at=NOW,
-            wakes=False,
-            attempts=5,
-            seen_at=NOW,
-            ended_at=NOW,
-            receipt=Receipt("run", "run_1", NOW),
-        ),
-        Space(id="q4", name="Q4", last_seq=0, created_at=NOW, archived_at=NOW),
-        MessageRecord(
-            space="q4", id="msg_" + "0" * 32, sender="ana", content='"\n\u2028', data={"n": [None]}, created_at=NOW
-        ),
-        MemberRecord(space="q4", name="ana", joined_at=NOW, read="msg_" + "0" * 32),
-        MemberRecord(space="q4", name="ana", joined_at=NOW, read=None),
-        GATE,
-        replace(
-            GATE,
-            kind=GateKind.HUMAN,
-            awaits="husam",
-            waiters=("bob", "cat"),
-            deadline=NOW + 1,
-            at_deadline=AtDeadline.ESCALATE,
-            escalated_at=NOW,
-            resolution=Resolution(ending=Ending.EXPIRED, reason='"\n\u2028', by="husam", at=NOW),
-        ),
-        DecisionRecord(DECISION, replace(GATE, kind=GateKind.DECISION, awaits=DECISION.id)),
-        Plan(
-            id="plan_" + "0" * 32,
-            owner="ana",
-            name="daily",
-            instruction="look",
-            cron="0 9 * * *",
-            zone="Europe/Berlin",
-            catch_up=CatchUp.ALL,
-            status=PlanStatus.PENDING,
-            next_at=NOW,
-            last_at=NOW,
-            fired=3,
-            created_at=NOW,
-        ),
-        TriggerRecord(
-            Trigger(
-                number=0,
-                id="",
-                name="issues",
-                provider=Provider.WEBHOOK,
-                scheme=Scheme.GITHUB,
-                target="ana",
-                prompt="look",
-                owner="ana",
-                active=False,
-                created_at=NOW,
-            ),
-            "secret",
-        ),
-        KeyRecord(
-            Key(id="key_" + "0" * 32, prefix="sk_12345678", kind="agent", entity="ana", created_at=NOW, revoked_at=NOW),
-            "0" * 64,
-        ),
-        AccountRecord(name="ana", delivered=1, expired=2, discarded=3),
-        End(7),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_record_is_read_as_it_was_written(value: Record) -> None:
-    line = record.write(value)
-    assert "\n" not in line
-    assert record.read(line.encode()) == value

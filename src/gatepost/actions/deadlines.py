@@ -17,7 +17,7 @@ for which gates there was nothing up to it. Why nothing is missed, though on Pos
   what one look could not see lies past its place, and the next goes through all that does.
 - A gate that the last look did not know, or found to be met, is looked at by itself, from its beginning. So it does not
   matter when a gate became visible, nor whether one that is met could be ended.
-- An import may add a recipient to an event that lies before the place. Therefore one begins anew now and then.
+- Somebody may have mended the store by hand, before the place. Therefore one begins anew now and then.
 """
 
 from dataclasses import dataclass

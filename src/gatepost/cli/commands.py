@@ -14,6 +14,7 @@ from gatepost.cli import (
     courier,
     decision,
     doctor,
+    export,
     gate,
     hooked,
     hooks,
@@ -24,7 +25,6 @@ from gatepost.cli import (
     person,
     plan,
     space,
-    transfer,
     trigger,
     up,
 )
@@ -103,6 +103,6 @@ app.verb("courier", short_help="Carry what comes for a guest to its sessions her
 app.add_typer(trigger.app, name="trigger", no_args_is_help=True)
 app.add_typer(key.app, name="key", no_args_is_help=True)
 app.add_typer(config.app, name="config", no_args_is_help=True)
-app.verb("export", short_help="Write everything there is as lines of JSON.")(transfer.export)
-app.verb("import", short_help="Add what was exported elsewhere.")(transfer.import_)
+app.verb("export", short_help="Write everything there is as lines of JSON.")(export.export)
+app.verb("import", short_help="Fill an empty store with an export.")(export.import_)
 app.verb("completion", short_help="Print completion for your shell.")(completion.completion)

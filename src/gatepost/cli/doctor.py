@@ -80,7 +80,7 @@ def _books(store: Store) -> Iterator[Finding]:
         "integrity",
         not broken,
         "; ".join(broken[:3]) or "the database is whole",
-        "restore a backup, or save what can be read with `gatepost export`",
+        "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
     )
     unbalanced, inboxes, accepted = store.query(health.find_unbalanced)
     detail = "; ".join(
@@ -97,7 +97,7 @@ def _books(store: Store) -> Iterator[Finding]:
         "orphans",
         not orphans,
         "; ".join(orphans) or "none",
-        "an import that was cut off leaves some: run it again; else keep a copy of the store and report it",
+        "this should not happen: keep a copy of the store and report it",
     )
 
 

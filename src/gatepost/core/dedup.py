@@ -25,7 +25,6 @@ because only the administrator imports.
 """
 
 import json
-import re
 from hashlib import sha256
 from typing import Final
 
@@ -34,15 +33,11 @@ from gatepost.errors import Invalid
 
 #: characters of a key as it is given, without a prefix
 MAX_LENGTH: Final = 512
-#: bytes of a stored key, with its prefix: an index of PostgreSQL takes no more than this
-_MAX_STORED_BYTES: Final = 2_600
 
 REDIS: Final = "redis:"
 NATS: Final = "nats:"
 #: how a stored key begins that is not plain
 PREFIXES: Final = ("by:", REDIS, NATS)
-
-_PREFIX: Final = re.compile(r"by:[a-z0-9._-]{1,63}(?:/trigger:[^:]*)?:|redis:|nats:")
 
 
 def build_entity_prefix(name: str) -> str:
@@ -68,13 +63,6 @@ def check(key: str) -> None:
                 f"the dedup key {key!r:.60} begins with {prefix!r}, as keys do that are stored for others",
                 hint="give the key without a prefix, or begin it otherwise",
             )
-
-
-def check_stored(key: str) -> None:
-    """Refuse what cannot be a stored key."""
-    own_length = len(_PREFIX.sub("", key, count=1)) if _PREFIX.match(key) else len(key)
-    if not 0 < own_length <= MAX_LENGTH or len(key.encode("utf-8", "surrogatepass")) > _MAX_STORED_BYTES:
-        raise Invalid(f"a dedup key has 1 to {MAX_LENGTH} characters, not {own_length}")
 
 
 def build_alert_key(push: Push) -> str:

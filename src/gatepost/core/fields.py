@@ -30,9 +30,6 @@ class Fields:
             raise Invalid(f"{name!r} {reason}")
         return value
 
-    def text_or_none(self, name: str) -> str | None:
-        return None if self.value(name) is None else self.text(name)
-
     def texts(self, name: str) -> list[str]:
         value = self.value(name)
         if not isinstance(value, list):

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from gatepost.core.claim import Claim
 from gatepost.core.entity import Entity
-from gatepost.core.event import Receipt
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper
@@ -28,15 +27,6 @@ def begin(tx: Transaction, recipient: Entity, **fields: Any) -> Claim:
     row = tx.fetch_one("claims/insert", recipient=recipient.number, now=tx.now, **fields)
     assert row is not None
     return Claim(number=row.number, recipient=recipient.name, taken_at=tx.now, **fields)
-
-
-def restore(tx: Transaction, id: str, recipient: int, receipt: Receipt) -> int:
-    """Store a receipt from elsewhere; return the number of its claim."""
-    row = tx.fetch_one(
-        "claims/restore", id=id, recipient=recipient, kind=receipt.kind, owner=receipt.owner, at=receipt.at
-    )
-    assert row is not None
-    return int(row.number)
 
 
 def hold(tx: Transaction, id: str, owner: str, fence: int) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, group_rows
 
@@ -99,8 +98,3 @@ def update(
 
 def retire(tx: Transaction, entity: int) -> bool:
     return tx.execute("entities/retire", number=entity, now=tx.now) == 1
-
-
-def date(tx: Transaction, entity: int, created_at: Instant, retired_at: Instant | None) -> None:
-    """Say since when, and until when, there is an entity that was registered elsewhere."""
-    tx.execute("entities/date", number=entity, created_at=created_at, retired_at=retired_at)

@@ -5,7 +5,8 @@ Every statement has a name: `items/insert` is the one under `-- name: insert` in
     column IN :names[]        a list as a parameter: `json_each` on SQLite, `ANY` on PostgreSQL (also `NOT IN`)
     FOR UPDATE ...            a lock on rows: nothing on SQLite, where whoever writes has the whole database
 
-Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`.
+Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`. A statement
+about any table, made from the catalog, is in no file: it is given as `Sql` where others are named.
 """
 
 import re
@@ -21,9 +22,21 @@ _LIST: Final = re.compile(r"\b(NOT )?IN :([a-z_]+)\[\]")
 _LOCK: Final = re.compile(r"\s*\bFOR UPDATE(?: OF [a-z]+)?(?: SKIP LOCKED)?\b")
 
 
+class Sql(str):
+    """The text of a statement itself, in the place of its name."""
+
+    __slots__ = ()
+
+
+class ConstraintViolation(Exception):
+    """The schema does not allow a row: a type, a check, a key or a reference says no. Only an import expects it."""
+
+
 @cache
 def statement(dialect: str, name: str) -> str:
     """Return the text of a statement in that dialect, without its comments."""
+    if isinstance(name, Sql):
+        return str(name)
     noun, _, statement_name = name.partition("/")
     texts = read_statements(noun)
     text = texts.get((statement_name, dialect)) or texts.get((statement_name, None))

@@ -31,7 +31,7 @@ from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import RetryTransaction, Row
 from gatepost.tables.rows import RowMaker
-from gatepost.tables.statements import PARAMETER, statement
+from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
 
 _CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
 #: how long to ask after a transaction whose COMMIT was not answered
@@ -315,6 +315,8 @@ def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
         return RetryTransaction(str(error))
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
         return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
+    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
+        return ConstraintViolation(_first_line(error))
     return error
 
 

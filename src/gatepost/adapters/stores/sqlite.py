@@ -24,10 +24,10 @@ from typing import Any, Final
 from gatepost.adapters.stores import schema
 from gatepost.adapters.stores.group import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.errors import Unavailable
+from gatepost.errors import Damaged, Unavailable
 from gatepost.ports import Row
 from gatepost.tables.rows import RowMaker
-from gatepost.tables.statements import PARAMETER, statement
+from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
 
 _LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: seconds in the queue that are not worth to be counted
@@ -150,6 +150,8 @@ class SqliteConnection:
 
     def _explain_error(self, error: sqlite3.Error) -> Exception:
         """What went wrong with the file concerns the whole transaction; anything else is a fault of the verb."""
+        if isinstance(error, sqlite3.IntegrityError):
+            return ConstraintViolation(str(error))
         return explain_error(error, self._path) or error
 
 
@@ -345,14 +347,21 @@ _FILE_ERRORS: Final = {
     sqlite3.SQLITE_SCHEMA: ("has changed its schema", "try again"),
 }
 
+#: with which a part of the file cannot be read
+_READ_ERRORS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
+
 
 def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
     """The same in our words, if it is about the file and not about the statement."""
     code = getattr(error, "sqlite_errorcode", None)
+    if code is None and "decode to UTF-8" in str(error):
+        code = sqlite3.SQLITE_CORRUPT
     if code is None and "closed" not in str(error):
         return None
     explanation = _FILE_ERRORS.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
-    return Unavailable(f"the store {str(path)!r} {explanation[0]}", hint=explanation[1]) if explanation else None
+    is_damaged = code in _READ_ERRORS or (code or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+    kind = Damaged if is_damaged else Unavailable
+    return kind(f"the store {str(path)!r} {explanation[0]}", hint=explanation[1]) if explanation else None
 
 
 @cache

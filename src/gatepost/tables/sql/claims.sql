@@ -3,12 +3,6 @@ INSERT INTO claims (id, recipient, kind, owner, fence, taken_at, deadline)
 VALUES (:id, :recipient, :kind, :owner, :fence, :now, :deadline)
 RETURNING number
 
--- name: restore
--- A receipt from elsewhere: a claim that was acked. Its fence is below that of every claim made here.
-INSERT INTO claims (id, recipient, kind, owner, fence, taken_at, ended_at, outcome)
-VALUES (:id, :recipient, :kind, :owner, 0, :at, :at, 'acked')
-RETURNING number
-
 -- name: hold
 -- Changes nothing, but whoever would end the claim waits until the end of the transaction.
 UPDATE claims SET owner = owner

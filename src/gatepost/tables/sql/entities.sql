@@ -68,6 +68,3 @@ WHERE number = :number
 
 -- name: retire
 UPDATE entities SET retired_at = :now WHERE number = :number AND retired_at IS NULL
-
--- name: date
-UPDATE entities SET created_at = :created_at, retired_at = CAST(:retired_at AS BIGINT) WHERE number = :number

@@ -50,22 +50,3 @@ DELETE FROM events
 WHERE arrival IN :arrivals[]
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)
-
--- name: count
-SELECT count(*) AS total FROM events
-
--- name: page
-SELECT
-    e.arrival, e.id, e.type, e.source, s.name AS sender, e.subject, e.content, e.data, e.priority, e.created_at,
-    e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, e.occurred_at
-FROM events e
-LEFT JOIN entities s ON s.number = e.sender
-WHERE e.arrival > :after
-ORDER BY e.arrival
-LIMIT :limit
-
--- name: by_ids
-SELECT id, arrival FROM events WHERE id IN :ids[]
-
--- name: last_until
-SELECT coalesce(max(arrival), 0) AS arrival FROM events WHERE created_at <= :at

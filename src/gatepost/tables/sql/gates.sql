@@ -270,6 +270,3 @@ WITH old AS MATERIALIZED (
     FOR UPDATE OF g SKIP LOCKED
 )
 DELETE FROM gates USING old WHERE gates.number = old.number
-
--- name: date
-UPDATE gates SET trouble = :trouble, escalated_at = :escalated_at, ended_at = :ended_at WHERE number = :number

@@ -28,16 +28,3 @@ LIMIT :limit
 
 -- name: revoke
 UPDATE keys SET revoked_at = :now WHERE number = :number AND revoked_at IS NULL
-
--- name: page
-SELECT k.number, k.id, k.prefix, k.hash, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
-FROM keys k
-LEFT JOIN entities e ON e.number = k.entity
-WHERE k.number > :after
-ORDER BY k.number
-LIMIT :limit
-
--- name: restore
-INSERT INTO keys (id, prefix, hash, kind, entity, trigger_id, name, created_at, revoked_at)
-VALUES (:id, :prefix, :hash, :kind, :entity, :trigger, :name, :created_at, :revoked_at)
-ON CONFLICT DO NOTHING

@@ -1,11 +1,3 @@
--- name: everybody
-SELECT e.name, m.joined_at, r.id AS last_read
-FROM members m
-JOIN entities e ON e.number = m.entity
-LEFT JOIN messages r ON r.space = m.space AND r.seq = m.read_seq
-WHERE m.space = :space
-ORDER BY m.joined_at, e.number
-
 -- name: insert (sqlite)
 INSERT INTO members (space, entity, joined_at, read_seq)
 VALUES (:space, :entity, :joined_at, :read_seq)

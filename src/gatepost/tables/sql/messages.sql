@@ -28,9 +28,3 @@ JOIN entities e ON e.number = m.sender
 WHERE m.space = :space AND m.seq < :before
 ORDER BY m.seq DESC
 LIMIT :limit
-
--- name: count
-SELECT count(*) AS total FROM messages
-
--- name: by_ids
-SELECT id, seq FROM messages WHERE id IN :ids[]

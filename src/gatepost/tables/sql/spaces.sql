@@ -1,6 +1,3 @@
--- name: date
-UPDATE spaces SET created_at = :created_at, archived_at = CAST(:archived_at AS BIGINT) WHERE number = :number
-
 -- name: insert
 INSERT INTO spaces (id, name, last_seq, created_at)
 VALUES (:id, :name, 0, :now)

@@ -1,0 +1,155 @@
+"""`gatepost export` and `gatepost import`: the whole store as lines of JSON, and back."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from gatepost import app, settings
+from gatepost.actions import export as verbs
+from gatepost.cli import here, output
+from gatepost.cli.here import Json
+from gatepost.cli.plain import argument, flag
+from gatepost.errors import Conflict, Unavailable
+from gatepost.paths import AtomicFile
+
+Advance = Callable[[int], None]
+
+
+def export(
+    file: Annotated[str, argument("FILE|-", "Where to; - is stdout.")] = "-",
+    force: Annotated[bool, flag("--force", "Replace the file if there is one.")] = False,
+    secrets: Annotated[
+        bool, flag("--secrets", "With the secrets of triggers and tools, and the administrator's keys.")
+    ] = False,
+    json: Annotated[bool, flag("--json", "Print what was exported, as JSON; with a FILE.")] = False,
+) -> None:
+    """
+    Write everything there is, as of one moment, as lines of JSON: a line for each row of each table.
+
+    A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
+    --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
+    imported, and keys are there as hashes, the administrator's not at all.
+
+    Of a damaged store it writes what can be read, says what cannot, and exits with 1.
+
+    Examples:
+      gatepost export backup.jsonl
+      gatepost export | gzip > backup.jsonl.gz
+    """
+    in_terminal = file == "-" and sys.stdout.isatty()
+    with (
+        app.prepare_store(settings.load(), report=output.talk, register=False) as store,
+        _target(file, force=force) as stream,
+        _progress("exporting rows", None, shown=not in_terminal) as advance,
+    ):
+
+        def write(line: bytes) -> None:
+            stream.write(line)
+            advance(1)
+
+        summary = store.query(verbs.export_store, write, secrets=secrets)
+        stream.flush()
+    if json and file != "-":
+        output.document({"file": file, "rows": summary.rows, "unreadable": summary.omissions})
+    _tell("exported", summary)
+    if summary.omissions:
+        raise typer.Exit(1)
+
+
+def import_(
+    file: Annotated[str, argument("FILE|-", "An export; - is stdin.")],
+    repair: Annotated[
+        bool, flag("--repair", "Of a damaged store: leave out rows that refer to lost ones, and balance the accounts.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """
+    Fill an empty store with what was exported from another, on SQLite or PostgreSQL.
+
+    All of it is stored, or nothing. The export has to be of the same version of the schema, and no gateway may run.
+
+    Examples:
+      gatepost import backup.jsonl
+      GATEPOST_STORE=postgresql://localhost/gatepost gatepost import backup.jsonl
+      zcat backup.jsonl.gz | gatepost import -
+    """
+    configuration = settings.load()
+    with _source(file) as (stream, size):
+        if here.gateway(configuration) is not None:
+            raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
+        with (
+            app.prepare_store(configuration, report=output.talk, register=False) as store,
+            _progress("importing", size) as advance,
+        ):
+            summary = store.call(verbs.import_store, _lines(stream, advance), repair=repair)
+    if json:
+        output.document({"rows": summary.rows, "omitted": summary.omissions})
+    else:
+        _tell("imported", summary)
+
+
+def _tell(what: str, summary: verbs.Summary) -> None:
+    for omission in summary.omissions[:20]:
+        output.talk(f"left out: {omission}")
+    if len(summary.omissions) > 20:
+        output.talk(f"left out: {len(summary.omissions) - 20} more")
+    output.talk(f"{what} {output.count(summary.rows.total(), 'row')} of {output.count(len(summary.rows), 'table')}")
+
+
+def _lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
+    while line := stream.readline(verbs.LONGEST + 1):
+        advance(len(line))
+        yield line
+
+
+@contextmanager
+def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+    """Where an export goes. A file appears when it is complete, or not at all."""
+    if file == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(file)
+    if path.exists() and not force:
+        raise Conflict(f"{file!r} is there already", hint="--force replaces it")
+    try:
+        with AtomicFile(file, is_durable=True) as stream:
+            yield stream
+    except OSError as error:
+        raise Unavailable(f"{file!r} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        stream = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening it is explained here)
+    except OSError as error:
+        raise Unavailable(f"{file!r} cannot be read: {error.strerror}") from None
+    with stream:
+        yield stream, os.fstat(stream.fileno()).st_size
+
+
+@contextmanager
+def _progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[Advance]:
+    """A bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    columns = (
+        Progress.get_default_columns()
+        if total is not None
+        else (*Progress.get_default_columns()[:1], MofNCompleteColumn())
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda amount: bar.advance(task, amount)

@@ -1,0 +1,32 @@
+-- name: items
+-- What nobody holds any more is pending again.
+UPDATE items
+SET state = 'pending', claim = NULL
+WHERE state = 'claimed'
+    AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.number = items.claim AND c.ended_at IS NULL)
+
+-- name: events
+-- Events whose items are lost are nobody's.
+DELETE FROM events
+WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)
+    AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)
+
+-- name: names
+INSERT INTO names (name, entity, is_alias)
+SELECT e.name, e.number, FALSE FROM entities e WHERE NOT EXISTS (SELECT 1 FROM names n WHERE n.name = e.name)
+
+-- name: inboxes
+INSERT INTO inboxes (recipient, fence, cursor)
+SELECT e.number, 0, c.value
+FROM entities e
+JOIN counters c ON c.name = 'broadcast'
+WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.recipient = e.number)
+
+-- name: tallies
+-- What an inbox has accepted is what is known to have become of it.
+INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+SELECT e.number, (SELECT count(*) FROM items i WHERE i.recipient = e.number), 0, 0, 0
+FROM entities e
+WHERE e.number IN (SELECT recipient FROM items) OR e.number IN (SELECT recipient FROM tallies)
+ON CONFLICT (recipient) DO UPDATE SET
+    accepted = excluded.accepted + tallies.delivered + tallies.expired + tallies.discarded

@@ -1,0 +1,151 @@
+"""`gatepost export` and `gatepost import`."""
+
+import json
+import os
+import subprocess
+import unicodedata
+
+import pytest
+
+from gatepost.actions import export as verbs
+from gatepost.errors import GatepostError
+from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
+
+
+def move(cli: CommandLine) -> None:
+    """Go on in another home."""
+    cli.environ["GATEPOST_HOME"] = str(cli.cwd.parent / "other")
+
+
+class TestExport:
+    def test_a_file_is_for_this_user_alone_and_says_how_much_is_in_it(self, cli: CommandLine) -> None:
+        cli.push("--to", "analyst", "hello")
+        ended = cli.run_ok("export", "out.jsonl")
+        assert ended.err == "exported 18 rows of 7 tables\n"
+        assert (cli.cwd / "out.jsonl").stat().st_mode & 0o777 == 0o600
+        assert [path.name for path in cli.cwd.iterdir()] == ["out.jsonl"]
+        document = cli.run_ok("export", "out.jsonl", "--force", "--json").json
+        assert document["file"] == "out.jsonl"
+        assert (document["rows"]["entities"], document["rows"]["items"], document["unreadable"]) == (4, 1, [])
+
+    def test_does_nothing_to_a_terminal(self, cli: CommandLine) -> None:
+        """What JSON leaves as it is, C1, DEL and what turns text around, is escaped; read again, it is the same."""
+        content = "".join(map(chr, (*range(1, 32), *range(0x7F, 0xA0), *range(0x2028, 0x202F)))) + "\u00e9"
+        cli.push("--to", "analyst", content)
+        exported = cli.run_ok("export", "-").out
+        assert [one for one in exported if one != "\n" and unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")] == []
+        assert [
+            one["row"]["content"] for one in map(json.loads, exported.splitlines()) if one.get("table") == "events"
+        ] == [content]
+
+    def test_does_not_replace_a_file_unasked(self, cli: CommandLine) -> None:
+        (cli.cwd / "notes.txt").write_text("dear diary")
+        ended = cli("export", "notes.txt")
+        assert (ended.code, ended.error) == (1, "'notes.txt' is there already")
+        assert (cli.cwd / "notes.txt").read_text() == "dear diary"
+        cli.run_ok("export", "notes.txt", "--force")
+
+    def test_that_fails_leaves_nothing(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise GatepostError("the disk is on fire")
+
+        monkeypatch.setattr(verbs, "export_store", fail)
+        assert cli("export", "out.jsonl").error == "the disk is on fire"
+        assert list(cli.cwd.iterdir()) == []
+
+    def test_of_a_damaged_store_says_what_is_missing(self, cli: CommandLine) -> None:
+        for number in range(60):
+            cli.push("--to", "analyst", f"number {number} {'x' * 400}")
+        file = bytearray(cli.database.read_bytes())
+        start = file.index(b"number 30") // 4_096 * 4_096
+        file[start : start + 4_096] = b"\xff" * 4_096
+        cli.database.write_bytes(file)
+        ended = cli("export", "out.jsonl")
+        assert ended.code == 1
+        assert "left out: events: rows after (" in ended.err
+        move(cli)
+        assert cli("import", "out.jsonl").error.endswith("and 'events' has no such row")
+        imported = cli.run_ok("import", "out.jsonl", "--repair")
+        assert "left out: line " in imported.err
+        assert cli("doctor").code == 0
+        left = cli.run_ok("inbox", "list", "--to", "analyst", "--json", "--limit", "1000").json
+        assert 40 < len(left) < 60
+
+
+class TestImport:
+    def test_there_and_back(self, cli: CommandLine) -> None:
+        cli.push("--to", "analyst", "first", "--as", "husam")
+        cli.run_ok("inbox", "drain", "--to", "analyst", "--session", "s-1")
+        cli.push("--to", "analyst", "second")
+        cli.push("--broadcast", "all")
+        cli.run_ok("space", "create", "Q4 Report", "--member", "husam", "--member", "analyst")
+        cli.run_ok("space", "post", "q4-report", "hello", "--as", "husam")
+        exported = cli.run_ok("export", "out.jsonl").err
+        move(cli)
+        imported = cli.run_ok("import", "out.jsonl").err
+        assert imported.splitlines()[-1] == exported.strip().replace("exported", "imported")
+        assert cli("doctor").code == 0
+        assert cli.run_ok("inbox", "drain", "--to", "analyst").out.splitlines()[1:] == [
+            '[Event: cli] "second"',
+            '[Event: cli] "all"',
+            '[Q4 Report] Husam (human): "hello" (space q4-report, message 1)',
+        ]
+
+    def test_who_owns_whom_comes_back(self, cli: CommandLine) -> None:
+        """Also an owner who was registered after what is theirs, who has retired, or who owns themself."""
+        cli.run_ok("person", "add", "late")
+        cli.run_ok("agent", "add", "scout")
+        owners = {"analyst": "late", "quinn": "analyst", "scout": "scout"}
+        for name, owner in owners.items():
+            cli.run_ok("agent", "set", name, "--owner", owner)
+        cli.run_ok("person", "retire", "late")
+        cli.run_ok("export", "out.jsonl")
+        move(cli)
+        cli.run_ok("import", "out.jsonl")
+        assert {name: cli.run_ok("agent", "show", name, "--json").json["owner"] for name in owners} == owners
+
+    def test_a_store_that_was_opened_before_is_empty(self, cli: CommandLine) -> None:
+        cli.run_ok("export", "out.jsonl")
+        move(cli)
+        cli.run_ok("doctor")
+        assert cli.run_ok("import", "out.jsonl", "--json").json["rows"]["entities"] == 4
+
+    def test_a_store_that_is_not_empty_is_left_alone(self, cli: CommandLine) -> None:
+        cli.run_ok("export", "out.jsonl")
+        ended = cli("import", "out.jsonl")
+        assert (ended.code, ended.error) == (1, "the store is not empty: it has entities")
+        assert "GATEPOST_STORE" in ended.err
+
+    @pytest.mark.parametrize("text", [b"", b"{torn\n", b'{"odd": 1}\n'])
+    def test_what_is_no_export_is_refused(self, empty_cli: CommandLine, text: bytes) -> None:
+        ended = empty_cli("import", "-", stdin=text)
+        assert (ended.code, ended.out) == (2, "")
+        assert empty_cli.run_ok("agent", "list", "--json").json == []
+
+    def test_through_a_pipe(self, cli: CommandLine) -> None:
+        cli.push("--to", "analyst", "hello")
+        exported = cli.run_process("export")
+        assert json.loads(exported.out.splitlines()[-1])["end"]["items"] == 1
+        other = {"GATEPOST_HOME": str(cli.cwd.parent / "other")}
+        imported = cli.run_process("import", "-", "--json", stdin=exported.out.encode(), **other)
+        assert json.loads(imported.out)["rows"]["items"] == 1
+
+    def test_two_at_once(self, cli: CommandLine) -> None:
+        for number in range(20):
+            cli.push("--to", "team:web", f"number {number}")
+        cli.run_ok("export", "out.jsonl")
+        move(cli)
+        both = [
+            subprocess.Popen(
+                [*GATEPOST_COMMAND, "import", "out.jsonl", "--json"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | cli.environ,
+                cwd=cli.cwd,
+            )
+            for _ in range(2)
+        ]
+        ended = [process.communicate(timeout=60) for process in both]
+        assert sorted(process.returncode for process in both) == [0, 1], ended
+        assert cli("doctor").code == 0
+        assert len(cli.run_ok("inbox", "list", "--to", "quinn", "--json").json) == 20

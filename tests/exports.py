@@ -1,0 +1,191 @@
+"""Stores with a row in every table, what is in them, and their way from one to another."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from gatepost.actions import (
+    decisions,
+    directory,
+    export,
+    gates,
+    health,
+    inbox,
+    jobs,
+    keys,
+    maintenance,
+    plans,
+    push,
+    sessions,
+    spaces,
+    triggers,
+)
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.export import Summary
+from gatepost.actions.idempotency import run_once
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
+from gatepost.core.gate import GateKind, GateSpec
+from gatepost.core.mind import MindSummaries
+from gatepost.core.plan import parse_spec
+from gatepost.core.times import DAY
+from gatepost.core.webhook import Scheme
+from gatepost.ports import Store
+from gatepost.tables import minds
+from gatepost.testing import Kit
+from tests import resident_runs
+
+SECRET = "sixteen characters at least"
+ADMIN_KEY = f"sk_{'admin':-<43}"
+AGENT_KEY = f"sk_{'agent':-<43}"
+QUESTION = Question(
+    question="Ship it?",
+    options=(Option(id="ship", label="Ship it"), Option(id="wait", label="Wait")),
+    respondents=("husam", "ben"),
+    within=10 * DAY,
+    context="All \u2028 green",
+    ref=Ref("task", "1"),
+    session="s-1",
+)
+
+
+def fill_store(kit: Kit) -> resident_runs.WaitingRun:
+    """Put rows into every table, and a resident that is waiting_run and waits for an answer."""
+    store, clock = kit.store, kit.clock
+    _register_entities(store)
+    _fill_inboxes(kit)
+    store.call(sessions.begin, "s-1", agent="ben", host="claude")
+    store.call(spaces.create, name="Q4 Report", members=["husam", "ana"])
+    for number in range(3):
+        clock.advance("1 second")
+        store.call(spaces.post, "q4-report", sender="husam", content=f"number {number}", data={"n": [number, "\u2028"]})
+    store.call(spaces.mark_read, "q4-report", "ana", 2)
+    sign_off = store.call(gates.add, GateSpec(name="Sign-off", owner="ana", awaits="husam"), by="admin")
+    store.call(gates.add, GateSpec(name="Mail", owner="ana", kind=GateKind.MAIL, awaits="ben"), by="admin")
+    resolved = store.call(gates.add, GateSpec(name="Done", owner="ana", waiters=("ben",)), by="admin")
+    store.call(gates.resolve, resolved.id, by="husam", reason='"so"\n')
+    store.call(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": sign_off.id}))
+    store.call(plans.set_plan, "ben", parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin"}))
+    store.call(decisions.ask, QUESTION, by="ana")
+    answered = store.call(decisions.ask, replace(QUESTION, free_text=True), by="ana")
+    store.call(decisions.answer, answered.id, AnswerSpec(option="ship", text="go"), by="husam")
+    trigger = TriggerSpec(
+        name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
+    )
+    store.call(triggers.add, trigger)
+    store.call(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
+    store.call(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
+    store.call(jobs.add, "nudge", {"to": "ana"})
+    store.call(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
+    resident_runs.create_resident(store)
+    thinker = store.query(directory.find, "thinker").number
+    store.call(minds.insert, thinker, MindSummaries(0, ("It began.",), 2))
+    resident_runs.finish_run(store, resident_runs.begin_run(store))
+    return resident_runs.begin_run(store, content="Where is order 8?")
+
+
+def _register_entities(store: Store) -> None:
+    for newcomer in (
+        EntitySpec(name="admin", kind=EntityKind.HUMAN),
+        EntitySpec(name="ana", kind=EntityKind.AGENT, team="web", role="lead", aliases=["bead-1", "bead-2"]),
+        EntitySpec(name="ben", kind=EntityKind.AGENT, team="web", owner="ana"),
+        EntitySpec(name="cat", kind=EntityKind.AGENT),
+        EntitySpec(name="old", kind=EntityKind.AGENT),
+        EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", aliases=["0.0.7"]),
+    ):
+        store.call(directory.register, newcomer)
+    store.call(directory.update, "ana", owner="husam")
+    store.call(directory.update, "cat", owner="cat")
+    store.call(directory.retire, "old")
+
+
+def _fill_inboxes(kit: Kit) -> None:
+    """Items in every state, some of which are counted only."""
+    store, clock = kit.store, kit.clock
+
+    def send(content: str, to: str = "ana", **more: Any) -> str:
+        return store.call(push.push_event, Push(to=to, source="test", content=content, **more)).event
+
+    def drain(**more: Any) -> None:
+        batch = store.call(inbox.claim, "ana", owner="s-1")
+        assert batch.claim is not None
+        end = inbox.release if more else inbox.ack
+        store.call(end, batch.claim.id, owner="s-1", fence=batch.claim.fence, **more)
+
+    send("long ago", key="k0")
+    drain()
+    send("too late", ttl=1)
+    clock.advance("2 days")
+    store.call(maintenance.expire_items)
+    clock.advance("2 days")
+    assert store.call(maintenance.reap) > 0
+    poison = send("poison")
+    for _ in range(5):
+        drain(failed_events=[poison])
+    send("delivered", key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
+    send("also delivered", type=EventType.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
+    drain()
+    store.call(inbox.discard, send("put away"))
+    send("runs out", ttl=1)
+    clock.advance("1 second")
+    store.call(maintenance.expire_items)
+    send("to all", "*", sender="ana")
+    send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, key="team")
+    send("being read", "ben", ttl=10**15)
+    store.call(inbox.claim, "ben", owner="s-2")
+    send("waits", type=EventType.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4}, key="k1")
+    send("urgent", priority=Priority.CRITICAL)
+
+
+def export_lines(store: Store, *, secrets: bool = True) -> list[bytes]:
+    lines: list[bytes] = []
+    store.query(export.export_store, lines.append, secrets=secrets)
+    return lines
+
+
+def import_lines(store: Store, lines: Sequence[bytes], *, repair: bool = False) -> Summary:
+    return store.call(export.import_store, lines, repair=repair)
+
+
+def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table as the database has it, without Gatepost; what is each database's own is left out."""
+    rows = _dump_sqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite:") else _dump_postgres(url)
+    return {table: sorted(found, key=repr) for table, found in rows.items() if found and table != "leases"}
+
+
+def _dump_sqlite(path: str) -> dict[str, list[tuple[Any, ...]]]:
+    database = sqlite3.connect(Path(path))
+    try:
+        names = [name for [name] in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {name: database.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+    finally:
+        database.close()
+
+
+def _dump_postgres(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    with psycopg.connect(url) as database:
+        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for [name] in tables:
+            cursor = database.execute(f'SELECT * FROM "{name}"'.encode())
+            assert cursor.description is not None
+            chosen = [place for place, column in enumerate(cursor.description) if column.name != "xid"]
+            rows[name] = [
+                tuple(int(row[place]) if isinstance(row[place], bool) else row[place] for place in chosen)
+                for row in cursor
+            ]
+        [last] = database.execute("SELECT last_value FROM arrivals").fetchone() or [0]
+        rows["counters"].append(("arrival", last))
+    return rows
+
+
+def check_health(store: Store) -> None:
+    assert store.check() == []
+    assert store.query(health.find_orphans) == []
+    assert store.query(health.find_unbalanced)[0] == []

@@ -1,0 +1,65 @@
+"""Whatever a column can hold arrives as it was, from either database on the other."""
+
+import json
+from collections.abc import Container, Iterator
+from functools import cache
+from itertools import cycle
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gatepost.tables.rows import BOOLEANS
+from gatepost.testing import Kit
+from tests.database_reset import reset_database
+from tests.exports import dump, export_lines, fill_store, import_lines
+
+#: columns that may hold whatever their type allows
+TEXTS = {"display", "subject", "content", "data", "instruction", "reason", "question", "context", "summary", "payload"}
+NUMBERS = {"created_at", "updated_at", "seen_at", "taken_at", "answered_at", "due_at", "fired", "dropped", "fence"}
+
+texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
+numbers = st.integers(-(2**63), 2**63 - 1)
+
+
+@cache
+def read_rows() -> list[dict[str, Any]]:
+    """The documents of an export with a row in every table."""
+    with Kit() as kit:
+        fill_store(kit)
+        return [json.loads(line) for line in export_lines(kit.store)]
+
+
+@given(
+    chosen_texts=st.lists(texts, min_size=5, max_size=5),
+    chosen_numbers=st.lists(numbers, min_size=5, max_size=5),
+    flags=st.lists(st.booleans(), min_size=3, max_size=3),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15)
+def test_a_row_arrives_as_it_was(
+    empty_postgres_url: str,
+    chosen_texts: list[str],
+    chosen_numbers: list[int],
+    flags: list[bool],
+) -> None:
+    values: list[tuple[Container[str], Iterator[Any]]] = [
+        (TEXTS, cycle(chosen_texts)),
+        (NUMBERS, cycle(chosen_numbers)),
+        (BOOLEANS, cycle(flags)),
+    ]
+    changed = []
+    for document in read_rows():
+        row = dict(document.get("row", {}))
+        for columns, choices in values:
+            row |= {name: next(choices) for name in row if name in columns}
+        changed.append({**document, "row": row} if row else document)
+    reset_database(empty_postgres_url)
+    with Kit() as first, Kit(empty_postgres_url) as second, Kit() as third:
+        import_lines(first.store, [json.dumps(document).encode() for document in changed])
+        exported = export_lines(first.store)
+        assert [json.loads(line) for line in exported[1:]] == changed[1:]
+        import_lines(second.store, exported)
+        again = export_lines(second.store)
+        assert sorted(again[1:-1]) == sorted(exported[1:-1])
+        import_lines(third.store, again)
+        assert dump(first.url) == dump(second.url) == dump(third.url)
