@@ -88,4 +88,4 @@ GATEPOST_COMMAND = [sys.executable, "-m", "gatepost.cli.main"]
 
 #: how a command may get to the store
 ACCESS_MODES = ("alone", "through a gateway")
-WITHOUT_GATEWAY = pytest.mark.parametrize("office", ACCESS_MODES[:1], indirect=True)
+WITHOUT_GATEWAY = pytest.mark.parametrize("cli", ACCESS_MODES[:1], indirect=True)

@@ -63,9 +63,9 @@ def cli(request: pytest.FixtureRequest, empty_cli: CommandLine, seeded_database:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """In a module that says `EITHER_WAY` all tests are run twice, but for those that say how they are to be run."""
-    is_parametrized = any(mark.args[0] == "office" for mark in metafunc.definition.iter_markers("parametrize"))
-    if getattr(metafunc.module, "EITHER_WAY", False) and "office" in metafunc.fixturenames and not is_parametrized:
-        metafunc.parametrize("office", ACCESS_MODES, indirect=True)
+    is_parametrized = any(mark.args[0] == "cli" for mark in metafunc.definition.iter_markers("parametrize"))
+    if getattr(metafunc.module, "EITHER_WAY", False) and "cli" in metafunc.fixturenames and not is_parametrized:
+        metafunc.parametrize("cli", ACCESS_MODES, indirect=True)
 
 
 @contextmanager

@@ -372,7 +372,7 @@ def test_two_in_one_home(cli: CommandLine, leave: Callable[[GatewayProcess], Non
                 line.connect(second_info.socket)
 
 
-@pytest.mark.parametrize("road", ["alone", "through a gateway"])
+@pytest.mark.parametrize("access_mode", ["alone", "through a gateway"])
 class TestWatching:
     def test_an_inbox(self, cli: CommandLine, access_mode: str) -> None:
         words = ("inbox", "watch", "--to", "analyst")

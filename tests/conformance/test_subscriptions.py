@@ -95,7 +95,7 @@ async def test_what_is_too_large_to_be_carried_has_to_be_looked_for(courier_setu
     assert all(subscribed_event.event is not None for subscribed_event in subscriber.subscribed_events)
 
 
-@pytest.mark.parametrize("place", ["nats"], indirect=True)
+@pytest.mark.parametrize("courier_setup", ["nats"], indirect=True)
 class TestJetStream:
     async def test_what_nobody_acked_comes_again_also_to_the_next(self, courier_setup: CourierSetup) -> None:
         async with SilentSubscriber().follow(
@@ -153,7 +153,7 @@ class TestJetStream:
         ] == [True] * 6 + [False]
 
 
-@pytest.mark.parametrize("place", ["redis"], indirect=True)
+@pytest.mark.parametrize("courier_setup", ["redis"], indirect=True)
 class TestRedis:
     async def test_a_ring_without_an_event_says_to_look(self, courier_setup: CourierSetup, redis: Redis) -> None:
         channel = f"wakeup:{courier_setup.ann}"
