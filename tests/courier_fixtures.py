@@ -25,8 +25,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamSubscription
 from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.wakeups import RedisSubscription
+from gatepost.adapters.transports.redis import RedisSubscription, RedisTransport
 from gatepost.app import open_store, register_administrator
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels

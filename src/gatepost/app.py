@@ -128,11 +128,11 @@ def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
     url = configuration.settings.transport
     try:
         if url.startswith(("nats:", "tls:")):
-            from gatepost.adapters.transports.intake import JetStreamIntakeQueue
+            from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
 
             return JetStreamIntakeQueue(url)
         if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.letterbox import RedisIntakeQueue
+            from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
 
             return RedisIntakeQueue(url)
     except ImportError:
@@ -166,7 +166,7 @@ def build_subscription(configuration: Configuration, agent: str) -> Subscription
 
             return JetStreamSubscription(url, agent)
         if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.wakeups import RedisSubscription
+            from gatepost.adapters.transports.redis import RedisSubscription
 
             return RedisSubscription(url, agent)
     except ImportError:

@@ -11,7 +11,7 @@ import pytest
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.adapters.transports.natslink import EVENT_HEADER, STREAM, build_agent_subject, escape_name
+from gatepost.adapters.transports.nats import EVENT_HEADER, STREAM, build_agent_subject, escape_name
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.event import EventType, Priority, Ref, Route
 from gatepost.core.signals import JANITOR, Signal

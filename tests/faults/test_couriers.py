@@ -19,7 +19,7 @@ from nats.js.errors import NotFoundError
 from gatepost.actions import directory, inbox, push
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.natslink import STREAM, escape_name
+from gatepost.adapters.transports.nats import STREAM, escape_name
 from gatepost.app import open_store
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Item, ItemState, Push

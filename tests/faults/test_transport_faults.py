@@ -14,12 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.adapters.transports.base import RemoteTransport
+from gatepost.adapters.transports.base import MAX_MESSAGES, RemoteTransport
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.reconnect import cancel_tasks
 from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.send_queue import MAX_MESSAGES
 from gatepost.core.frame import Frame
 from gatepost.core.signals import Signal
 from gatepost.ports import TransportStatus

@@ -17,8 +17,8 @@ from redis.asyncio import Redis as Client
 from gatepost.actions import directory, inbox, inbox_feed
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.intake import JetStreamIntakeQueue
-from gatepost.adapters.transports.letterbox import RedisIntakeQueue
+from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
+from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
 from gatepost.core import foreign, render, wire
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event

@@ -12,10 +12,8 @@ from nats.aio.client import Client
 
 from gatepost.actions import directory, inbox, maintenance, push
 from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.transports.intake import REJECTED_SUBJECT, JetStreamIntakeQueue
-from gatepost.adapters.transports.jetstream import JetStreamSubscription
-from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.natslink import INTAKE_CONSUMER, STREAM
+from gatepost.adapters.transports.jetstream import REJECTED_SUBJECT, JetStreamIntakeQueue, JetStreamSubscription
+from gatepost.adapters.transports.nats import INTAKE_CONSUMER, STREAM, NatsTransport
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Push, Trust
 from gatepost.errors import Unavailable

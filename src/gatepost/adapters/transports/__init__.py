@@ -1,5 +1,4 @@
 """
-The transports. What they have in common is written once: `codec` says how signals look on a wire, `outbox` takes them
-from any thread without making it wait, `lifeline` keeps a connection up, and `remote` puts these together for those who
-talk to a server.
+The transports. Their common parts are written once: `codec` defines the messages on the wire, `reconnect` keeps a
+connection open, and `base` combines both with a send queue, for transports that talk to a server.
 """

@@ -1,70 +1,129 @@
 """
-A transport that talks to a server: PostgreSQL, Redis, NATS.
+The base of transports that talk to a server: PostgreSQL, Redis, NATS.
 
-`send` only puts signals into the outbox. While somebody listens, a task in the event loop takes them out and passes
-them on in bunches, as they come. In a process that listens to nothing (the command line, a hook) a thread connects,
-sends what waits and ends; the process outlives it, so a command that has just pushed something rings before it exits.
+`send` only puts messages into the send queue. While the process listens, a task in the event loop takes them out and
+sends them in batches. In a process that does not listen (the command line, a hook) a thread connects, sends the queue
+and ends; the process waits for it, so the signals of a command are sent before it exits.
 
-Three things end a connection, and each leads to a new one: the driver says that it is lost; something sent was not
-taken within `patience`; the sign of life that is asked for every `beat` seconds did not come within `patience`. The
-last is how a server is noticed that is stopped, or behind a cable that was pulled: its connections look whole.
+Three events end a connection, and each leads to a new one: the driver reports that it is lost; the server did not
+accept a message within `timeout`; the heartbeat that is sent every `heartbeat_interval` seconds was not answered within
+`timeout`. The last one detects a server that is stopped or unplugged: its connections look intact.
 
-What was under way when a connection ended is sent again on the next one: rings may be repeated. Frames are not, and
-while there is no connection they are dropped: they are worth nothing later.
+Messages that were being sent when a connection ended are sent again on the next one, so signals may be repeated. Frames
+are not sent again, and without a connection they are dropped: a late frame is useless.
+
+The send queue never blocks. If it is full the oldest messages are dropped and counted, because a newer signal for the
+same recipient says more than an older one.
 """
 
 import asyncio
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import ClassVar, Final, TypeVar
 
-from gatepost.adapters.transports.reconnect import ConditionHandler, Reconnector, cancel_tasks
-from gatepost.adapters.transports.send_queue import SendQueue
+from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler, cancel_tasks
 from gatepost.core.frame import TransportMessage
 from gatepost.core.signals import Signal
 from gatepost.ports import MessageHandler, TransportStatus
 
-#: signals that are passed on together
+#: messages that are sent together
 _BATCH_SIZE: Final = 500
-#: seconds that a process without an event loop gives the server, at most
+#: messages that may wait to be sent
+MAX_MESSAGES: Final = 10_000
+#: longest time to wait for the server in a process without an event loop, in seconds
 _ONE_SHOT_TIMEOUT: Final = 2.0
-#: seconds between breaking a line and giving up on what was under way on it
+#: seconds between aborting a connection and cancelling the operations on it
 _ABORT_GRACE: Final = 0.1
 
 T = TypeVar("T")
 
 
-class BrokerConnection(ABC):
-    """One connection to the server, or two if it needs one to speak and one to listen."""
+class SendQueue:
+    """Messages that wait to be sent. Any thread adds them without waiting; one consumer at a time takes them out."""
 
-    #: what does not work although there is a connection
+    def __init__(self, limit: int = MAX_MESSAGES) -> None:
+        self._limit = limit
+        self._messages: deque[TransportMessage] = deque()
+        self._lock = threading.Lock()
+        #: a task or a thread takes messages out, or was asked to
+        self._has_consumer = False
+        #: messages that were dropped: the queue was full, or they could not be sent
+        self.lost_count = 0
+
+    def put(self, messages: Sequence[TransportMessage]) -> bool:
+        """Add messages; return True if no consumer takes them, so that the caller must start one."""
+        with self._lock:
+            self._messages.extend(messages)
+            self._trim()
+            needs_consumer, self._has_consumer = not self._has_consumer, True
+            return needs_consumer
+
+    def put_back(self, messages: Sequence[TransportMessage]) -> None:
+        """Add messages in front that were taken out and possibly not sent."""
+        with self._lock:
+            self._messages.extendleft(reversed(messages))
+            self._trim()
+
+    def take(self, limit: int) -> list[TransportMessage]:
+        """Take out up to `limit` messages, oldest first. An empty result ends the role of consumer."""
+        with self._lock:
+            messages = [self._messages.popleft() for _ in range(min(limit, len(self._messages)))]
+            self._has_consumer = bool(messages)
+            return messages
+
+    def detach_consumer(self) -> bool:
+        """End the role of consumer; return True if messages are left."""
+        with self._lock:
+            self._has_consumer = False
+            return bool(self._messages)
+
+    def add_lost(self, count: int) -> None:
+        """Count messages that could not be sent."""
+        with self._lock:
+            self.lost_count += count
+
+    def _trim(self) -> None:
+        excess = len(self._messages) - self._limit
+        for _ in range(excess):
+            self._messages.popleft()
+        self.lost_count += max(0, excess)
+
+
+class BrokerConnection(ABC):
+    """One connection to the server, or two if sending and listening need one each."""
+
+    #: what does not work although the connection is up
     impairment: str | None = None
 
     @abstractmethod
     async def send(self, messages: Sequence[TransportMessage]) -> int:
-        """Pass signals on; return how many could not be, however often they were tried."""
+        """Send messages; return the number of those that can never be sent, such as one that is too large."""
 
     @abstractmethod
     async def check(self) -> None:
-        """Return when the server has shown that it is alive and that we would hear of it."""
+        """Return when the server has answered, on the connection that listens too."""
 
     @abstractmethod
     async def wait_until_lost(self) -> None:
-        """Return, or raise why, when the driver says that the connection is lost."""
+        """Return, or raise the reason, when the driver reports that the connection is lost."""
 
-    def abort(self) -> None:  # noqa: B027 (there is nothing to do with most drivers)
-        """Break the connection at once. With most drivers, whatever waits on one ends at once when it is cancelled."""
+    def abort(self) -> None:  # noqa: B027 (most drivers need nothing here)
+        """Close the connection without waiting. With most drivers, cancelling an operation ends it at once anyway."""
 
 
 class RemoteTransport(ABC):
     name: ClassVar[str]
 
     def __init__(
-        self, *, heartbeat_interval: float = 5.0, timeout: float = 5.0, on_change: ConditionHandler | None = None
+        self, *, heartbeat_interval: float = 5.0, timeout: float = 5.0, on_change: StatusHandler | None = None
     ) -> None:
-        """Seconds between signs of life, seconds to wait for one, and who is told when the condition changes."""
+        """
+        Both times are in seconds: `heartbeat_interval` between two checks of the connection, `timeout` for an answer of
+        the server. `on_change` is called when the status changes.
+        """
         self._heartbeat_interval = heartbeat_interval
         self._timeout = timeout
         self._reconnector = Reconnector(self.name, connect_timeout=timeout, on_change=on_change)
@@ -75,7 +134,7 @@ class RemoteTransport(ABC):
 
     @abstractmethod
     def connect(self, on_message: MessageHandler | None) -> AbstractAsyncContextManager[BrokerConnection]:
-        """Connect and, if there is somebody to hear, subscribe; entered when the subscription stands."""
+        """Connect and, if `on_message` is set, subscribe; entered when the subscription is active."""
 
     @property
     def status(self) -> TransportStatus:
@@ -84,7 +143,7 @@ class RemoteTransport(ABC):
 
     @property
     def lost_count(self) -> int:
-        """Signals that were dropped, for lack of room or of a connection."""
+        """The number of messages that were dropped: the queue was full, or there was no connection."""
         return self._send_queue.lost_count
 
     def send(self, messages: Sequence[TransportMessage]) -> None:
@@ -96,7 +155,7 @@ class RemoteTransport(ABC):
         if not messages or not self._send_queue.put(messages):
             return
         if loop is not None:
-            with suppress(RuntimeError):  # closed: then nobody listens
+            with suppress(RuntimeError):  # the loop is closed, so nobody listens
                 loop.call_soon_threadsafe(self._wakeup.set)
                 return
         self._start_sender_thread()
@@ -133,7 +192,7 @@ class RemoteTransport(ABC):
     def _send_in_thread(self) -> None:
         try:
             asyncio.run(self._send_pending())
-        except Exception:  # noqa: BLE001 (what could not be sent now is sent with the next)
+        except Exception:  # noqa: BLE001 (unsent messages stay in the queue for the next thread)
             self._send_queue.detach_consumer()
 
     async def _send_pending(self) -> None:
@@ -147,7 +206,7 @@ class RemoteTransport(ABC):
 
 
 class _ConnectionRunner:
-    """A line in use."""
+    """Sends messages and heartbeats on one connection until it is lost."""
 
     def __init__(
         self,
@@ -166,7 +225,7 @@ class _ConnectionRunner:
         self._is_unanswered = False
 
     async def run(self) -> None:
-        # Not a task group: in one, being told to end while a duty fails looks like the failure alone (Python 3.11).
+        # Not a task group: if it is cancelled while a task fails, it raises only the failure (Python 3.11).
         tasks = [
             asyncio.create_task(task)
             for task in (self._send_loop(), self._check_loop(), self._connection.wait_until_lost())
@@ -187,7 +246,7 @@ class _ConnectionRunner:
         self._connection.abort()
 
     async def flush(self) -> None:
-        """Send what waits."""
+        """Send all messages of the queue."""
         while batch := self._send_queue.take(_BATCH_SIZE):
             try:
                 self._send_queue.add_lost(await self._wait_for_answer(self._connection.send(batch)))
@@ -210,8 +269,8 @@ class _ConnectionRunner:
 
     async def _wait_for_answer(self, action: Awaitable[T]) -> T:
         """
-        Wait for an answer, and break the line if it does not come. It is broken before the action is cancelled, because
-        a driver that is cancelled may want to talk it over with the server, which does not answer.
+        Wait for an answer, and abort the connection if none comes in time. The abort precedes the cancellation, because
+        a driver that is cancelled may ask the server first, which does not answer.
         """
         abort_timer = asyncio.get_running_loop().call_later(self._timeout, self._abort_unanswered)
         try:

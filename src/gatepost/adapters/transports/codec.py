@@ -1,14 +1,14 @@
 """
-How signals look on a wire that only Gatepost reads: a JSON array of entries.
+How messages look on a wire that only Gatepost reads: a JSON array of entries.
 
-    {"to": ["ann", "bob"], "cause": "event", "wakes": true, "event": {...}}    rings that say the same, up to 64
+    {"to": ["ann", "bob"], "cause": "event", "wakes": true, "event": {...}}    up to 64 signals that differ in recipient
     {"topic": "space:q4", "name": "agent.active", "data": {...}}               a frame
 
-An event is written as everywhere (`core/wire.py`). It is the only part that may be left out: where there is no room for
-it a ring goes without, because whoever hears it looks into the store. A frame for which there is no room is lost.
+An event is written as everywhere (`core/wire.py`). It is the only part that may be left out: if there is no room for
+it, the signal goes without it, because a receiver reads the store. A frame for which there is no room is lost.
 
-Only ASCII is written, so characters are bytes. What cannot be written is counted, what cannot be read is passed over,
-and neither raises.
+Only ASCII is written, so characters are bytes. Messages that cannot be written are counted and entries that cannot be
+read are skipped; neither raises.
 """
 
 import json
@@ -22,22 +22,22 @@ from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.signals import Signal
 from gatepost.errors import GatepostError
 
-#: rings of one entry: with the longest names still under 8,000 bytes, which is what PostgreSQL takes
+#: with the longest names an entry of so many signals is still under 8,000 bytes, the limit of PostgreSQL
 _MAX_SIGNALS_PER_ENTRY: Final = 64
 
-#: what an event need not have
+#: fields that a document of an event may leave out
 _OPTIONAL_FIELDS: Final = dict.fromkeys(("sender", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route"))
 _ENCODE_ERRORS: Final = (TypeError, ValueError, RecursionError, GatepostError)
 _DECODE_ERRORS: Final = (
     *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),
-    OverflowError,  # of a number that is infinite
+    OverflowError,  # an infinite number
 )
 
 
 def encode_payloads(
     messages: Sequence[TransportMessage], *, max_bytes: int, include_events: bool = True
 ) -> tuple[list[str], int]:
-    """Write signals as messages of at most so many bytes; return these, and how many signals are in none."""
+    """Return payloads of at most `max_bytes` each, and the number of messages that are in none of them."""
     payloads: list[str] = []
     entries: list[str] = []
     size = lost_count = 0
@@ -56,7 +56,7 @@ def encode_payloads(
 
 
 def decode_payload(payload: str | bytes | bytearray) -> list[TransportMessage]:
-    """Read a message; what is not as it should be is passed over."""
+    """Return the messages of a payload; entries that are malformed are skipped."""
     try:
         entries = json.loads(payload)
     except (ValueError, RecursionError):
@@ -69,7 +69,7 @@ def decode_payload(payload: str | bytes | bytearray) -> list[TransportMessage]:
 
 
 def dump_json(document: Any) -> str | None:
-    """Write JSON on one line, or nothing if it is not JSON."""
+    """Return the document as JSON on one line; None if it cannot be JSON."""
     try:
         return json.dumps(document, allow_nan=False, separators=(",", ":"))
     except _ENCODE_ERRORS:
@@ -77,8 +77,8 @@ def dump_json(document: Any) -> str | None:
 
 
 def encode_event(event: Event) -> dict[str, Any] | None:
-    """An event as other programs see it, or nothing if it cannot be shown."""
-    from gatepost.core import wire  # late: it knows every noun, and a process that lives for a moment may need none
+    """Return an event as other programs see it; None if it cannot be written."""
+    from gatepost.core import wire  # a slow import, which a short-lived process may not need
 
     try:
         return wire.write_event(event)
@@ -87,8 +87,8 @@ def encode_event(event: Event) -> dict[str, Any] | None:
 
 
 def decode_event(document: dict[str, Any]) -> Event | None:
-    """Read an event that was written with `document`, or nothing if it is not one."""
-    from gatepost.core import unwire  # late: it knows every noun
+    """Return the event of a document that `encode_event` wrote; None if it is malformed."""
+    from gatepost.core import unwire  # a slow import
 
     try:
         return unwire.read_event(_OPTIONAL_FIELDS | document)
@@ -99,12 +99,14 @@ def decode_event(document: dict[str, Any]) -> Event | None:
 def _encode_entries(
     messages: Sequence[TransportMessage], max_bytes: int, include_events: bool
 ) -> Iterator[tuple[int, str | None]]:
-    """Each entry and how many signals it stands for; None for what cannot be written, or is too large."""
+    """Yield the number of messages of each entry, and the entry; None if it is not JSON or too large."""
     for key, group in groupby(messages, _get_group_key):
         members = list(group)
         if key is None:
             for frame in members:
-                yield 1, _drop_if_too_large(_encode_frame(frame), max_bytes)
+                assert isinstance(frame, Frame)
+                document = {"topic": frame.topic, "name": frame.event, "data": frame.data}
+                yield 1, _drop_if_too_large(dump_json(document), max_bytes)
         else:
             for start in range(0, len(members), _MAX_SIGNALS_PER_ENTRY):
                 signals = [
@@ -114,13 +116,8 @@ def _encode_entries(
 
 
 def _get_group_key(message: TransportMessage) -> tuple[str, bool, int] | None:
-    """What rings of one entry share; None for frames, which have each their own."""
+    """Return what the signals of one entry have in common; None for frames, which have an entry each."""
     return (message.cause, message.wakes, id(message.event)) if isinstance(message, Signal) else None
-
-
-def _encode_frame(frame: TransportMessage) -> str | None:
-    assert isinstance(frame, Frame)
-    return dump_json({"topic": frame.topic, "name": frame.event, "data": frame.data})
 
 
 def _encode_signals(signals: Sequence[Signal], max_bytes: int, include_events: bool) -> str | None:

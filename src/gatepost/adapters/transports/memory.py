@@ -1,4 +1,4 @@
-"""Within one process: for a single gateway, and for tests in which several share a room."""
+"""The transport within one process: for a single gateway, and for tests in which several transports share a bus."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -25,7 +25,7 @@ class _Listener:
 
 @dataclass(slots=True)
 class MemoryBus:
-    """Where transports hear each other."""
+    """Connects the transports that share it."""
 
     listeners: list[_Listener] = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class MemoryTransport:
     name: ClassVar[str] = "memory"
 
     def __init__(self, bus: MemoryBus | None = None) -> None:
-        """Without a room it is alone, and nobody hears it."""
+        """Without a bus, the transport has no receivers."""
         self._bus = bus or MemoryBus()
 
     @property
@@ -44,7 +44,7 @@ class MemoryTransport:
     def send(self, messages: Sequence[TransportMessage]) -> None:
         for listener in tuple(self._bus.listeners):
             if listener.transport is not self:
-                with suppress(RuntimeError):  # its loop was closed
+                with suppress(RuntimeError):  # the loop of the listener is closed
                     listener.loop.call_soon_threadsafe(listener.deliver, tuple(messages))
 
     @asynccontextmanager

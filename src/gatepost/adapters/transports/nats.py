@@ -1,40 +1,39 @@
 """
-NATS: core subjects between gateways, and a stream for couriers.
+NATS: core subjects between gateways, and a stream that keeps events for couriers.
 
-    gatepost.rings, gatepost.frames               what gateways tell each other, as `codec` writes it
-    inbox.targeted.{agent}, inbox.broadcast       the event as JSON, kept by the stream INBOX_EVENTS
-    gatepost.looks.{agent}, gatepost.looks.all    to couriers, in place of that, for what came by the stream itself
+    gatepost.rings, gatepost.frames               messages between gateways, as `codec` writes them
+    inbox.targeted.{agent}, inbox.broadcast       events as JSON, kept by the stream INBOX_EVENTS
+    gatepost.looks.{agent}, gatepost.looks.all    requests to couriers to check the store, without an event
 
-Other programs publish to the stream too. What we put there has a header, so that nobody takes it in again
-(`intake.py`); what they put there was heard by everybody who reads the stream, and is not published a second time. A
-message of theirs is a ring of the kind `WAKEUP`, which the collector of one gateway hears.
+Other programs publish to the stream too. Events that a gateway publishes there carry a header, so that no gateway takes
+them in again (`jetstream.py`). Events that another program published there have reached every reader of the stream;
+they are not published a second time, and couriers are asked to check the store instead. A message of another program
+becomes a signal with the cause `WAKEUP`, which the queue reader of one gateway receives.
 
-The stream is best effort: an event is published to it without waiting for its answer, so it never holds up a ring, and
-`Nats-Msg-Id` lets the server drop repeats. It is made when it is missing. While it cannot be, rings flow all the same
-and the transport says that it is degraded. In subjects a dot separates, so the dots of a name are written `~`. Of an
-event that is too large for the server only `eventId`, `type` and `timestamp` are told: couriers then look it up.
+The stream is best effort. An event is published to it without waiting for an answer, so the stream never delays a
+signal; `Nats-Msg-Id` lets the server drop repeats. The stream is created if it is missing. While that fails, signals
+are sent all the same and the transport reports that it is degraded. A dot separates the tokens of a subject, so the
+dots of a name are written `~`. If an event is too large for the server, only its `eventId`, `type` and `timestamp` are
+published: couriers then read it from the store.
+
+`NatsConnection` and the subjects are used by `jetstream.py` too. Reconnecting by the driver is switched off: the owner
+of a connection makes a new one.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 import nats.errors
+import nats.js.errors
+from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
-from gatepost.adapters.transports.natslink import (
-    BROADCAST_SUBJECT,
-    EVENT_HEADER,
-    INTAKE_CONSUMER,
-    STREAM,
-    NatsConnection,
-    build_agent_subject,
-    build_look_subject,
-    parse_recipient,
-)
 from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.core import foreign
 from gatepost.core.event import Event
@@ -42,24 +41,95 @@ from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.signals import WAKEUP, Signal
 from gatepost.ports import MessageHandler
 
+STREAM: Final = "INBOX_EVENTS"
+BROADCAST_SUBJECT: Final = "inbox.broadcast"
+#: the consumer that all gateways share, for messages of other programs
+INTAKE_CONSUMER: Final = "gatepost-intake"
+#: the header of messages that a gateway publishes to the stream; its value is the id of the event
+EVENT_HEADER: Final = "Gatepost-Event"
+#: seconds to wait for an answer of the stream, and for a connection to close
+STREAM_TIMEOUT: Final = 1.0
+
+_TARGETED_PREFIX: Final = "inbox.targeted."
 _SIGNALS_SUBJECT: Final = "gatepost.rings"
 _FRAMES_SUBJECT: Final = "gatepost.frames"
 #: bytes of a message; the server may allow less, and allows 1 MiB by default
 _MAX_PAYLOAD_BYTES: Final = 256 * 1024
 _HEADER_BYTES: Final = 8 * 1024
+#: characters that need no escape in a header
+_HEADER_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
+
+
+class NatsConnection:
+    def __init__(self) -> None:
+        self.client = Client()
+        self._closed_event = asyncio.Event()
+        self._error: Exception | None = None
+
+    async def open(self, servers: list[str], connect_timeout: float, *, no_echo: bool = False) -> None:
+        """Connect to one of the servers, or raise why it failed. With `no_echo`, own messages do not come back."""
+
+        async def on_closed() -> None:
+            self._closed_event.set()
+
+        async def on_error(error: Exception) -> None:
+            self._error = error
+
+        try:
+            await self.client.connect(
+                servers,
+                name="gatepost",
+                error_cb=on_error,
+                closed_cb=on_closed,
+                connect_timeout=connect_timeout,  # type: ignore[arg-type] # a float works
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                no_echo=no_echo,
+            )
+        except nats.errors.NoServersError:
+            raise (self._error or nats.errors.NoServersError()) from None
+
+    async def wait_until_lost(self) -> None:
+        """Return, or raise the reason, when the connection is lost."""
+        await self._closed_event.wait()
+        if self._error is not None:
+            raise self._error
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            async with asyncio.timeout(STREAM_TIMEOUT):
+                await self.client.close()
+
+    async def ensure_stream(self) -> None:
+        """Create the stream if it is missing."""
+        stream = self.client.jetstream(timeout=STREAM_TIMEOUT)
+        try:
+            await stream.stream_info(STREAM)
+        except nats.js.errors.NotFoundError:
+            await stream.add_stream(
+                StreamConfig(
+                    name=STREAM,
+                    subjects=["inbox.>"],
+                    storage=StorageType.FILE,
+                    retention=RetentionPolicy.LIMITS,
+                    discard=DiscardPolicy.OLD,
+                    max_msgs=10_000,
+                )
+            )
 
 
 class NatsTransport(RemoteTransport):
     name: ClassVar[str] = "nats"
 
     def __init__(self, url: str, **options: Any) -> None:
-        """Several servers of a cluster are separated by commas."""
+        """`url` may list several servers of a cluster, separated by commas."""
         super().__init__(**options)
         self._servers = url.split(",")
 
     @asynccontextmanager
-    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
-        connection = _TransportConnection()
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_NatsTransportConnection"]:
+        connection = _NatsTransportConnection()
         try:
             await connection.open(self._servers, self._timeout, no_echo=True)
             if on_message is not None:
@@ -69,7 +139,7 @@ class NatsTransport(RemoteTransport):
             await connection.close()
 
 
-class _TransportConnection(NatsConnection, BrokerConnection):
+class _NatsTransportConnection(NatsConnection, BrokerConnection):
     async def listen(self, on_message: MessageHandler) -> None:
         async def on_payload(packet: Msg) -> None:
             for message in codec.decode_payload(packet.data):
@@ -85,14 +155,6 @@ class _TransportConnection(NatsConnection, BrokerConnection):
         await self.client.flush()
         await self._try_stream()
 
-    async def _try_stream(self) -> None:
-        try:
-            await self.ensure_stream()
-        except (nats.errors.Error, TimeoutError) as error:
-            self.impairment = f"the stream {STREAM} cannot be made, so couriers hear nothing: {describe_error(error)}"
-        else:
-            self.impairment = None
-
     async def send(self, messages: Sequence[TransportMessage]) -> int:
         max_bytes = min(_MAX_PAYLOAD_BYTES, self.client.max_payload)
         signals = [message for message in messages if isinstance(message, Signal)]
@@ -103,11 +165,24 @@ class _TransportConnection(NatsConnection, BrokerConnection):
             lost_count += unsent_count
             for payload in payloads:
                 await self.client.publish(subject, payload.encode())
-        await self._publish(signals)
+        await self._publish_events(signals)
         return lost_count
 
-    async def _publish(self, signals: Sequence[Signal]) -> None:
-        """Hand events to the stream, for each recipient."""
+    async def check(self) -> None:
+        await self.client.flush()
+        if self.impairment is not None:
+            await self._try_stream()
+
+    async def _try_stream(self) -> None:
+        try:
+            await self.ensure_stream()
+        except (nats.errors.Error, TimeoutError) as error:
+            self.impairment = f"the stream {STREAM} cannot be made, so couriers hear nothing: {describe_error(error)}"
+        else:
+            self.impairment = None
+
+    async def _publish_events(self, signals: Sequence[Signal]) -> None:
+        """Publish the event of each signal to the stream, once for each recipient."""
         events = {id(signal.event): signal.event for signal in signals if signal.event is not None}
         payloads = {
             identity: _encode_event(event, self.client.max_payload - _HEADER_BYTES)
@@ -125,18 +200,29 @@ class _TransportConnection(NatsConnection, BrokerConnection):
             headers = {"Nats-Msg-Id": key, EVENT_HEADER: signal.event.id}
             await self.client.publish(subject, payload.encode(), headers=headers)
 
-    async def check(self) -> None:
-        await self.client.flush()
-        if self.impairment is not None:
-            await self._try_stream()
+
+def build_agent_subject(name: str) -> str:
+    """Return the subject of events for one agent."""
+    return f"{_TARGETED_PREFIX}{escape_name(name)}"
 
 
-#: all that may stand in a header as it is
-_HEADER_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
+def parse_recipient(subject: str) -> str:
+    """Return the agent of a subject, `*` for every agent, or the subject itself if it names no agent."""
+    return "*" if subject == BROADCAST_SUBJECT else subject.removeprefix(_TARGETED_PREFIX).replace("~", ".")
+
+
+def build_look_subject(name: str) -> str:
+    """Return the subject that asks the couriers of an agent, or of all agents (`*`), to check the store."""
+    return f"gatepost.looks.{'all' if name == '*' else escape_name(name)}"  # no agent can have the name `all`
+
+
+def escape_name(name: str) -> str:
+    """Return a name as one token of a subject or of a consumer name, in which a dot is a separator."""
+    return name.replace(".", "~")
 
 
 def _encode_event(event: Event, max_bytes: int) -> str | None:
-    """An event as JSON of at most so many bytes: whole, or what it takes to look it up."""
+    """Return an event as JSON: all of it or, if that is longer than `max_bytes`, the fields to look it up by."""
     document = codec.encode_event(event)
     text = codec.dump_json(document) if document is not None else None
     if document is None or text is None or len(text) <= max_bytes:

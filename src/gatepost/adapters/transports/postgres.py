@@ -1,12 +1,12 @@
 """
-PostgreSQL's LISTEN and NOTIFY, on the channel `gatepost` of the store's database.
+The transport on LISTEN and NOTIFY of PostgreSQL, on the channel `gatepost` of the store's database.
 
-One connection speaks and one listens: who listens must never wait for an answer. Many signals go in one NOTIFY, whose
-payload has to stay under 8,000 bytes; so rings go without their events. Within one transaction PostgreSQL passes equal
-payloads on only once, therefore each begins with a number.
+One connection sends and one listens: a listener must never wait for an answer. Many messages go in one NOTIFY, whose
+payload must stay under 8,000 bytes; so signals go without their events. Within one transaction PostgreSQL delivers
+equal payloads only once, therefore each payload begins with a number.
 
-The sign of life is a word to oneself, on a channel of one's own: it shows that both connections work and that whatever
-lies between us and the server (a pooler, say) lets notifications through.
+The heartbeat is a message to our own channel: it shows that both connections work and that everything between us and
+the server (a connection pooler, for example) lets notifications through.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ class PostgresTransport(RemoteTransport):
         self._url = url
 
     @asynccontextmanager
-    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_PostgresTransportConnection"]:
         async with AsyncExitStack() as stack:
             sender = await self._open_connection(stack)
-            connection = _TransportConnection(
+            connection = _PostgresTransportConnection(
                 sender, await self._open_connection(stack) if on_message else None, on_message
             )
             stack.callback(connection.abort)
-            # before the patience of whoever waits for this ends: see `abort`
+            # Abort before the timeout of the caller cancels this: see `abort`.
             abort_timer = asyncio.get_running_loop().call_later(self._timeout * 0.9, connection.abort)
             try:
                 await connection.listen()
@@ -62,7 +62,7 @@ class PostgresTransport(RemoteTransport):
         return connection
 
 
-class _TransportConnection(BrokerConnection):
+class _PostgresTransportConnection(BrokerConnection):
     def __init__(self, sender: Connection, listener: Connection | None, on_message: MessageHandler | None) -> None:
         self._sender = sender
         self._listener = listener
@@ -99,14 +99,14 @@ class _TransportConnection(BrokerConnection):
         await self._lost_future
 
     def abort(self) -> None:
-        """libpq says goodbye without waiting; the driver, if cancelled, would first ask the server to cancel."""
+        """Close by libpq, which does not wait; a cancelled driver would first ask the server to cancel."""
         if self._listener is not None:
             self._stop_reading()
             self._listener.pgconn.finish()
         self._sender.pgconn.finish()
 
     def _read_notifications(self) -> None:
-        """Whatever comes in is a notification, because nothing is asked on this connection."""
+        """Pass on the notifications. Nothing else arrives, because this connection sends no queries."""
         assert self._listener is not None
         try:
             self._listener.pgconn.consume_input()

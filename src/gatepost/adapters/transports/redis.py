@@ -1,16 +1,22 @@
 """
-Redis, with channels that other programs know too.
+Redis: channels that other programs know too, for gateways and for the subscriptions of couriers.
 
-    wakeup:{recipient}    a ring; the message is the event as JSON, with what belongs to the ring under "ring"
+    wakeup:{recipient}    a signal; the message is the event as JSON, with the fields of the signal under "ring"
     gatepost:frames       frames of live streams, as `codec` writes them
 
-Whatever another program publishes on `wakeup:{agent}`, an empty message even, is a ring: it says that something may lie
-in the list `inbox:{agent}`, which the collector then looks into. Our own messages say who sent them, so that a process
-does not take its own for somebody else's.
+Any message of another program on `wakeup:{agent}`, even an empty one, is a signal: it says that the list
+`inbox:{agent}` may have entries, which the queue reader then takes (`redis_intake.py`). Our own messages name their
+sender, so that a process ignores the messages it sent itself.
 
-One connection speaks and one listens, which is read without a time limit (`socket_timeout=None`); that both are alive
-shows when a word to oneself comes back. They are the driver's bare connections: its client and its pipeline do four
-times the work for a PUBLISH, and try again where we would rather know.
+The transport uses one connection to send and one to listen. The second is read without a time limit
+(`socket_timeout=None`); a message to our own channel that comes back shows that both are alive. These are bare
+connections of the driver: its client and its pipeline do four times the work for a PUBLISH, and they retry where we
+want to know of the failure.
+
+`RedisSubscription` receives the signals for one agent (`wakeup:{agent}`) and for all agents (`wakeup:*`). Redis keeps
+nothing for a listener that is away, so an event comes once or never. A signal without an event asks for a look into
+the store, no matter who sent it, unless its cause is `JANITOR`: the janitor repeats its signals as long as an item is
+pending.
 """
 
 import asyncio
@@ -29,10 +35,11 @@ from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import WAKEUP, Signal
-from gatepost.ports import MessageHandler
+from gatepost.core.signals import JANITOR, WAKEUP, Signal
+from gatepost.ports import EventHandler, MessageHandler, ResyncHandler, build_unkept_event
 
 _SIGNAL_PREFIX: Final = "wakeup:"
+_BROADCAST_CHANNEL: Final = f"{_SIGNAL_PREFIX}*"
 _FRAMES_CHANNEL: Final = "gatepost:frames"
 #: bytes of a message with frames
 _MAX_PAYLOAD_BYTES: Final = 1_000_000
@@ -48,16 +55,16 @@ class RedisTransport(RemoteTransport):
         self._sender_id = secrets.token_hex(8)
 
     @asynccontextmanager
-    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_TransportConnection"]:
+    async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_RedisTransportConnection"]:
         async with AsyncExitStack() as stack:
-            sender = await open_connection(self._url, stack, patience=self._timeout)
-            listener = await open_connection(self._url, stack, patience=self._timeout) if on_message else None
-            connection = _TransportConnection(sender, listener, on_message, self._sender_id)
+            sender = await _open_connection(self._url, stack, connect_timeout=self._timeout)
+            listener = await _open_connection(self._url, stack, connect_timeout=self._timeout) if on_message else None
+            connection = _RedisTransportConnection(sender, listener, on_message, self._sender_id)
             await connection.listen()
             yield connection
 
 
-class _TransportConnection(BrokerConnection):
+class _RedisTransportConnection(BrokerConnection):
     def __init__(
         self, sender: Connection, listener: Connection | None, on_message: MessageHandler | None, sender_id: str
     ) -> None:
@@ -101,7 +108,7 @@ class _TransportConnection(BrokerConnection):
             self._handle_reply(await self._listener.read_response(timeout=inf))
 
     def _encode_messages(self, messages: Sequence[TransportMessage]) -> tuple[list[tuple[str, str]], int]:
-        """The messages, each with its channel. Rings of one event say the same, so that is written only once."""
+        """Return (channel, payload) pairs, and the number of lost messages. Signals of one event share one payload."""
         payload_by_key: dict[tuple[str, bool, int], str | None] = {}
         payloads: list[tuple[str, str]] = []
         frame_payloads, lost_count = codec.encode_payloads(
@@ -124,7 +131,7 @@ class _TransportConnection(BrokerConnection):
         return full_text or codec.dump_json(envelope)
 
     def _handle_reply(self, reply: Any) -> bool:
-        """Pass on what is heard; return whether it was the confirmation of a subscription."""
+        """Pass the messages of a reply to the handler; return True if it confirms a subscription instead."""
         assert self._on_message is not None
         match reply:
             case [b"pmessage", _, bytes(channel), bytes(data)]:
@@ -146,7 +153,7 @@ class _TransportConnection(BrokerConnection):
         return False
 
     def _decode_signal(self, recipient: str, data: bytes) -> Signal | None:
-        """A ring of another gateway, or of another program, or none if it is our own."""
+        """Return the signal of another gateway or another program; None for one that this process sent."""
         try:
             document = json.loads(data)
             envelope = document["ring"]
@@ -160,20 +167,75 @@ class _TransportConnection(BrokerConnection):
         )
 
 
-async def open_connection(url: str, stack: AsyncExitStack, *, patience: float) -> Connection:
-    """A bare connection, which is broken off when the stack is left."""
-    connection: Connection = open_client(url, patience=patience).connection_pool.make_connection()  # type: ignore[no-untyped-call]
+class RedisSubscription:
+    name: ClassVar[str] = "redis"
+
+    def __init__(self, url: str, agent: str, *, heartbeat_interval: float = 5.0, timeout: float = 5.0) -> None:
+        """Both times are in seconds: `heartbeat_interval` between two heartbeats, `timeout` for an answer of Redis."""
+        self._url = url
+        self._own_channel = f"{_SIGNAL_PREFIX}{agent}"
+        self._heartbeat_interval = heartbeat_interval
+        self._timeout = timeout
+
+    async def follow(self, handle: EventHandler, resync: ResyncHandler) -> None:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self._timeout):
+                connection = await _open_connection(self._url, stack, connect_timeout=self._timeout)
+                await connection.send_command("SUBSCRIBE", self._own_channel, _BROADCAST_CHANNEL)
+                for _ in (self._own_channel, _BROADCAST_CHANNEL):
+                    await connection.read_response(timeout=inf)
+            resync()
+            while True:
+                kind, *parts = await self._read_next(connection)
+                if kind == b"message":
+                    channel, data = parts
+                    await _deliver(data, channel == _BROADCAST_CHANNEL.encode(), handle, resync)
+
+    async def _read_next(self, connection: Connection) -> Any:
+        """Return the next reply. After a silence of `heartbeat_interval`, ask the server for a sign of life."""
+        if (reply := await connection.read_response(timeout=self._heartbeat_interval)) is not None:
+            return reply
+        await connection.send_command("PING", check_health=False)
+        if (reply := await connection.read_response(timeout=self._timeout)) is not None:
+            return reply
+        raise TimeoutError("it does not answer")
+
+
+async def _deliver(data: bytes, is_broadcast: bool, handle: EventHandler, resync: ResyncHandler) -> None:
+    try:
+        document = json.loads(data)
+        cause, has_event = document["ring"]["cause"], "eventId" in document
+    except (ValueError, TypeError, LookupError, RecursionError):  # a message of another program
+        resync()
+        return
+    if not has_event:
+        if cause != JANITOR:
+            resync()
+        return
+    await handle(
+        build_unkept_event(
+            codec.decode_event(document),
+            resync,
+            broadcast=is_broadcast,
+            error=f"it is not an event: {data[:60]!r}",
+        )
+    )
+
+
+async def _open_connection(url: str, stack: AsyncExitStack, *, connect_timeout: float) -> Connection:
+    """Return a bare connection, which is closed at once when the stack exits."""
+    connection: Connection = open_client(url, connect_timeout=connect_timeout).connection_pool.make_connection()  # type: ignore[no-untyped-call]
     stack.push_async_callback(connection.disconnect, nowait=True)
     await connection.connect()  # type: ignore[no-untyped-call]
     return connection
 
 
-def open_client(url: str, *, patience: float, timeout: float | None = None) -> Redis:
-    """A client that tries nothing again by itself, and connects when it is first used."""
+def open_client(url: str, *, connect_timeout: float, timeout: float | None = None) -> Redis:
+    """Return a client that never retries by itself, and connects at its first use."""
     return Redis.from_url(
         url,
         socket_timeout=timeout,
-        socket_connect_timeout=patience,
+        socket_connect_timeout=connect_timeout,
         retry=Retry(NoBackoff(), 0),
         protocol=2,
         client_name="gatepost",

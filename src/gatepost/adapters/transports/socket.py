@@ -1,16 +1,16 @@
 """
-Doorbells: processes on one machine that share a home directory ring each other by unix datagrams.
+The transport between processes on one machine that share a home directory: unix datagrams.
 
-Every listener has a socket of its own in a folder of the home; whoever rings sends to all of them. There is no server
-that could be down and nothing to connect to: a command that runs for a moment rings by one system call for each
-listener, without an event loop or a thread, and imports nothing for it.
+Every listener binds a socket in a folder of the home directory, and a sender sends to all of them. There is no server
+that could be down and no connection to open: a command that runs for a moment sends its signals by one system call for
+each listener, without an event loop or a thread, and without further imports.
 
-- A datagram is sent without waiting. The kernel holds back only few (10 on many machines) for a listener that is
-  busy; when there is no room a thread waits in the sender's place, for a second at most, and later ones queue behind.
-- The file of a listener that died is refused by the kernel, and removed by whoever meets it. Names are never used
-  twice, and a file gets its name only once it is bound, so nobody alive is refused.
-- A listener looks from time to time whether its file is still there, and makes a new one if not.
-- The kernel takes only short paths (108 bytes on Linux). A longer one is named through an open folder in /proc.
+- A datagram is sent without waiting. The kernel buffers only a few (10 on many machines) for a listener that is busy;
+  if the buffer is full a thread waits in place of the sender, for a second at most, and later datagrams queue behind.
+- The kernel refuses datagrams to the file of a listener that died; the sender then removes the file. Names are never
+  used twice, and a file gets its name only after it is bound, so a listener that is alive is never refused.
+- A listener checks from time to time that its file still exists, and binds a new one if not.
+- The kernel accepts only short paths (108 bytes on Linux). A longer one is addressed through an open folder in /proc.
 """
 
 import errno
@@ -29,17 +29,17 @@ from gatepost.core.frame import TransportMessage
 from gatepost.ports import MessageHandler, TransportStatus
 
 if TYPE_CHECKING:
-    from gatepost.adapters.transports.reconnect import ConditionHandler, Reconnector
+    from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler
 
-#: bytes of a datagram, and of one where the system says that it was too large (macOS takes 2,048)
+#: bytes of a datagram, and of one after the system refused it as too large (macOS allows 2,048)
 _MAX_DATAGRAM_BYTES: Final = 60_000
 _SMALL_DATAGRAM_BYTES: Final = 2_000
 _READ_BUFFER_BYTES: Final = 256 * 1024
-#: datagrams that are read before others in the event loop get their turn
+#: datagrams that are read before other callbacks of the event loop run
 _MAX_READS_PER_TURN: Final = 64
-#: bytes of a path, with room to spare on every system
+#: bytes of a path; every system allows more
 _MAX_PATH_BYTES: Final = 100
-#: seconds a thread waits for a listener that does not read, and datagrams that may wait for it
+#: seconds that a thread waits for a listener that does not read, and datagrams that may wait for it
 _SEND_TIMEOUT: Final = 1.0
 _MAX_QUEUED: Final = 1_000
 
@@ -55,9 +55,9 @@ class SocketTransport:
         *,
         check_interval: float = 5.0,
         max_bytes: int = _MAX_DATAGRAM_BYTES,
-        on_change: "ConditionHandler | None" = None,
+        on_change: "StatusHandler | None" = None,
     ) -> None:
-        """The folder is made when somebody listens; `beat` seconds lie between looks at one's own file."""
+        """`listen` creates the folder, and checks every `check_interval` seconds that its own file exists."""
         self._folder = folder
         self._check_interval = check_interval
         self._max_bytes = max_bytes
@@ -66,7 +66,7 @@ class SocketTransport:
         self._own_name = ""
         self._lock = threading.Lock()
         self._queues: dict[str, deque[str]] = {}
-        #: signals, or bunches of them, that were dropped
+        #: messages that were dropped; a dropped datagram counts as one
         self.lost_count = 0
 
     @property
@@ -75,7 +75,7 @@ class SocketTransport:
 
     def send(self, messages: Sequence[TransportMessage]) -> None:
         listeners = self._listeners()
-        if not listeners:  # most of the time on one machine; writing signals out costs more than all the rest
+        if not listeners:  # the usual case on one machine; encoding is the expensive part
             return
         payloads, lost_count = codec.encode_payloads(messages, max_bytes=self._max_bytes)
         self.lost_count += lost_count
@@ -87,11 +87,11 @@ class SocketTransport:
                         self._send(sender, listener, payload)
 
     def _listeners(self) -> list[str]:
-        """The names of all listeners but this one; those that begin with a dot are not ready yet."""
+        """Return the names of all other listeners; a file that begins with a dot is not ready yet."""
         try:
             with os.scandir(self._folder) as files:
                 return [file.name for file in files if file.name != self._own_name and not file.name.startswith(".")]
-        except OSError:  # no folder: nobody has listened yet
+        except OSError:  # no folder: no process has listened yet
             return []
 
     def _send(self, sender: socket.socket, listener: str, payload: str) -> None:
@@ -130,7 +130,7 @@ class SocketTransport:
             queue.append(payload)
 
     def _send_queued(self, listener: str, queue: deque[str]) -> None:
-        """Send what waits for a listener as soon as it has room, until nothing waits."""
+        """Send the datagrams of a queue as fast as the listener reads, until the queue is empty."""
         try:
             with (
                 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
@@ -198,7 +198,7 @@ class SocketTransport:
 
 
 class _ListenerSocket:
-    """The socket of a listener."""
+    """The bound socket of this process: reads datagrams, and notices if its file was removed."""
 
     def __init__(self, sock: socket.socket, path: Path, on_message: MessageHandler, check_interval: float) -> None:
         self._sock = sock
@@ -211,7 +211,7 @@ class _ListenerSocket:
         for _ in range(_MAX_READS_PER_TURN):
             try:
                 size = self._sock.recv_into(self._buffer)
-            except OSError:  # nothing more to read
+            except OSError:  # no more datagrams
                 return
             for message in codec.decode_payload(self._buffer[:size]):
                 self._on_message(message)
@@ -225,12 +225,12 @@ class _ListenerSocket:
                 raise FileNotFoundError(f"{str(self._path)!r} was removed")
 
     def abort(self) -> None:
-        """There is nobody to wait for."""
+        """Do nothing: there is no server to wait for."""
 
 
 @contextmanager
 def _resolve_address(folder: Path, name: str) -> Iterator[str]:
-    """How to name a file to the kernel, which has room only for a short path."""
+    """Yield the address of a socket file, short enough for the kernel."""
     path = str(folder / name)
     if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         yield path

@@ -1,15 +1,15 @@
 """
-Letterboxes on Redis, which any program may LPUSH to.
+The intake queue on Redis: lists to which any program may LPUSH.
 
     inbox:{agent}               entries, the newest first
-    inbox:{agent}:processing    those that were taken and are not settled, the newest first
-    inbox:{agent}:holder        who is emptying the box; expires by itself
-    inbox:{agent}:rejected      what could not be used, as {"reason", "entry"}, the newest first, up to 10,000
+    inbox:{agent}:processing    entries that were taken and are not settled, the newest first
+    inbox:{agent}:holder        the gateway that empties the list now; expires by itself
+    inbox:{agent}:rejected      rejected entries, as {"reason", "entry"}, the newest first, up to 10,000
 
-One connection serves them all, however many agents there are. Taking is one script, so nobody comes in between. The
-holder only saves several gateways from doing the same work. What makes it right is that everybody is given everything
-that is set aside, from the oldest on, and that what is given twice is recognised by its id: then whichever of two
-takers commits first, the order is kept and nothing is doubled.
+One connection serves all agents. `take` runs one script for each agent, so it is atomic. The holder only prevents
+several gateways from doing the same work; correctness does not depend on it. It depends on two facts: every taker
+receives everything in `:processing`, starting with the oldest entry, and an entry that is received twice is recognised
+by its id. So whichever of two takers commits first, the order is kept and no event is stored twice.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _KEY_PREFIX: Final = "inbox:"
 _PROCESSING_SUFFIX: Final = ":processing"
 _OTHER_SUFFIXES: Final = (":rejected", ":holder")
 _RESERVED_SUFFIXES: Final = (_PROCESSING_SUFFIX, *_OTHER_SUFFIXES)
-#: entries of one agent that may be set aside, and rejected ones that are kept
+#: entries of one agent in `:processing`, and in `:rejected`
 _MAX_UNSETTLED: Final = 50
 _MAX_REJECTED: Final = 10_000
 
@@ -44,13 +44,13 @@ if holder and holder ~= ARGV[1] then return {} end
 for _ = 1, ARGV[3] - redis.call('LLEN', KEYS[2]) do
     if not redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT') then break end
 end
-local taken = redis.call('LRANGE', KEYS[2], 0, -1)
-if #taken > 0 then
+local entries = redis.call('LRANGE', KEYS[2], 0, -1)
+if #entries > 0 then
     redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
 elseif holder then
     redis.call('DEL', KEYS[3])
 end
-return taken
+return entries
 """
 
 _SETTLE_SCRIPT: Final = """
@@ -67,14 +67,14 @@ class RedisIntakeQueue:
     source: ClassVar[str] = "redis"
 
     def __init__(self, url: str, *, lease_seconds: float = 10.0, timeout: float = 5.0) -> None:
-        """Seconds after which a holder that says nothing is taken for dead, and seconds to wait for Redis."""
-        self._client = open_client(url, patience=timeout, timeout=timeout)
+        """`lease_seconds` after its last call a holder counts as dead; `timeout` is the seconds to wait for Redis."""
+        self._client = open_client(url, connect_timeout=timeout, timeout=timeout)
         self._lease_seconds = lease_seconds
         self._holder_id = secrets.token_hex(8)
         self._request_lock = asyncio.Lock()
 
     async def open(self) -> None:
-        """A list keeps what is left in it, whoever is there."""
+        """Do nothing: a list keeps its entries also while no gateway runs."""
 
     async def take(self, agents: Sequence[str]) -> list[QueuedEntry]:
         agents = [agent for agent in agents if not agent.endswith(_RESERVED_SUFFIXES)]
@@ -128,7 +128,7 @@ class RedisIntakeQueue:
                 ) from error
 
     def _read_result(self, agent: str, result: Any) -> list[bytes]:
-        """What was found; what is there but is no list is another program's mistake, and not to hold up the others."""
+        """Return the entries of one agent. A key that is no list is a mistake of another program: skip that agent."""
         if isinstance(result, ResponseError) and "WRONGTYPE" in str(result):
             log.warning("not a list", key=f"{_KEY_PREFIX}{agent}")
             return []
@@ -140,7 +140,7 @@ class RedisIntakeQueue:
 
 
 def _encode_rejection(entry: QueuedEntry, reason: str | None) -> str:
-    """What is kept of a rejected entry; nothing for one that was accepted."""
+    """Return the text to keep of a rejected entry; empty for an accepted one."""
     if reason is None:
         return ""
     return codec.dump_json({"reason": reason, "entry": entry.raw.decode(errors="backslashreplace")}) or ""
