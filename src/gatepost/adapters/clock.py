@@ -1,11 +1,11 @@
 """
-The machine's clock and its source of randomness.
+The clock of the machine and its source of randomness.
 
-People and time servers set clocks back. Small steps (up to `SET_BACK`) are hidden: time goes on by the monotonic clock,
-a little slower than it, until the wall clock has caught up, so that whatever was noted a moment ago is not in the
-future. A larger step means that the clock was wrong before: it is followed at once, because time that stands still, or
-is wrong for hours, ends no deadline and fires no plan. What was noted in that future is then repaired by the janitor
-(`actions/maintenance.py`).
+People and time servers set clocks back. Small steps (up to `CLOCK_TOLERANCE`) are hidden: time continues by the
+monotonic clock, slightly slower, until the wall clock has caught up; so a timestamp of a moment ago is never in the
+future. A larger step means that the clock was wrong before. It is followed at once, because with a time that stands
+still, or is wrong for hours, no deadline ends and no plan fires. The janitor then repairs the timestamps that are in
+the future (`actions/maintenance.py`).
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Final
 
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 
-#: while time is ahead of the wall clock, it runs at nine tenths of its speed
+#: speed of the returned time, relative to the monotonic clock, while it is ahead of the wall clock
 _SLEW_RATE: Final = 0.9
 
 

@@ -1,4 +1,4 @@
-"""Commands as processes of this machine."""
+"""Runs commands as processes on this machine."""
 
 import asyncio
 import os
@@ -11,13 +11,13 @@ from typing import Final
 
 from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 
-#: bytes kept of what a command writes; the rest is read and forgotten
+#: bytes kept of the output of a command; the rest is read and dropped
 _MAX_OUTPUT_BYTES: Final = 64 * 1024
 _READ_SIZE: Final = 64 * 1024
 
 
 class ShellCommands:
-    """Runs commands in a folder, each in a process group of its own."""
+    """Runs commands in a folder, each in its own process group."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -40,7 +40,7 @@ class ShellCommands:
 
 
 async def _start(argv: Sequence[str], folder: Path | None) -> Process:
-    """Start a command. Cancelled meanwhile, it is ended as a whole: asyncio would end its first process alone."""
+    """Start a command. If cancelled meanwhile, kill its whole process group: asyncio would kill only the first process."""
     start_task = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder, start_new_session=True)
     )
@@ -63,7 +63,7 @@ async def _communicate(process: Process, stdin: bytes) -> CommandResult:
 
 
 async def _write_input(stream: asyncio.StreamWriter, content: bytes) -> None:
-    with suppress(ConnectionError, RuntimeError):  # it does not want to read all of it; uvloop says so in its own way
+    with suppress(ConnectionError, RuntimeError):  # the command does not read all of it; uvloop raises RuntimeError
         stream.write(content)
         await stream.drain()
         stream.close()
@@ -78,7 +78,7 @@ async def _read_output(stream: asyncio.StreamReader) -> str:
 
 
 async def _kill(process: Process) -> None:
-    """End whatever is left of it: what it started in the background too, which could write for ever."""
+    """Kill the process group, including background processes of the command, which could write for ever."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

@@ -1,4 +1,4 @@
-"""Nudging by a request: the text as JSON to a URL of the user's own."""
+"""Nudges a guest by an HTTP request: POST the text as JSON to a URL that the user has set."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from gatepost.telemetry import hide_secrets
 
 class UrlNudge:
     def __init__(self, url: str, make_transport: Callable[[], httpx2.AsyncBaseTransport], *, timeout: float) -> None:
-        """`guarded` makes a transport that refuses what must not be reached; `limit` is in seconds."""
+        """`make_transport` returns a transport that refuses forbidden addresses; `timeout` is in seconds."""
         try:
             parsed_url = httpx2.URL(url)
         except httpx2.InvalidURL:

@@ -1,4 +1,5 @@
 """
-The models. `choose` opens the one that a configuration names, `talk` turns conversations into what pydantic-ai knows
-and back, `provider` asks, and `blame` says what a failure is. `demo` needs none of that; `reading` is how it reads.
+The models. `factory` opens the model that a configuration names, `messages` converts conversations to and from the
+messages of pydantic-ai, `provider` sends requests, and `errors` classifies failures. `demo` needs none of these;
+`demo_parser` reads the prompt for it.
 """

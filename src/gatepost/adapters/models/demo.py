@@ -1,16 +1,16 @@
 """
-The model that needs no key: it follows a few rules, always the same ones, and says that it is a demo.
+The demo model, which needs no key: it follows a few fixed rules, and says that it is a demo.
 
-    a person says something                    it answers in that space; "(demo)" stands before all it says
-    ... and names another agent                it stays silent, and so it does when an agent speaks
-    "remind us in 5 minutes", "every day at 9" it sets a plan as well
-    "remember that ..."                        it keeps that as a memory as well
-    "decide", "should we ...?"                 it asks for a decision as well, if it can
-    a plan is due, a service calls, an answer  it says so in the space the plan was made in, else in its first one
-    a gate reminds it before it ends           it says again what it said last, and waits
+    a person posts a message                   it answers in that space; all its messages begin with "(demo)"
+    ... and names another agent                it stays silent, as it does when an agent posts
+    "remind us in 5 minutes", "every day at 9" it also sets a plan
+    "remember that ..."                        it also stores a memory
+    "decide", "should we ...?"                 it also asks for a decision, if it has the tool
+    a plan is due, a service calls, an answer  it reports that in the space of the plan, or else in its first space
+    a gate reminds it before it ends           it repeats its last reply, and waits
 
-It answers everything in one reply of several calls, closes with its summary in the next, and skips if nothing is for
-it. What it replies depends on what it is asked and on nothing else, the ids of its calls included.
+It answers everything in one reply of several calls, ends with its summary in the next, and skips if nothing is for it.
+Its reply depends on the request and on nothing else, including the ids of its calls.
 """
 
 import json
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from gatepost.adapters.models.reading import (
+from gatepost.adapters.models.demo_parser import (
     DemoContext,
     InboxDecision,
     InboxLine,
@@ -37,9 +37,9 @@ from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, U
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta
 
 _LABEL: Final = "(demo)"
-#: characters of somebody's words that are said again
+#: characters of a quoted message
 _MAX_QUOTE: Final = 200
-#: characters of one streamed piece
+#: characters of one streamed chunk
 _CHUNK_SIZE: Final = 24
 
 _GREETING: Final = re.compile(r"(?:hi|hello|hey|good (?:morning|day|afternoon|evening))\b", re.IGNORECASE)
@@ -61,7 +61,7 @@ _SPACE_SUFFIX: Final = re.compile(r"\(in space (?P<space>[^\s)]+)\)$")
 
 @dataclass(frozen=True, slots=True)
 class _Reaction:
-    """What the demo does about one piece of news: where it speaks, after what, and how it sums that up."""
+    """What the demo does about one inbox line: the calls it makes, the message it then posts, and its summary."""
 
     space: str
     text: str
@@ -90,11 +90,11 @@ class DemoModel:
         yield ModelReply(text, calls, Usage(prompt_tokens, weigh(ModelReply(text, calls))), self._name)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
-    """The text and the calls of its reply, of which there is one or the other."""
+    """Return the text and the calls of the reply; one of both is empty."""
     tool_schemas = {spec.name: spec.schema for spec in request.tools}
     context = parse_system_prompt(request.system)
     new_turns = request.turns[_index_after_last_reply(request.turns, only_final=False) :]
@@ -102,20 +102,15 @@ def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     if reactions:
         return "", _assign_ids(request, _list_tool_calls(reactions, tool_schemas))
     if any(isinstance(turn, Prompt) and turn.text.startswith(REMINDER_HEADING) for turn in new_turns):
-        return _repeat_last_reply(request.turns), ()
+        return next(turn.text for turn in reversed(request.turns) if isinstance(turn, ModelReply)), ()
     cycle_turns = request.turns[_index_after_last_reply(request.turns, only_final=True) :]
     if len(cycle_turns) == len(new_turns) and "skip" in tool_schemas:
         return "", _assign_ids(request, [("skip", {"reason": "nothing here is for me"})])
     return _summarize(list(_plan_reactions(parse_inbox(cycle_turns), context, tool_schemas)), cycle_turns), ()
 
 
-def _repeat_last_reply(turns: Sequence[Turn]) -> str:
-    """What it said last: a gate reminds it, and there is nothing that it could do but wait."""
-    return next(turn.text for turn in reversed(turns) if isinstance(turn, ModelReply))
-
-
 def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
-    """Where what came after the last reply begins; or, of those that closed a cycle, after the last of them."""
+    """Return the index after the last reply or, with `only_final`, after the last reply that ended a cycle."""
     for index in reversed(range(len(turns))):
         turn = turns[index]
         if isinstance(turn, ModelReply) and not (only_final and turn.calls):
@@ -187,7 +182,7 @@ def _answer_message(message: InboxMessage, context: DemoContext, tool_schemas: d
 
 
 def _is_for_another(text: str, context: DemoContext) -> bool:
-    """Whether the message names another agent, and not this one."""
+    """Return True if the message names another agent, and not this one."""
     own_names = {context.name.lower(), context.display_name.lower()}
     mentions = {name.lower() for name in _MENTION.findall(text)}
     if addressee := _ADDRESSEE.match(text):
@@ -198,7 +193,7 @@ def _is_for_another(text: str, context: DemoContext) -> bool:
 
 
 def _parse_schedule(text: str) -> dict[str, Json] | None:
-    """What kind of plan somebody asks for, if it is one."""
+    """Return the schedule that the text asks for, as arguments of `set_plans`; None if it asks for none."""
     if recurrence := _RECURRENCE.search(text):
         hour = int(recurrence["hour"] or 9) % 24
         if recurrence["half"]:
@@ -212,7 +207,7 @@ def _parse_schedule(text: str) -> dict[str, Json] | None:
 
 
 def _build_question(text: str, schema: Json) -> Json:
-    """The arguments for `ask_decision`, as far as its schema has a place for them."""
+    """Return the arguments for `ask_decision` that its schema accepts."""
     properties: Any = schema.get("properties") if isinstance(schema, dict) else None
     names = properties if isinstance(properties, dict) else {}
     arguments: dict[str, Json] = {name: text for name in ("question", "text") if name in names}
@@ -224,7 +219,7 @@ def _build_question(text: str, schema: Json) -> Json:
 
 
 def _list_tool_calls(reactions: Sequence[_Reaction], tool_schemas: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """The calls of all deeds in order; a space is entered once for all that is said there in a row."""
+    """Yield the calls of all reactions in order; consecutive messages to one space enter it once."""
     current_space: str | None = None
     for reaction in reactions:
         yield from reaction.tool_calls
@@ -238,7 +233,7 @@ def _list_tool_calls(reactions: Sequence[_Reaction], tool_schemas: dict[str, Jso
 def _assign_ids(
     request: ChatRequest, tool_calls: Iterator[tuple[str, Json]] | Sequence[tuple[str, Json]]
 ) -> tuple[ToolCall, ...]:
-    """The calls, with ids that nobody else has: they stem from all that was asked."""
+    """Return the calls with unique ids, which are derived from the request and the calls before."""
     seed = blake2b(request.system.encode(), digest_size=16)
     for turn in request.turns:
         seed.update(repr(turn).encode())

@@ -1,15 +1,15 @@
 """
-What a failure of a model is: the one point where foreign errors become ours.
+The classes of model failures: the one place where errors of libraries become ours.
 
     429, an exhausted quota                                        rate limit
     401, 403                                                       auth
     408, 409, 5xx, no connection, silence, a stream that breaks    overload
     413, a context that is too long                                length
-    400, 422, a filter, a refusal                                  content, unless the server says it is a setting
+    400, 422, a filter, a refusal                                  content, or other if the code names a setting
     anything else, such as 404                                     other
 
-The reason is one sentence of our own. Nothing the server wrote goes into it but a short code, for servers quote what
-they were sent: keys, and the conversation.
+The reason is a sentence of ours. It contains nothing that the server wrote except a short code, because servers quote
+what they received: keys, and the conversation.
 """
 
 import re
@@ -33,9 +33,9 @@ from pydantic_ai.exceptions import (
 from gatepost.core.model import ModelFailed, Trouble
 
 _CODE_PATTERN: Final = re.compile(r"[a-z]+(?:_[a-z]+){0,6}")
-#: seconds; whoever asks for more is asked again after that
+#: seconds; a server that asks for a longer pause is asked again after this one
 _MAX_RETRY_AFTER: Final = 3600.0
-#: requests that are refused whatever the conversation is
+#: codes of refusals that do not depend on the conversation
 _SETTING_ERROR_CODES: Final = frozenset(
     {
         "unsupported_parameter",
@@ -49,6 +49,7 @@ _SETTING_ERROR_CODES: Final = frozenset(
 
 
 def classify_error(error: BaseException, model: str) -> ModelFailed:
+    """Return the failure that an error means, with a reason that names the model."""
     match error:
         case ModelFailed():
             return error

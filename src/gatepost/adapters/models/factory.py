@@ -1,12 +1,12 @@
 """
-Which model a configuration means.
+Opens the model that a configuration names.
 
-    demo              the built-in one
-    openai:NAME       OpenAI, or any server that speaks its chat-completions protocol, at `base_url`
+    demo              the built-in model
+    openai:NAME       OpenAI, or any server with its chat-completions protocol, at `base_url`
     anthropic:NAME    Anthropic
     ollama:NAME       Ollama on this machine, or at `base_url`
 
-A model whose key is missing is stood in for by the demo, which says so. A server of one's own need not have a key.
+If the key of a model is missing, the demo replaces it, and its name says so. A server at a `base_url` may need no key.
 Libraries are imported when they are needed, because that takes most of a second.
 """
 
@@ -21,18 +21,18 @@ from gatepost.ports import Model
 if TYPE_CHECKING:
     import httpx2
 
-#: seconds to wait for a connection, and for a server that says nothing at all
+#: seconds to wait for a connection, and for the next bytes of an answer
 _CONNECT_TIMEOUT: Final = 10.0
 READ_TIMEOUT: Final = 60.0
 
 _PROVIDERS: Final = ("openai", "anthropic", "ollama")
 _OLLAMA_URL: Final = "http://127.0.0.1:11434/v1"
-#: for servers that ask for no key, where the library insists on one
+#: for servers that need no key, because the library requires one
 _PLACEHOLDER_KEY: Final = "none"
 
 
 def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout: float = READ_TIMEOUT) -> Model:
-    """Open the model, or the demo in its place. Nothing is asked of it yet."""
+    """Return the model, or the demo if its key is missing. This sends no request."""
     if choice.name == DEMO:
         return DemoModel()
     provider, _, name = choice.name.partition(":")
@@ -58,7 +58,7 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout:
 
 
 def find_missing_key(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
-    """The variable that should hold the model's key and does not; None where it does, or none is needed."""
+    """Return the variable that should hold the key of the model but is empty; None if it is set or not needed."""
     is_key_needed = _get_provider_name(choice) in _PROVIDERS and (
         choice.key_env or _get_base_url(choice, environ) is None
     )

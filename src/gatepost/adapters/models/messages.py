@@ -1,15 +1,15 @@
 """
-Conversations as pydantic-ai has them.
+Converts conversations to and from the messages of pydantic-ai.
 
-Providers are strict where a mind is not: requests and responses take turns, beginning and ending with a request; every
-call has its return in the very next request, and no return is without its call; nothing is empty. A mind that was cut,
-or whose process died, may be otherwise. So what has no place is given one:
+Providers are strict where a mind is not: requests and responses alternate, and the first and the last are requests;
+every call has its return in the next request, and every return has its call; nothing is empty. A mind that was
+compacted, or whose process died, may break these rules. So turns that do not fit are converted:
 
-    Prompt, Prompt             -> one request
-    Result of a known call     -> a return, before the prompts of its request
-    Result of a forgotten call -> words of a prompt
-    a call without a Result    -> a return that says so
-    Reply, Reply               -> a request in between that says to go on
+    Prompt, Prompt                    -> one request
+    CallResult of a known call        -> a return, before the prompts of its request
+    CallResult of a forgotten call    -> text of a prompt
+    a call without a CallResult       -> a return that says so
+    ModelReply, ModelReply            -> a request between them that says to go on
 """
 
 import re
@@ -42,15 +42,15 @@ _CONTINUE_TEXT: Final = "(go on)"
 _EMPTY_RESULT: Final = "(nothing)"
 _MISSING_RESULT: Final = '{"error":"this call was never answered"}'
 _NO_ARGUMENTS: Final = "{}"
-#: more than anybody reads or writes in one answer
+#: more than one request can use
 _MAX_TOKENS: Final = 10_000_000
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def build_messages(request: ChatRequest, *, can_mark_failures: bool = True) -> list[ModelMessage]:
     """
-    The conversation, ending with a request. `marks_failures` if the protocol has a mark for a result that is a failure;
-    without one the library would wrap the result, which says itself that it is a failure, once more.
+    Return the conversation, which ends with a request. `can_mark_failures` says that the protocol has a mark for failed
+    results. Without such a mark the library would wrap the result again, which already says that it is a failure.
     """
     system: list[ModelRequestPart] = [SystemPromptPart(request.system)] if request.system.strip() else []
     messages: list[ModelMessage] = []
@@ -73,7 +73,7 @@ def build_tool_definition(spec: ToolSpec) -> ToolDefinition:
 
 
 def parse_reply(response: ModelResponse, *, model: str, ids: Sequence[str]) -> ModelReply:
-    """What the response says; its calls take these ids, in order."""
+    """Return the response as a reply; its calls get these ids, in order."""
     calls: list[ToolCall] = []
     parts: list[ModelResponsePart] = []
     for part in response.parts:
@@ -95,21 +95,21 @@ def parse_reply(response: ModelResponse, *, model: str, ids: Sequence[str]) -> M
 
 
 def _read_token_count(value: Any) -> int:
-    """Return the tokens that a server says it has counted; 0, which is nobody's count, if that cannot be true."""
+    """Return the token count of a server; 0, which means unknown, if the value is impossible."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         return 0
     return int(value) if 0 < value <= _MAX_TOKENS else 0
 
 
 def format_arguments(args: Any) -> str:
-    """The arguments of a call as the model wrote them."""
+    """Return the arguments of a call as JSON, as the model wrote them."""
     if isinstance(args, str):
         return args if args.strip() else _NO_ARGUMENTS
     return to_json(args).decode() if args else _NO_ARGUMENTS
 
 
 def clean_text(text: str) -> str:
-    """The same text as far as it can be stored: halves of characters and NULs are replaced."""
+    """Return the text in a form that can be stored: lone surrogates and NULs are replaced."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -117,7 +117,7 @@ def clean_text(text: str) -> str:
 
 @dataclass(slots=True)
 class _Exchange:
-    """A response, none at the beginning, and what was shown after it."""
+    """A response and the turns after it; the first exchange may have no response."""
 
     can_mark_failures: bool
     response: ModelResponse | None = None
@@ -138,7 +138,7 @@ class _Exchange:
                     self.prompts.append(f"[Result of {name}, from before] {content}")
 
     def build_parts(self) -> list[ModelRequestPart]:
-        """The returns in the order of the calls, then the prompts."""
+        """Return the tool returns in the order of the calls, then the prompts."""
         returns = [
             self.returns.get(call) or ToolReturnPart(name, _MISSING_RESULT, call) for call, name in self.calls.items()
         ]
@@ -163,7 +163,7 @@ def _split_exchanges(turns: Sequence[Turn], *, can_mark_failures: bool) -> Itera
 
 
 def _build_response(reply: ModelReply) -> ModelResponse | None:
-    """The message as it was, if it was kept and is whole; otherwise made of its parts; none if there are none."""
+    """Return the original message if it was stored and is intact, else one built from the reply; None if it is empty."""
     if reply.raw is not None:
         try:
             (message,) = ModelMessagesTypeAdapter.validate_json(reply.raw)
@@ -185,7 +185,7 @@ def _build_response(reply: ModelReply) -> ModelResponse | None:
 
 
 def _fix_tool_name(part: ModelResponsePart) -> ModelResponsePart:
-    """The same, but a tool that cannot exist, for models make up names, is called what providers accept."""
+    """Return the part with a tool name that providers accept: models sometimes invent names."""
     if not isinstance(part, ToolCallPart) or _TOOL_NAME.fullmatch(part.tool_name):
         return part
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", part.tool_name)[:64] or "unknown"
@@ -193,7 +193,7 @@ def _fix_tool_name(part: ModelResponsePart) -> ModelResponsePart:
 
 
 def _replace_call(part: ToolCallPart[Any], call: ToolCall) -> ToolCallPart[Any]:
-    """The same part, for this call."""
+    """Return the part with the id, the name and the arguments of this call."""
     return ToolCallPart(
         call.tool,
         call.arguments,
@@ -209,7 +209,7 @@ def _get_call_ids(response: ModelResponse) -> list[str]:
 
 
 def _is_worth_sending(response: ModelResponse) -> bool:
-    """Whether there is more than thoughts that led to nothing."""
+    """Return True if the response has text or calls, not only thinking."""
     return any(
         isinstance(part, ToolCallPart) or (isinstance(part, TextPart) and part.content.strip())
         for part in response.parts
@@ -218,7 +218,7 @@ def _is_worth_sending(response: ModelResponse) -> bool:
 
 def _dump_response(response: ModelResponse) -> str | None:
     try:
-        stored_response = replace(response, provider_url=None)  # which may have a password in it
+        stored_response = replace(response, provider_url=None)  # it may contain a password
         return ModelMessagesTypeAdapter.dump_json([stored_response], exclude_none=True).decode()
     except (PydanticSerializationError, ValueError):
         return None

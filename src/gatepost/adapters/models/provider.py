@@ -1,8 +1,8 @@
 """
 A model behind pydantic-ai: one request at a time, streamed.
 
-Calls are given ids of ours. Some servers send none, or `call_0` in every reply; but by its id a call is remembered for
-good, and what it did is recognised.
+Calls get ids of ours. Some servers send no ids, or `call_0` in every reply; but a call is stored under its id for good,
+and its effect is recognised by it.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -27,7 +27,7 @@ from gatepost.adapters.models.errors import classify_error
 from gatepost.core.mind import ModelReply
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, TextDelta, Trouble
 
-#: seconds that a whole answer may take
+#: seconds for a whole answer
 ANSWER_TIMEOUT: Final = 600.0
 
 
@@ -42,8 +42,8 @@ class PydanticModel:
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """
-        `finishes` if its server always says why an answer ends: then one without a reason was cut off.
-        `marks_failures` if its protocol has a mark for results that are failures.
+        `has_finish_reason` says that the server always gives the reason why an answer ends: then an answer without one
+        was cut off. `can_mark_failures` says that the protocol has a mark for failed results.
         """
         self._model = model
         self._name = name
@@ -84,7 +84,7 @@ class PydanticModel:
                                 yield _build_call_delta(ids[index], part)
                 response = stream.get()
             reply = self._build_reply(response, [ids[index] for index in sorted(ids)])
-        except Exception as error:  # noqa: BLE001 (whoever asks knows only one kind of failure)
+        except Exception as error:  # noqa: BLE001 (callers know only ModelFailed)
             raise classify_error(error, self._name) from None
         yield reply
 

@@ -1,6 +1,6 @@
 """
-How the demo reads what it is shown: lines of the inbox as `core/render.py` writes them, and of the system prompt who
-it is and where. What it does not know is passed over.
+Parses the prompt for the demo model: inbox lines as `core/render.py` writes them, and from the system prompt the name
+of the agent and its spaces. Lines in an unknown form are skipped.
 """
 
 import json
@@ -36,7 +36,7 @@ _AGENT: Final = re.compile(rf"({_TITLE}) \(agent\)")
 
 @dataclass(frozen=True, slots=True)
 class InboxMessage:
-    """Somebody said something in a space."""
+    """A message in a space."""
 
     sender: str
     is_person: bool
@@ -58,7 +58,7 @@ class InboxWebhook:
 
 @dataclass(frozen=True, slots=True)
 class InboxDecision:
-    """A decision was answered, or ended otherwise, or was sent back."""
+    """A decision that was answered, ended in another way, or was sent back."""
 
     outcome: str
     author: str
@@ -70,7 +70,7 @@ InboxLine = InboxMessage | InboxPlan | InboxWebhook | InboxDecision
 
 @dataclass(frozen=True, slots=True)
 class DemoContext:
-    """Who the demo is, where it can speak, and which other agents there are."""
+    """The names of the demo, the spaces it can post to, and the other agents in them."""
 
     name: str
     display_name: str
@@ -79,7 +79,7 @@ class DemoContext:
 
 
 def parse_inbox(turns: Sequence[Turn]) -> Iterator[InboxLine]:
-    """What these turns tell of that the demo understands, in order."""
+    """Yield the inbox lines of these turns that the demo understands, in order."""
     for turn in turns:
         if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
             for line in turn.text.split("\n")[1:]:
@@ -87,6 +87,7 @@ def parse_inbox(turns: Sequence[Turn]) -> Iterator[InboxLine]:
 
 
 def parse_system_prompt(system: str) -> DemoContext:
+    """Return what the system prompt says about the agent; fields that it does not have are empty."""
     self_match, section = _SELF_LINE.search(system), _SPACES_SECTION.search(system)
     space_matches = (
         [space_match for line in section["lines"].splitlines() if (space_match := _SPACE_LINE.match(line))]
@@ -122,7 +123,7 @@ def _parse_line(line: str) -> Iterator[InboxLine]:
 
 
 def _unquote(text: str) -> str:
-    """What a quoted name or text says; one that is not quoted says itself."""
+    """Return the value of a quoted name or text; text without quotes is returned unchanged."""
     if not text.startswith('"'):
         return text
     value = json.loads(text, strict=False)
