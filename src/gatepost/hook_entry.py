@@ -339,7 +339,7 @@ def _has_items(hook_config: HookConfig, agent: str, now: Instant) -> bool:
     """Return True if a SQLite store has anything for an agent to read; one that is not there has nothing."""
     if hook_config.file is None or not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
         return False
-    from gatepost.adapters.stores.glance import has_items
+    from gatepost.adapters.stores.sqlite_probe import has_items
 
     return has_items(hook_config.file, agent, now=now, busy_timeout=BUSY_TIMEOUT)
 

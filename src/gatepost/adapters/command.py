@@ -40,7 +40,7 @@ class ShellCommands:
 
 
 async def _start(argv: Sequence[str], folder: Path | None) -> Process:
-    """Start a command. If cancelled meanwhile, kill its whole process group: asyncio would kill only the first process."""
+    """Start a command. If cancelled meanwhile, kill its process group: asyncio would kill only the first process."""
     start_task = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder, start_new_session=True)
     )

@@ -1,41 +1,41 @@
 """
-A spool of files: JSON lines, one file a session, with a few more beside it.
+The spool in files: JSON lines, one file for each session, and a few side files.
 
-    <session>.jsonl            what waits; locked (flock) by whoever appends or takes out, never replaced
-    <session>.jsonl.lock       held by the one who drains, from beginning to end
-    <session>.jsonl.draining   what was taken out and not yet `done` with
+    <session>.jsonl            lines that wait; locked (flock) by every writer and every drain, never replaced
+    <session>.jsonl.lock       locked by the drain, from its start to its end
+    <session>.jsonl.draining   lines that were taken out and are not finished
     <session>.jsonl.unproved   batches that hooks have printed and no model has answered yet
-    <session>.jsonl.aside      text that could not be read, and entries that were shown cut
-    <session>.jsonl.shown      keys that were shown of late
+    <session>.jsonl.aside      text that could not be read, and lines that were shown cut
+    <session>.jsonl.shown      keys that were shown recently
 
-Taking out copies first and truncates then, under the lock, so every line is at each moment in one of the files:
+A drain copies first and truncates then, under the lock, so at each moment every line is in one of the files:
 
     lock .jsonl -> copy to .draining.new, fsync -> rename to .draining -> truncate .jsonl -> unlock -> ... -> remove
 
-Killed before the rename, the lines are where they were; after it, the next drain reads `.draining` first. Only between
-the rename and the truncation are they in both, and what is put back is until `.draining` is removed: then those that
-have an id are recognised as the same, byte for byte; the few that have none are seen twice. The file of lines is
-truncated and never replaced, because a writer that waits for its lock has it open: what it wrote to a removed file
-nobody would read.
+If the process is killed before the rename, the lines are where they were; if after it, the next drain reads `.draining`
+first. Lines are in both files only between the rename and the truncation, and, if they are put back, until `.draining`
+is removed. Then a line with an id is recognised as the same, byte for byte; the few without one are seen twice. The
+file of lines is truncated and never replaced, because a writer that waits for its lock has it open: nobody would read
+what it writes to a removed file.
 
-What a hook has printed goes from `.draining` to `.unproved` with the lines that only the spool has, and from there back
-to the first file if no model has read it:
+After a hook has printed lines, those that only the spool has go from `.draining` to `.unproved`, and from there back to
+the first file if no model has read them:
 
     print, flush -> append to .unproved, fsync -> remove .draining -> ... -> proof:   .shown -> rewrite .unproved
                                                                           `-> release: .jsonl -> rewrite .unproved
 
-A line is in the next file before it leaves the one it was in, so a kill in between leaves it in two. A drain drops
-what is in `.unproved`: by its key, and what a dead drain has left also byte for byte. What is put back is not added to
-a file that has it; but what was put back, and drained before the note was changed, is put back again. So beside lines
-that have neither key nor id, one without a key is seen twice if its release was killed. All of this is done under the
-lock of the drain.
+A line is in the next file before it leaves the previous one, so a kill in between leaves it in both. A drain drops the
+lines that are in `.unproved`: by their key, and lines that a dead drain has left also byte for byte. A line that is put
+back is not added to a file that has it; but if it was put back and drained before `.unproved` was rewritten, it is put
+back again. So, besides lines with neither key nor id, a line without a key is seen twice if its release was killed. All
+of this happens under the lock of the drain.
 
-When a session has been over for long, its files go. A writer may have opened the file of lines just before: so that is
-renamed to `.draining`, where its line is seen by the next drain, and that is removed only if it is still empty when as
-much time has passed again. Lines that nobody has read, or could read, stay for ever.
+When a session has been over for long, its files are removed. A writer may have opened the file of lines just before; so
+that file is renamed to `.draining`, where the next drain sees its line, and `.draining` is removed only if it is still
+empty after the same time again. Lines that nobody has read, or could read, stay for ever.
 
-All this needs is `flock`, `O_APPEND` and `rename`, so a writer can be any program. One that died in the middle of a
-line, or a full disk, leaves a line without an end: ours end it before they append.
+All this needs only `flock`, `O_APPEND` and `rename`, so a writer can be any program. A writer that died in the middle
+of a line, or a full disk, leaves a line without an end: our writers end it before they append.
 """
 
 # ruff: noqa: PTH103, PTH104, PTH108, PTH116, PTH120 (descriptors throughout: what is locked is a file, not a name)
@@ -58,15 +58,15 @@ from gatepost.core.times import Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.ports import SpoolDrain, UnprovedBatches
 
-#: stands for the session in the path of a spool
+#: the part of a spool path that is replaced by the session
 SESSION_PLACEHOLDER: Final = "<session>"
-#: seconds that a drain waits for another one, or for a writer
+#: seconds to wait for a lock of another drain or of a writer
 LOCK_TIMEOUT: Final = 2.0
 _LOCK_RETRY_DELAY: Final = 0.005
-#: keys that the store knows too and that are kept, once the notes have that many bytes
+#: keys that are kept when `.shown` is larger than this; keys that the store does not know yet are always kept
 _MAX_SHOWN_KEYS: Final = 1_000
 _MAX_NOTES_BYTES: Final = 256 * 1024
-#: what is beside a file of lines, in the order in which it is removed; who waits for the lock sees that it is gone
+#: the side files, in the order of their removal; a process that waits for the lock notices that the file is gone
 _SIDE_FILE_SUFFIXES: Final = (
     *(".draining", ".draining.new", ".unproved", ".unproved.new", ".aside", ".shown", ".shown.new"),
     ".lock",
@@ -76,7 +76,7 @@ _OPEN_FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 class FileSpool:
     def __init__(self, path: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
-        """`path` has `<session>` where the session's name goes."""
+        """`path` contains `<session>`, which is replaced by the name of the session; `lock_timeout` is in seconds."""
         self._path = path
         self._lock_timeout = lock_timeout
 
@@ -86,7 +86,7 @@ class FileSpool:
             _append(file, [spool_line.to_bytes() for spool_line in lines])
 
     def peek(self, session: str) -> Sequence[SpoolLine]:
-        # What waits is read first: it may be set aside in the meantime, and is then seen twice, but never missed.
+        # In this order: a line that is set aside in the meantime is seen twice, but never missed.
         with _translate_errors(path := self._build_path(session)):
             lines = dict.fromkeys(_split_lines(_read_file(path)) + _split_lines(_read_file(f"{path}.draining")))
         return [spool_line for line in lines for spool_line in spool_lines.parse_line(line)[0]]
@@ -114,7 +114,7 @@ class FileSpool:
             yield _UnprovedFile(path, self._lock_file)
 
     def _set_lines_aside(self, path: str) -> tuple[list[bytes], list[bytes]]:
-        """The lines that were set aside by a drain that died, and those that now are."""
+        """Move the lines to `.draining`; return the lines that a dead drain left there, and the new ones."""
         with self._lock_file(path) as file:
             old_lines = _split_lines(_read_file(f"{path}.draining"))
             new_lines = _split_lines(os.pread(file, os.fstat(file).st_size, 0))
@@ -169,13 +169,13 @@ class FileSpool:
 
     @contextmanager
     def _lock_file(self, path: str, busy_error: type[GatepostError] = Unavailable) -> Iterator[int]:
-        """A file of ours, open and locked, made if there is none; `busy` is raised if another keeps it too long."""
+        """Yield a file, open and locked, created if missing; raise `busy_error` if another process keeps the lock."""
         with _translate_errors(path):
             file = self._open_locked(path, busy_error)
         try:
             yield file
         finally:
-            os.close(file)  # and with it the lock
+            os.close(file)  # releases the lock
 
     def _open_locked(self, path: str, busy_error: type[GatepostError]) -> int:
         deadline = time.monotonic() + self._lock_timeout
@@ -197,7 +197,7 @@ class FileSpool:
 
 
 class _UnprovedFile:
-    """What hooks of a session have printed, in a file that only the holder of the drain lock changes."""
+    """The batches that hooks of a session have printed. Only the holder of the drain lock changes the file."""
 
     def __init__(self, path: str, lock_file: Callable[[str], AbstractContextManager[int]]) -> None:
         self._path = path
@@ -231,7 +231,7 @@ class _UnprovedFile:
 
 
 class _SpoolDrain:
-    """What is taken out of a spool, and set aside in a file."""
+    """The lines that were taken out of a spool and are in `.draining`."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class _SpoolDrain:
         self.unproved = _UnprovedFile(path, lock_file)
         parsed_lines = [spool_lines.parse_line(line) for line in (*old_lines, *new_lines)]
         self._unreadable_lines = [unreadable for _, unreadable in parsed_lines if unreadable]
-        # a hook that was killed after it had noted what it printed has left that in both files
+        # A hook that was killed after it had recorded its batch has left the lines in both files.
         noted_lines = {line for batch in self.unproved.batches for line in batch.lines} if old_lines else set()
         self.lines = [
             spool_line
@@ -296,7 +296,7 @@ def _open(path: str) -> int:
 
 
 def _is_same_file(file: int, path: str) -> bool:
-    """Whether the file that was waited for still has its name; others may have removed it meanwhile."""
+    """Return True if the open file is still the one at the path; another process may have removed it meanwhile."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
@@ -304,7 +304,7 @@ def _is_same_file(file: int, path: str) -> bool:
 
 
 def _append(file: int, lines: Sequence[bytes]) -> None:
-    """Append lines, each by one write. A line for which there is no room is taken back, and the error raised."""
+    """Append lines, each by one write. If the disk is full, remove the incomplete line and raise."""
     size = os.fstat(file).st_size
     if size and os.pread(file, 1, size - 1) != b"\n":
         lines = [b"\n" + lines[0], *lines[1:]] if lines else []
@@ -316,7 +316,7 @@ def _append(file: int, lines: Sequence[bytes]) -> None:
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Give a file new content, all or nothing, also when the machine goes down."""
+    """Replace the content of a file, all or nothing, also if the machine crashes."""
     new_path = f"{path}.new"
     file = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _OPEN_FLAGS, 0o600)
     try:
@@ -368,7 +368,7 @@ def _split_lines(content: bytes) -> list[bytes]:
 
 
 def _parse_notes(content: bytes) -> dict[str, tuple[bool, Instant]]:
-    """The keys that were noted, the newest last; a note that was cut short is none."""
+    """Return the recorded keys, the newest last; an incomplete note is skipped."""
     notes: dict[str, tuple[bool, Instant]] = {}
     for line in _split_lines(content):
         with suppress(ValueError, TypeError):
@@ -379,7 +379,7 @@ def _parse_notes(content: bytes) -> dict[str, tuple[bool, Instant]]:
 
 
 def _select_newest(notes: dict[str, tuple[bool, Instant]]) -> dict[str, tuple[bool, Instant]]:
-    """Those that were noted last, and all of which the store has still to hear."""
+    """Return the newest notes, and all whose key the store does not know yet."""
     excess = len(notes) - _MAX_SHOWN_KEYS
     return {key: note for index, (key, note) in enumerate(notes.items()) if index >= excess or not note[0]}
 

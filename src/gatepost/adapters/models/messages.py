@@ -163,7 +163,7 @@ def _split_exchanges(turns: Sequence[Turn], *, can_mark_failures: bool) -> Itera
 
 
 def _build_response(reply: ModelReply) -> ModelResponse | None:
-    """Return the original message if it was stored and is intact, else one built from the reply; None if it is empty."""
+    """Return the original message if it was stored intact, else one built from the reply; None if it is empty."""
     if reply.raw is not None:
         try:
             (message,) = ModelMessagesTypeAdapter.validate_json(reply.raw)

@@ -1,1 +1,1 @@
-"""SQLite and PostgreSQL behind one port."""
+"""The store on SQLite and on PostgreSQL."""

@@ -1,25 +1,25 @@
 """
-Many verbs, one commit.
+Group commit: many verbs, one commit.
 
-A disk can flush a few thousand times a second; callers want more than that. So a writer takes every call that waits,
-runs each in a savepoint of its own, commits once, and only then answers them all:
+A disk can flush a few thousand times a second; callers want more than that. So a writer takes all waiting calls, runs
+each in its own savepoint, commits once, and only then answers all of them:
 
-    calls ->  BEGIN  [savepoint verb] [savepoint verb] ... counters  COMMIT  -> rings -> answers
+    calls ->  BEGIN  [savepoint verb] [savepoint verb] ... counters  COMMIT  -> signals -> answers
 
-Why this is as good as a transaction each:
+Why this is as good as one transaction for each call:
 
-- *Answered means stored.* No answer leaves before COMMIT has returned.
-- *Failed means nothing left.* A verb that raises is rolled back to its savepoint, and its rings and counts are dropped
-  with it. If the database itself ends the transaction (a full disk, a lost connection), nothing of the group is stored
-  and all of it is told `Unavailable`.
+- *An answer means stored.* No answer is sent before COMMIT has returned.
+- *An error means that nothing is stored.* A verb that raises is rolled back to its savepoint, and its signals and
+  counts are dropped with it. If the database itself ends the transaction (a full disk, a lost connection), nothing of
+  the group is stored and all its callers get `Unavailable`.
 - *Order.* Verbs of one lane go to one writer, in the order of their calls, and run one after the other.
-- *Again is safe.* When two writers collide (deadlock, serialisation) the database undoes one of the groups; it is run
-  again from the start, which a verb permits by having no effect but on its transaction. It is run again in halves, so
-  that groups that keep colliding become single verbs, which seldom do.
-- *A lost answer to COMMIT* is looked up (`Connection.commit` asks what became of the transaction), not guessed.
+- *A repeat is safe.* If two writers collide (deadlock, serialisation) the database undoes one of the groups. That group
+  runs again from the start, which verbs permit because they have no effect outside their transaction. It runs again in
+  halves, so groups that keep colliding become single verbs, which seldom collide.
+- *A lost answer to COMMIT* is looked up, not guessed: `StoreConnection.commit` asks for the state of the transaction.
 
-Waiting calls of a `batched` verb are run as one call with all their elements; if that raises, each is run alone, so
-that one bad element cannot fail its neighbours.
+Waiting calls of a `batched` verb run as one call with all their elements. If that raises, each call runs alone, so one
+bad element cannot fail its neighbours.
 """
 
 import time
@@ -38,23 +38,24 @@ from gatepost.ports import Clock, RetryTransaction, Row, SignalSink, is_batched
 if TYPE_CHECKING:
     import asyncio
 
-#: savepoints in one transaction: past 64 PostgreSQL keeps them in a slower place
+#: savepoints in one transaction: beyond 64 PostgreSQL keeps them in a slower place
 MAX_SAVEPOINTS: Final = 60
-#: elements of a batched verb in one statement, those that weigh more counted as several
+#: elements of a batched verb in one statement; an element with a larger weight counts as several
 MAX_ELEMENTS: Final = 1_000
-#: times a group is run again after a collision
+#: times a group is run after collisions
 MAX_ATTEMPTS: Final = 12
 
 _COUNTERS: Final = ("accepted", "delivered", "expired", "discarded")
 
 
 class StoreConnection(Protocol):
-    """What a writer needs of a database. Whatever the driver raises comes out as `Unavailable` or `Again`."""
+    """What a writer needs of a database. Errors of the driver become `Unavailable` or `RetryTransaction`."""
 
     def begin(self, waited_seconds: float = 0.0) -> Instant | None:
         """
-        Begin a transaction, connecting first where needed; return the database's time if it has one. Its first caller
-        has `waited` for so many seconds already: where others are waited for, that counts.
+        Begin a transaction, and connect first if needed; return the time of the database if it has a clock of its own.
+        `waited_seconds` is how long the first call has waited in the queue; it counts towards the time to wait for a
+        lock.
         """
         ...
 
@@ -62,19 +63,19 @@ class StoreConnection(Protocol):
     def release(self) -> None: ...
 
     def rollback_to(self) -> None:
-        """Undo the verb; `Unavailable` if the transaction is gone altogether."""
+        """Undo the verb; raise `Unavailable` if the database has ended the transaction."""
         ...
 
     def commit(self) -> None: ...
 
     def abandon(self) -> None:
-        """Undo everything and, if the connection is no longer good, let go of it; never raises."""
+        """Roll back, and close the connection if it is broken; never raises."""
         ...
 
     def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]: ...
 
     def page(self, statement: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
-        """Return the first rows, as many as have room, and whether there are more, which are not read."""
+        """Return the first rows, with at most `max_chars` of text, and True if there are more, which are not read."""
         ...
 
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int: ...
@@ -84,15 +85,15 @@ class StoreConnection(Protocol):
 
 @dataclass(slots=True)
 class PendingCall:
-    """A verb that somebody waits for."""
+    """A call of a verb or a query whose caller waits."""
 
     verb: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     lane: str = ""
-    #: where the answer is awaited, for callers in an event loop
+    #: receives the outcome, for callers in an event loop
     future: "asyncio.Future[Any] | None" = None
-    #: since when it waits, by the monotonic clock
+    #: when it was made, by the monotonic clock
     waiting_since: float = field(default_factory=time.monotonic)
 
 
@@ -103,7 +104,7 @@ class CallOutcome:
 
 
 class StoreTransaction:
-    """The `Transaction` of a group: statements go to the connection, rings and counts are kept for the end."""
+    """The `Transaction` of a group: statements go to the connection; signals and counts are collected for the end."""
 
     def __init__(self, connection: StoreConnection, clock: Clock, limits: Limits, now: Instant | None) -> None:
         self._connection = connection
@@ -148,11 +149,11 @@ class StoreTransaction:
         return len(self.signals), len(self._counts)
 
     def discard_since(self, mark: tuple[int, int]) -> None:
-        """Drop the rings and counts since the mark."""
+        """Drop the signals and counts since the mark."""
         del self.signals[mark[0] :], self._counts[mark[1] :]
 
     def write_counts(self) -> None:
-        """Write the counts: once for each recipient, in order."""
+        """Write the sums of the counts: one row for each recipient, in order."""
         if not self._counts:
             return
         sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTERS, 0))
@@ -164,7 +165,7 @@ class StoreTransaction:
 
 
 class GroupWriter:
-    """One connection, and the groups that go through it."""
+    """Writes groups of calls through one connection."""
 
     def __init__(
         self,
@@ -174,9 +175,7 @@ class GroupWriter:
         signal_sink: SignalSink,
         report: Callable[[str | None], None] = lambda _: None,
     ) -> None:
-        """
-        The `bell` raises nothing. `report` is told after each transaction why it could not be stored; None when it was.
-        """
+        """`signal_sink` never raises. `report` is called after each transaction: why it failed, or None."""
         self._connection = connection
         self._clock = clock
         self._limits = limits
@@ -186,8 +185,8 @@ class GroupWriter:
 
     def write(self, calls: Sequence[PendingCall], *, waited_seconds: float = 0.0) -> list[CallOutcome]:
         """
-        Run the calls in one transaction and return what became of each; nothing is raised. The first of them has
-        `waited` for so many seconds.
+        Run the calls in one transaction and return the outcome of each; errors of verbs and of the database are
+        outcomes too. `waited_seconds` is how long the first call has waited.
         """
         self._waited_seconds = waited_seconds
         for attempt in range(MAX_ATTEMPTS):
@@ -202,9 +201,9 @@ class GroupWriter:
 
                 from gatepost.retry import Backoff
 
-                # A collision clears when the other one is through: wait a little, unevenly, longer each time.
+                # A collision clears when the other transaction ends: wait a random time, longer after each attempt.
                 backoff = Backoff(0.002, cap=0.128, jitter=(0.0, 1.0))
-                time.sleep(backoff.delay(attempt, random.random()))  # noqa: S311 (not for secrecy)
+                time.sleep(backoff.delay(attempt, random.random()))  # noqa: S311 (no security purpose)
             except Unavailable as error:
                 self._connection.abandon()
                 self._report(error.message)
@@ -226,7 +225,7 @@ class GroupWriter:
         outcomes = [CallOutcome() for _ in calls]
         groups = _group_calls(calls)
         if len(groups) == 1:
-            # Nothing else is in the transaction: that is the savepoint. What failed as one is begun anew, each alone.
+            # The transaction holds nothing else, so it is the savepoint. If it fails, begin again, each call alone.
             [indexes] = groups
             groups = []
             if not self._run_calls(tx, calls, indexes, outcomes, use_savepoint=False) and len(indexes) > 1:
@@ -257,7 +256,7 @@ class GroupWriter:
         *,
         use_savepoint: bool = True,
     ) -> bool:
-        """Run one verb for the calls at these places, in a savepoint; say whether it went through."""
+        """Run one verb for the calls at these indexes, in a savepoint; return True if it succeeded."""
         mark = tx.mark()
         if use_savepoint:
             self._connection.savepoint()
@@ -269,7 +268,7 @@ class GroupWriter:
                 values = _run_batched(tx, [calls[index] for index in indexes])
         except RetryTransaction:
             raise
-        except Exception as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
+        except Exception as error:  # noqa: BLE001 (the caller gets every error)
             if use_savepoint:
                 self._rollback_verb(error)
             tx.discard_since(mark)
@@ -283,7 +282,7 @@ class GroupWriter:
         return True
 
     def _rollback_verb(self, error: Exception) -> None:
-        """Undo the verb alone. If that cannot be done, the error was of the database and concerns the whole group."""
+        """Undo the verb alone. If that fails, the error came from the database and concerns the whole group."""
         try:
             self._connection.rollback_to()
         except Unavailable as rollback_error:
@@ -295,8 +294,8 @@ class GroupWriter:
 
 def _group_calls(calls: Sequence[PendingCall]) -> list[list[int]]:
     """
-    Put the places of calls that may run as one beside each other; every other call stands alone. A call joins those
-    before it unless it would overtake another call of its own lane by that.
+    Return the indexes of the calls in groups that may run as one; most calls are alone in their group. A call joins an
+    earlier group unless it would overtake another call of its own lane.
     """
     groups: list[list[int]] = []
     open_groups: dict[Any, tuple[list[int], set[str]]] = {}
@@ -315,14 +314,14 @@ def _group_calls(calls: Sequence[PendingCall]) -> list[list[int]]:
 
 
 def _run_batched(tx: StoreTransaction, calls: Sequence[PendingCall]) -> list[Any]:
-    """Run a batched verb over the elements of all the calls and give each its share of the outcomes."""
+    """Run a batched verb over the elements of all calls; return a list of outcomes for each call."""
     elements = [element for call in calls for element in call.args[0]]
     outcomes = iter(calls[0].verb(tx, elements))
     return [[next(outcomes) for _ in call.args[0]] for call in calls]
 
 
 def fit_rows(rows: Iterable[Row], max_chars: int) -> tuple[list[Row], bool]:
-    """Return the first rows whose text has so much room, one at least, and whether another was read."""
+    """Return the first rows with at most `max_chars` of text, at least one row, and True if another was read."""
     page_rows: list[Row] = []
     for row in rows:
         max_chars -= sum(len(value) for value in row if isinstance(value, str))
@@ -333,7 +332,7 @@ def fit_rows(rows: Iterable[Row], max_chars: int) -> tuple[list[Row], bool]:
 
 
 def weigh_call(call: PendingCall) -> tuple[int, int]:
-    """What a call adds to a group: savepoints and elements."""
+    """Return what a call adds to a group: savepoints and elements."""
     if is_batched(call.verb) and call.args:
         weigh = getattr(call.verb, "weigh", None)
         return 0, sum(map(weigh, call.args[0])) if weigh is not None else len(call.args[0])

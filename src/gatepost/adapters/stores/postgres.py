@@ -1,19 +1,19 @@
 """
-PostgreSQL: for more than one machine.
+The store on PostgreSQL: for more than one machine.
 
-Durability is asked for on every connection that writes (`synchronous_commit`), whatever the server's default is.
+Every connection that writes asks for durability (`synchronous_commit`), whatever the default of the server is.
 
-Each writer has a connection. Time is the database's, so that deadlines mean the same to every process. READ COMMITTED
-is enough because whatever two verbs could both decide is decided by a row they both lock or a unique index they both
-meet; deadlocks and serialisation failures are run again by the group.
+Each writer has a connection. Time is that of the database, so that deadlines mean the same to every process. READ
+COMMITTED is enough, because every decision that two verbs could both make depends on a row that both lock or on a
+unique index that both meet; after a deadlock or a serialisation failure the group runs again.
 
-When the connection breaks while COMMIT is on its way, nobody knows yet whether it was stored. The writer knows the
-number of its transaction and asks a new connection what became of it (`pg_xact_status`): committed is a success,
-aborted is `Unavailable`, and "in progress" is asked again until the server has noticed that we are gone.
+If the connection breaks while COMMIT is on its way, the result is unknown. The writer knows the number of its
+transaction and asks for its state on a new connection (`pg_xact_status`): "committed" is a success, "aborted" is
+`Unavailable`, and "in progress" is asked again until the server has noticed that the old connection is gone.
 
-A server that crashed forgets the numbers it had not yet written down, and gives them again. After a crash "committed"
-may therefore be somebody else's commit, and the caller is told that nobody can know. Whether it crashed is seen by its
-statistics, which only a crash (or an administrator) begins anew.
+A server that crashed forgets the numbers that it had not written to disk, and assigns them again. After a crash,
+"committed" may therefore be the commit of another transaction, and the caller is told that the result is unknown. The
+reset time of the server's statistics shows a crash: only a crash (or an administrator) resets them.
 """
 
 import time
@@ -34,15 +34,15 @@ from gatepost.tables.rows import RowMaker
 from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
 
 _CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
-#: how long to ask after a transaction whose COMMIT was not answered
+#: seconds to ask for the state of a transaction whose COMMIT was not answered
 _COMMIT_LOOKUP_TIMEOUT: Final = 15.0
-#: rows of a page that the server sends at a time
+#: rows of a page that the server sends at once
 _PAGE_FETCH_SIZE: Final = 20
-#: 'gate' as a number: held while migrating
+#: 'gate' as a number: the advisory lock of migrations
 _MIGRATION_LOCK_ID: Final = 0x67617465
 
-#: A process that falls asleep in the middle of a transaction loses it: others wait for the rows it has. And whatever
-#: the server is set to, a commit that was answered is on its disk; where it waits for even more, it goes on doing so.
+#: A process that stops in the middle of a transaction loses it, because others wait for its rows. And a commit that
+#: was answered is on disk, whatever the default of the server is; a stricter default (`remote_apply`) is kept.
 _WRITER_SETUP: Final = (
     "SET idle_in_transaction_session_timeout = '10s';"
     " SELECT set_config('synchronous_commit', 'on', false)"
@@ -59,7 +59,7 @@ _BEGIN_READ_ONLY: Final = (
 
 
 class PostgresConnection:
-    """Connects when it is first used, and again after it was lost."""
+    """A connection that opens at its first use, and again after it was lost."""
 
     def __init__(self, url: str, *, writes: bool, use_database_time: bool) -> None:
         self._url = url
@@ -73,7 +73,7 @@ class PostgresConnection:
         try:
             return self._begin_once()
         except Unavailable:
-            # The server may have been restarted since the last time: nothing was done yet, so try once anew.
+            # The server may have restarted since the last transaction. Nothing was done yet, so try once more.
             self.close()
             return self._begin_once()
 
@@ -134,7 +134,7 @@ class PostgresConnection:
         return maker.make_all(cursor, cursor.fetchall())
 
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
-        """A cursor of the server's sends a few rows at a time."""
+        """Read with a cursor on the server, which sends a few rows at once."""
         assert self._db is not None
         text, maker = _prepare(name)
         try:
@@ -149,7 +149,7 @@ class PostgresConnection:
         return self._execute(_prepare(name)[0], parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
-        """The statement takes each column as an array (`unnest`) and casts it to its type."""
+        """Pass each column as an array; the statement unnests it and casts it to its type."""
         arrays = {column: _format_array(values) for column, values in columns.items()}
         return self._execute(_prepare(name)[0], arrays).rowcount
 
@@ -166,7 +166,7 @@ class PostgresConnection:
             raise explain_error(error, in_verb=not self._db.closed) from error
 
     def _resolve_lost_commit(self) -> None:
-        """Find out what became of a COMMIT that was not answered; return if it was done."""
+        """Look up a COMMIT that was not answered; return if it was stored, else raise `Unavailable`."""
         deadline, pause = time.monotonic() + _COMMIT_LOOKUP_TIMEOUT, 0.01
         while time.monotonic() < deadline:
             status, epoch = self._look_up_transaction()
@@ -176,7 +176,7 @@ class PostgresConnection:
                 break
             if status == "aborted":
                 raise Unavailable("the connection to PostgreSQL was lost", hint="nothing was stored; try again")
-            time.sleep(pause)  # the server has not noticed yet, or is not back: no signal to wait for
+            time.sleep(pause)  # the server has not noticed yet, or is down; there is no signal to wait for
             pause = min(0.5, pause * 2)
         raise Unavailable(
             "the connection to PostgreSQL was lost while it stored, and it does not say whether it did",
@@ -184,15 +184,15 @@ class PostgresConnection:
         )
 
     def _look_up_transaction(self) -> tuple[str | None, str]:
-        """What a new connection says of the transaction, and in which life of the server it says so."""
+        """Return the state of the transaction, None if unknown, and the epoch of the server that reports it."""
         try:
             with connect(self._url) as db:
                 [is_replica] = db.execute("SELECT pg_is_in_recovery()").fetchone() or [True]
-                if is_replica:  # it may not have heard yet
+                if is_replica:  # it may lag behind
                     return None, ""
                 epoch = _read_server_epoch(db)
                 row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(self._xid),)).fetchone()
-        except errors.InvalidParameterValue:  # no such number yet: it crashed, and has forgotten ours
+        except errors.InvalidParameterValue:  # a number of the future: the server crashed and lost ours
             return "aborted", ""
         except (Unavailable, psycopg.Error):
             return None, ""
@@ -217,7 +217,7 @@ class PostgresStore(ThreadedStore):
                 raise explain_error(error) from error
 
     def check_durability(self) -> tuple[bool, str]:
-        """A commit waits for the disk because we ask for it; whether the disk is asked is for the server to say."""
+        """Return True if the server flushes to disk. Our connections already make every commit wait for that."""
         names = ("fsync", "full_page_writes", "synchronous_commit")
         with connect(self._url) as db:
             try:
@@ -230,10 +230,10 @@ class PostgresStore(ThreadedStore):
         return settings["fsync"] == "on" and settings["full_page_writes"] == "on", description + suffix
 
     def shrink(self) -> None:
-        """PostgreSQL sees to it by itself."""
+        """Do nothing: PostgreSQL does this by itself."""
 
     def check(self) -> list[str]:
-        """PostgreSQL checks itself: it is enough that every table of ours can be read."""
+        """Read every table; PostgreSQL itself checks the pages that it reads."""
         with connect(self._url) as db:
             try:
                 tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
@@ -245,7 +245,7 @@ class PostgresStore(ThreadedStore):
 
 
 class _PostgresMigration:
-    """What `schema.migrate` needs of PostgreSQL."""
+    """The `MigrationTarget` for PostgreSQL."""
 
     dialect = "postgres"
 
@@ -257,7 +257,7 @@ class _PostgresMigration:
         self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK_ID,))
 
     def version(self) -> tuple[int, int]:
-        # The catalog is read as a table: to_regclass may still answer from before we waited for the lock.
+        # Read the catalog as a table: to_regclass may still answer as of before the wait for the lock.
         if not self._db.execute(
             "SELECT 1 FROM pg_tables WHERE tablename = 'schema_version' AND schemaname = ANY (current_schemas(false))"
         ).fetchone():
@@ -283,11 +283,11 @@ class _PostgresMigration:
 
 
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
-    """Connect, or say in one sentence why not."""
+    """Return a connection, or raise with the reason in one sentence."""
     try:
         return psycopg.connect(url, **_CONNECT_OPTIONS)  # type: ignore[arg-type]
     except psycopg.ProgrammingError:
-        # The driver could not read the URL, and what it says about it quotes it, the password too.
+        # The driver could not read the URL, and its message quotes it, including the password.
         raise Invalid(
             "the PostgreSQL URL of the store cannot be read", hint="write postgresql://user:password@host:5432/database"
         ) from None
@@ -298,7 +298,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 
 
 def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:
-    """What stays the same until the server crashes; restarts in good order do not change it."""
+    """Return a value that changes only when the server crashes; a clean restart keeps it."""
     try:
         row = db.execute("SELECT pg_stat_get_bgwriter_stat_reset_time()::text").fetchone()
     except psycopg.Error as error:
@@ -307,11 +307,14 @@ def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:
 
 
 def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
-    """The same in our words: a collision, the server's trouble, or else a fault of the verb, which is passed on."""
+    """
+    Return `RetryTransaction` for a collision, and `Unavailable` for a failure of the server. Others are errors of the
+    verb: return `ConstraintViolation` for a value that the database refuses, else the error itself.
+    """
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
         return RetryTransaction(str(error))
     if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
-        # Found only at the commit: what a row refers to was removed meanwhile, and will not be there the next time.
+        # Found only at the commit: the row that it refers to was removed meanwhile, and the next run sees that.
         return RetryTransaction(str(error))
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
         return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
@@ -321,12 +324,12 @@ def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
 
 
 def _first_line(error: psycopg.Error) -> str:
-    """The first line of what the server said; the rest may quote the connection or the row."""
+    """Return the first line of the message; the rest may quote the connection or the row."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
 
 
 def _format_array(column: Sequence[Any]) -> str:
-    """A column as PostgreSQL writes arrays. The driver would look at every element several times over."""
+    """Return a column as an array literal. The driver would inspect every element several times."""
     return "{" + ",".join([_format_element(value) for value in column]) + "}"
 
 

@@ -1,4 +1,4 @@
-"""Where queries are answered: a queue, and threads that look things up; any of them may take any query."""
+"""The threads that run queries. They share one queue, and each may take any query."""
 
 import queue
 import threading
@@ -12,7 +12,7 @@ _THREADS: Final = 2
 
 
 class ReadPool:
-    """Threads that look things up, for whoever comes first; each has a connection of its own."""
+    """Runs queries on a few threads; each has its own connection."""
 
     def __init__(self, run_query: Callable[..., Any], on_outcomes: OutcomeHandler) -> None:
         self._run_query = run_query
@@ -27,7 +27,7 @@ class ReadPool:
         self._calls.put(call)
 
     def close(self) -> None:
-        """Answer what was put before, then stop."""
+        """Run the queries in the queue, then stop."""
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
@@ -37,6 +37,6 @@ class ReadPool:
         while (call := self._calls.get()) is not None:
             try:
                 outcome = CallOutcome(self._run_query(call.verb, *call.args, **call.kwargs))
-            except BaseException as error:  # noqa: BLE001 (whatever it was, it is the caller's to see)
+            except BaseException as error:  # noqa: BLE001 (the caller gets every error)
                 outcome = CallOutcome(error=error)
             self._on_outcomes([(call, outcome)])

@@ -1,13 +1,13 @@
 """
-SQLite: one file, one writer, stock settings but for four.
+The store on SQLite: one file, one writer, and a few settings that differ from the defaults.
 
-WAL, so that readers never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns; and the
-WAL may grow to 16 MB before it is copied into the file, because whoever commits waits for that. It grows further while
-somebody reads for long; it is cut to 16 MB when it is next begun anew, and to nothing when little is written. Every
-writing transaction begins IMMEDIATE: it has the write lock before it reads, so nothing it read can change under it.
-Other processes wait for the lock up to `busy` seconds.
+The journal is a WAL, so that readers never wait for the writer. `synchronous=FULL`, so that a commit is on disk when it
+returns. The WAL may grow to 16 MB before it is copied into the file, because the commit that triggers the copy waits
+for it; it grows further while a long read runs, it is cut to 16 MB when it restarts, and to nothing when little is
+written. Foreign keys are checked. Every writing transaction begins IMMEDIATE: it has the write lock before it reads, so
+nothing that it has read can change. Other processes wait for the lock up to `busy_timeout` seconds.
 
-The file is marked as ours (`application_id`), and a file that is somebody else's is left alone.
+The file is marked as ours (`application_id`), and a file of another program is not touched.
 """
 
 import json
@@ -30,12 +30,12 @@ from gatepost.tables.rows import RowMaker
 from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
 
 _LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
-#: seconds in the queue that are not worth to be counted
+#: a shorter time in the queue is ignored, in seconds
 _SHORT_WAIT: Final = 0.5
-#: pages after which the WAL is copied into the file, and bytes that it keeps then
+#: pages after which the WAL is copied into the file, and bytes that the WAL file keeps then
 _CHECKPOINT_PAGES: Final = 4_000
 _MAX_WAL_BYTES: Final = _CHECKPOINT_PAGES * 4_096
-#: bytes of a WAL that is left as it is, and pages between two looks that count as little
+#: a WAL up to this size is never cut, and fewer new pages since the last check mean an idle store
 _SMALL_WAL_BYTES: Final = 1024 * 1024
 _IDLE_PAGES: Final = 256
 #: "gate" in ASCII
@@ -43,7 +43,7 @@ APPLICATION_ID: Final = 0x67617465
 
 
 class SqliteConnection:
-    """Opens when it is first used, and again after it was let go."""
+    """A connection that opens at its first use, and again after it was closed."""
 
     def __init__(self, path: Path, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class SqliteConnection:
             self._begin_after_wait(waited_seconds)
 
     def _begin_after_wait(self, waited_seconds: float) -> None:
-        """Begin to write for somebody who has waited in the queue: that counts towards the time to wait for others."""
+        """Begin to write. The time that the call waited in the queue counts towards the time to wait for the lock."""
         self._execute(f"PRAGMA busy_timeout = {max(0, int((self._busy_timeout - waited_seconds) * 1000))}")
         try:
             self._execute("BEGIN IMMEDIATE")
@@ -110,11 +110,11 @@ class SqliteConnection:
         try:
             cursor = self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)
             return maker.make_all(cursor, cursor.fetchall())
-        except sqlite3.Error as error:  # of a row that comes later, too
+        except sqlite3.Error as error:  # fetchall can raise for a later row, too
             raise self._explain_error(error) from error
 
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
-        """A cursor reads a row when it is asked for it."""
+        """Read the rows one by one: a cursor reads a row when it is asked for it."""
         assert self._db is not None
         text, lists, maker = _prepare(name)
         try:
@@ -149,7 +149,10 @@ class SqliteConnection:
             raise self._explain_error(error) from error
 
     def _explain_error(self, error: sqlite3.Error) -> Exception:
-        """What went wrong with the file concerns the whole transaction; anything else is a fault of the verb."""
+        """
+        Return `Unavailable` for an error of the file, which ends the transaction. Others are errors of the verb: return
+        `ConstraintViolation` for a broken constraint, else the error itself.
+        """
         if isinstance(error, sqlite3.IntegrityError):
             return ConstraintViolation(str(error))
         return explain_error(error, self._path) or error
@@ -157,8 +160,8 @@ class SqliteConnection:
 
 class FileIdentity:
     """
-    Which file a store has open. SQLite goes on to write to one that was deleted or replaced, and what it answers is
-    gone with the process; so every transaction looks first whether the file is still the one at its path.
+    The identity of the open file. SQLite continues to write to a file that was deleted or replaced, and those commits
+    are lost with the process; so every transaction first checks that its file is still the one at the path.
     """
 
     def __init__(self, path: Path) -> None:
@@ -166,7 +169,7 @@ class FileIdentity:
         self._file: tuple[int, int] | None = None
 
     def check(self) -> None:
-        """Remember the file at the path, or refuse one that is not the remembered one."""
+        """Remember the file at the path; raise `Unavailable` if it is no longer the remembered one."""
         try:
             stat = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
         except FileNotFoundError:
@@ -207,7 +210,7 @@ class SqliteStore(ThreadedStore):
             db.close()
 
     def check_durability(self) -> tuple[bool, str]:
-        """It is set on our own connections, so nobody else can have set it otherwise."""
+        """Return True always: every connection of ours sets it, so no other setting can change it."""
         return True, "every commit waits for the disk (synchronous = FULL)"
 
     def check(self) -> list[str]:
@@ -226,8 +229,8 @@ class SqliteStore(ThreadedStore):
 
     def shrink(self) -> None:
         """
-        Copy the WAL into the file, as far as nobody has to wait for it, and cut the WAL if little was written since the
-        last look. An idle gateway writes a few pages, too: it renews leases.
+        Copy the WAL into the file without making others wait, and cut the WAL if little was written since the last
+        call. An idle gateway writes a few pages, too: it renews leases.
         """
         wal_path = Path(f"{self._path}-wal")
         self._identity.check()
@@ -246,7 +249,7 @@ class SqliteStore(ThreadedStore):
 
 
 class _SqliteMigration:
-    """What `schema.migrate` needs of SQLite."""
+    """The `MigrationTarget` for SQLite."""
 
     dialect = "sqlite"
 
@@ -254,7 +257,7 @@ class _SqliteMigration:
         self._db = db
 
     def lock(self) -> None:
-        # A table that others refer to can be made anew only without these; they are checked before the commit.
+        # A table that others refer to can only be recreated without foreign keys; `commit` checks them.
         self._db.execute("PRAGMA foreign_keys = OFF")
         self._db.execute("BEGIN IMMEDIATE")
 
@@ -292,13 +295,13 @@ class _SqliteMigration:
 
 
 def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
-    """Open the file with our settings, or say in one sentence why not."""
+    """Return a connection with our settings, or raise `Unavailable` with the reason in one sentence."""
     db = None
     try:
         db = sqlite3.connect(
             path, timeout=busy_timeout, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        # In this order: both are written by one commit, and another process may be about to make it.
+        # In this order: one commit writes both, and another process may make that commit between the two reads.
         schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         if schema_row and application_id != APPLICATION_ID:
@@ -320,7 +323,7 @@ def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
 
 
 def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
-    """SQLite does not wait for others who turn a new file to WAL at the same time, so we do."""
+    """Switch the file to WAL. Wait for other processes that do the same to a new file: SQLite does not wait."""
     deadline = time.monotonic() + busy_timeout
     while True:
         try:
@@ -329,7 +332,7 @@ def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
-            time.sleep(0.01)  # until they are done: there is no signal to wait for
+            time.sleep(0.01)  # there is no signal to wait for
 
 
 _FILE_ERRORS: Final = {
@@ -347,12 +350,12 @@ _FILE_ERRORS: Final = {
     sqlite3.SQLITE_SCHEMA: ("has changed its schema", "try again"),
 }
 
-#: with which a part of the file cannot be read
+#: codes that mean that a part of the file cannot be read
 _READ_ERRORS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
 
 def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
-    """The same in our words, if it is about the file and not about the statement."""
+    """Return `Unavailable` (`Damaged` for lost data) for an error of the file; None for one of the statement."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and "decode to UTF-8" in str(error):
         code = sqlite3.SQLITE_CORRUPT
@@ -372,17 +375,17 @@ def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
 
 
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
-    """Lists go in as JSON: the statement reads them with json_each."""
+    """Return the parameters with lists as JSON: the statement reads them with json_each."""
     return {**parameters, **{name: json.dumps(parameters[name]) for name in lists}}
 
 
 def _convert_bools(column: Sequence[Any]) -> Sequence[Any]:
-    """Truth values as whole numbers: sqlite3 would look for an adapter for each of them."""
+    """Return booleans as integers: sqlite3 would search an adapter for each of them."""
     return [*map(int, column)] if column and isinstance(column[0], bool) else column
 
 
 @cache
 def _prepare_positional(name: str) -> tuple[str, tuple[str, ...]]:
-    """A statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
+    """Return a statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
     text = statement("sqlite", name)
     return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))

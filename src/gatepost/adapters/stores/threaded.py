@@ -1,11 +1,12 @@
 """
-What SQLite and PostgreSQL have in common: threads that write, threads that read, and the four ways to ask them.
+The common part of both stores: threads that write, threads that read, and the four methods that use them.
 
-Synchronous callers (the command line, hooks) get a connection for their own thread and no other thread is started.
-Asynchronous callers share the desks: calls made in one turn of the event loop are handed over together, and the
-answers of a group come back together, so that a group costs two crossings between threads however large it is.
+Synchronous callers (the command line, hooks) get a connection for their own thread, and no other thread is started.
+Asynchronous callers share the write queues and the read pool: calls of one turn of the event loop are handed over
+together, and the outcomes of a group come back together, so a group costs two switches between threads, whatever its
+size.
 
-What only they need is imported when the first of them calls: a hook of a guest has to start fast.
+Modules that only asynchronous callers need are imported at the first such call: a hook of a guest has to start fast.
 """
 
 import threading
@@ -46,7 +47,7 @@ class ThreadedStore(ABC):
         signal_sink: SignalSink = ignore_signals,
         writers: int = 1,
     ) -> None:
-        """With `clock_rules`, time is the clock's even where the database has its own: for tests."""
+        """With `prefer_clock`, time comes from `clock` even if the database has its own: for tests."""
         self._clock = clock
         self._prefer_clock = prefer_clock
         self._limits = limits or Limits()
@@ -56,19 +57,19 @@ class ThreadedStore(ABC):
         self._write_queues: list[WriteQueue] = []
         self._read_pool: ReadPool | None = None
         self._local = threading.local()
-        #: the connections of threads that call by themselves
+        #: connections of threads that use the synchronous methods
         self._thread_connections: list[tuple[threading.Thread, StoreConnection]] = []
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
         self._turn_count = 0
         self._is_closed = False
-        #: why the last transaction that writes could not be stored
+        #: why the last writing transaction failed; None if it succeeded
         self.failure: str | None = None
-        #: how often the bell raised after a commit
+        #: how often the signal sink raised after a commit
         self.signal_failures = 0
 
     @abstractmethod
     def connect(self, *, writes: bool) -> StoreConnection:
-        """Return a connection, not yet opened: `begin` does that, and again after it was lost."""
+        """Return a connection. It is not open yet: `begin` opens it, and again after it was lost."""
 
     def call(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
@@ -135,7 +136,7 @@ class ThreadedStore(ABC):
             raise Unavailable("the store is closed")
 
     def _open_thread_connection(self, *, writes: bool) -> StoreConnection:
-        """A connection for this thread. Those of threads that have ended are closed, now that there is one more."""
+        """Return a connection for this thread, and close the connections of threads that have ended."""
         connection = self.connect(writes=writes)
         with self._lock:
             stale_entries = [entry for entry in self._thread_connections if not entry[0].is_alive()]
@@ -146,14 +147,14 @@ class ThreadedStore(ABC):
         return connection
 
     def _pick_writer(self, lane: str) -> int:
-        """Which writer a lane goes to; without a lane they take turns."""
+        """Return the index of the writer for a lane; without a lane the writers take turns."""
         if lane:
             return zlib.crc32(lane.encode(errors="surrogatepass")) % self._writers
         self._turn_count += 1
         return self._turn_count % self._writers
 
     def _submit_calls(self, loop: "asyncio.AbstractEventLoop") -> None:
-        """Put what was called in this turn of the loop on the desks, unless closing the store has done so."""
+        """Put the calls of this turn of the loop into the write queues, unless `close` has done so."""
         with self._lock:
             self._submit_locked(loop)
 
@@ -172,10 +173,10 @@ class ThreadedStore(ABC):
         return GroupWriter(connection, self._clock, self._limits, self._send_signals, self._record_failure)
 
     def _send_signals(self, signals: Sequence[Signal]) -> None:
-        """Ring, and count it if that fails: it is stored all the same."""
+        """Send signals after a commit, and count a failure: the transaction is stored all the same."""
         try:
             self._signal_sink(signals)
-        except Exception:  # noqa: BLE001 (a ring is a hint; the janitor rings again)
+        except Exception:  # noqa: BLE001 (a signal is a hint; the janitor signals again)
             with self._lock:
                 self.signal_failures += 1
 
@@ -184,13 +185,13 @@ class ThreadedStore(ABC):
 
 
 def _deliver_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:
-    """Send the answers of a group back to the loops they are awaited in, one crossing each."""
+    """Hand the outcomes of a group back to the event loops that await them, in one callback for each loop."""
     results_by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], CallOutcome]]] = {}
     for call, outcome in pairs:
         if call.future is not None:
             results_by_loop.setdefault(call.future.get_loop(), []).append((call.future, outcome))
     for loop, results in results_by_loop.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits
             loop.call_soon_threadsafe(_resolve_futures, results)
 
 
@@ -201,7 +202,7 @@ def _resolve_futures(results: Sequence[tuple["asyncio.Future[Any]", CallOutcome]
         match outcome.error:
             case None:
                 future.set_result(outcome.value)
-            case StopIteration():  # which a future does not take
+            case StopIteration():  # a future does not accept it
                 future.set_exception(RuntimeError("the verb raised StopIteration"))
             case error:
                 future.set_exception(error)

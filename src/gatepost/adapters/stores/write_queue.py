@@ -1,12 +1,12 @@
 """
-A desk: a queue, and a thread that writes what lies in it, a group at a time.
+A write queue: a queue of calls, and a thread that writes them, one group at a time.
 
-The thread takes the first call that comes and everything that came with it, up to the limits of a group. While it is
-at the disk, more calls gather, so groups grow with the load by themselves and no call waits for company.
+The thread takes the first call and all that came with it, up to the limits of a group. While it waits for the disk,
+more calls gather, so groups grow with the load by themselves and no call waits for others to come.
 
-The calls of a group are run lane by lane, in the order of the lanes' names. A lane is what its verbs lock (a space, an
-inbox), so groups that are run at the same time, in other processes too, lock in one order: they wait for each other and
-do not deadlock.
+The calls of a group run lane by lane, in the order of the lanes' names. A lane names what its verbs lock (a space, an
+inbox). So groups that run at the same time, in other processes too, lock in the same order: they wait for each other
+and do not deadlock.
 """
 
 import queue
@@ -29,7 +29,7 @@ OutcomeHandler = Callable[[Sequence[tuple[PendingCall, CallOutcome]]], None]
 
 class WriteQueue:
     def __init__(self, writer: GroupWriter, on_outcomes: OutcomeHandler, name: str) -> None:
-        """`settle` is told, on the writing thread, what became of the calls of a group."""
+        """`on_outcomes` is called on the writing thread with the outcomes of each group."""
         self._writer = writer
         self._on_outcomes = on_outcomes
         self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
@@ -40,7 +40,7 @@ class WriteQueue:
         self._calls.put(call)
 
     def close(self) -> None:
-        """Write what was put before, then stop."""
+        """Write the calls in the queue, then stop."""
         self._calls.put(None)
         self._thread.join()
 
@@ -55,7 +55,7 @@ class WriteQueue:
             waited_seconds = time.monotonic() - min(call.waiting_since for call in calls)
             try:
                 outcomes = self._writer.write(calls, waited_seconds=waited_seconds)
-            except BaseException as error:  # noqa: BLE001 (whatever it was, those who wait are told)
+            except BaseException as error:  # noqa: BLE001 (all callers get every error)
                 outcomes = [CallOutcome(error=Unavailable(f"the writer failed: {error}")) for _ in calls]
             self._on_outcomes(list(zip(calls, outcomes, strict=True)))
             if is_closing and overflow is None:
@@ -65,7 +65,7 @@ class WriteQueue:
         self._writer.close()
 
     def _collect_group(self, first_call: PendingCall) -> tuple[list[PendingCall], PendingCall | None, bool]:
-        """Take what waits, up to the limits of a group; return it, the first that did not fit, and whether to stop."""
+        """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
         calls = [first_call]
         savepoints, elements = weigh_call(first_call)
         while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:

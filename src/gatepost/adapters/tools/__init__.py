@@ -1,1 +1,1 @@
-"""Tools that are somewhere else: behind a URL (`web`), or at an MCP server (`servers`)."""
+"""Tools outside this process: behind a URL (`http`), or on an MCP server (`mcp`)."""

@@ -1,9 +1,9 @@
 """
 Tools that are HTTP requests.
 
-A request carries the id of its call as `Idempotency-Key`, since it may come again. An answer is JSON or text, within a
-limit. Redirects are followed on the same server only. What the headers hold is kept out of every answer and every
-error, also if the server sends it back.
+A request carries the id of its call as `Idempotency-Key`, because it may be repeated. A response is JSON or text, up to
+a limit. Redirects are followed on the same server only. The values of headers are removed from every result and every
+error, also if the server sends them back.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from gatepost.core.event import Json
 from gatepost.core.model import ToolResult
 from gatepost.core.times import SECOND, format_duration
 
-#: bytes of an answer
+#: bytes of a response
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 _MAX_REDIRECTS: Final = 3
-#: characters of an answer that is an error
+#: characters of a response that is an error
 _MAX_ERROR_CHARS: Final = 2_000
-#: charsets that an answer is decoded with; any other is read as UTF-8. Some that Python knows take seconds
+#: charsets that are decoded; any other is read as UTF-8, because some codecs of Python take seconds
 _CHARSETS: Final = frozenset(
     {
         *("utf-8", "us-ascii", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "iso-8859-2", "iso-8859-15"),

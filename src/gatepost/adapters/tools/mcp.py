@@ -1,12 +1,12 @@
 """
 MCP servers as sources of tools.
 
-A connection lives in a task of its own, which opens and closes it: the client's scopes must be left by whoever entered
-them, and a server that breaks off must not cancel whoever is waiting for something else. Callers wait for the
+Each connection has a task that opens and closes it, for two reasons: the task that entered the scopes of the client
+must exit them, and a server that disconnects must not cancel a task that waits for something else. Callers wait for the
 connection and use it from their own tasks.
 
-What a server offers is remembered for some minutes, so that most cycles connect to those servers only whose tools they
-use; and so is, for a shorter while, that it could not be asked, so that not every cycle waits for it.
+The tools of a server are cached for some minutes, so most cycles connect only to the servers whose tools they use. That
+a server could not be asked is cached too, for a shorter time, so that not every cycle waits for it.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from gatepost.errors import GatepostError, Unavailable
 if TYPE_CHECKING:
     from mcp import Client
 
-#: seconds
+#: in seconds
 _CONNECT_TIMEOUT: Final = 20.0
 _CALL_TIMEOUT: Final = 60.0
 _CLOSE_TIMEOUT: Final = 10.0
 _LISTING_TTL: Final = 300.0
 _FAILURE_TTL: Final = 60.0
-#: listings remembered, and tools of one server
+#: cached listings, and tools of one server
 _MAX_LISTINGS: Final = 1_000
 _MAX_TOOLS: Final = 200
-#: characters of an answer, and of one that is an error
+#: characters of a result, and of an error
 _MAX_RESULT_CHARS: Final = 256 * 1024
 _MAX_ERROR_CHARS: Final = 2_000
 
@@ -49,7 +49,7 @@ class McpServers:
     def __init__(self, *, environ: Mapping[str, str], allow_private: bool = False) -> None:
         self._environ = environ
         self._allow_private = allow_private
-        #: until when, and what it offers or why it could not be asked
+        #: when the entry expires, and the tools of the server or why it could not be asked
         self._listings: dict[_ServerKey, tuple[float, Sequence[ToolSpec] | Unavailable]] = {}
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
@@ -107,7 +107,7 @@ class McpServers:
             else:
                 command, *arguments = server.command
                 env = templates.fill_environment(server.env, self._environ)
-                devnull: TextIO = stack.enter_context(open(os.devnull, "w"))  # noqa: ASYNC230, PTH123, SIM115 (opens nothing)
+                devnull: TextIO = stack.enter_context(open(os.devnull, "w"))  # noqa: ASYNC230, PTH123, SIM115 (/dev/null does not block)
                 transport = stdio_client(
                     StdioServerParameters(command=command, args=arguments, env=env), errlog=devnull
                 )
@@ -115,7 +115,7 @@ class McpServers:
 
 
 class _Session:
-    """The servers of one agent for the length of a cycle."""
+    """The connections of one agent for the length of a cycle."""
 
     def __init__(self, servers: McpServers) -> None:
         self._servers = servers
@@ -138,7 +138,7 @@ class _Session:
                 return await _list_tools(await self._get_client(server))
         except TimeoutError:
             raise Unavailable(f"the MCP server {server.name!r} does not answer") from None
-        except Exception as error:  # noqa: BLE001 (whatever a server does is its own affair)
+        except Exception as error:  # noqa: BLE001 (a server may fail in any way)
             raise Unavailable(f"the MCP server {server.name!r} failed: {self._describe_error(server, error)}") from None
 
     async def call(self, server: ToolServer, tool: str, arguments: Mapping[str, Json]) -> ToolResult:
@@ -148,7 +148,7 @@ class _Session:
                 result = await client.call_tool(tool, dict(arguments))
         except TimeoutError:
             return _build_failure(f"the MCP server {server.name!r} did not answer within {_CALL_TIMEOUT:.0f} seconds")
-        except Exception as error:  # noqa: BLE001 (whatever a server does is its own affair)
+        except Exception as error:  # noqa: BLE001 (a server may fail in any way)
             self._connections.pop(_make_key(server)).close()
             return _build_failure(f"the MCP server {server.name!r} failed: {self._describe_error(server, error)}")
         return _build_result(result, self._servers.collect_secrets(server))
@@ -189,12 +189,12 @@ class _Connection:
             async with servers.connect(server) as client:
                 self._client_future.set_result(client)
                 await self._close_requested.wait()
-        except BaseException as error:  # noqa: BLE001 (told to whoever waits; nobody awaits this task for its result)
+        except BaseException as error:  # noqa: BLE001 (callers get it from the future; nobody awaits this task)
             if not self._client_future.done():
                 self._client_future.set_exception(
                     error if isinstance(error, Exception) else Unavailable("it was closed")
                 )
-                self._client_future.exception()  # perhaps nobody waits
+                self._client_future.exception()  # marks it as retrieved: perhaps nobody waits
 
 
 async def _list_tools(client: "Client") -> list[ToolSpec]:
@@ -224,7 +224,7 @@ def _build_result(result: Any, secrets: Sequence[str]) -> ToolResult:
 
 
 def _format_block(block: Any) -> str:
-    """What a block says; of an image or a sound, what it is."""
+    """Return the text of a block; of an image or a sound, its type."""
     text = getattr(block, "text", None)
     return text if isinstance(text, str) else f"({block.type}: not shown)"
 
@@ -234,5 +234,5 @@ def _build_failure(error: str) -> ToolResult:
 
 
 def _make_key(server: ToolServer) -> _ServerKey:
-    """What a server is, whatever it is called."""
+    """Return what identifies a server; its name does not matter."""
     return server.url, tuple(sorted(server.headers.items())), server.command, tuple(sorted(server.env.items()))

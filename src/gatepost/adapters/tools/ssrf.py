@@ -1,7 +1,7 @@
 """
-The only way out: connections go to the very address that was looked up and found harmless, so that a name which
-resolves differently the second time gains nothing. No proxy of the environment is used, because it would look the name
-up again.
+The only way out for requests of tools and nudges. A connection goes to exactly the address that was resolved and
+checked, so a name that resolves to another address the second time gains nothing. Proxies of the environment are not
+used, because a proxy would resolve the name again.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from gatepost.core.ip_policy import AddressScope, classify_address
 
 
 class ForbiddenAddress(httpx2.ConnectError):
-    """The address is one that must not be reached."""
+    """The address must not be called."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """A transport for one server: whatever it has connected to, it has connected to in the name of one host."""
+    """A transport for one host. Its pool knows connections by address only, so another host must not share it."""
 
     def __init__(self, *, allow_private: bool, setting: str = "tools.allow_private") -> None:
-        """`setting` is what would have to be set to reach what is not allowed."""
+        """`setting` is the name of the setting that allows private addresses, for the error message."""
         self._allow_private = allow_private
         self._setting = setting
         self._inner = httpx2.AsyncHTTPTransport(verify=_create_ssl_context(), trust_env=False)
@@ -35,7 +35,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         for address in addresses[:-1]:
             try:
                 return await self._inner.handle_async_request(_pin_request(request, address))
-            except httpx2.ConnectError:  # nothing was sent: the next address may do
+            except httpx2.ConnectError:  # nothing was sent, so try the next address
                 continue
         return await self._inner.handle_async_request(_pin_request(request, addresses[-1]))
 
@@ -64,7 +64,7 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 
 def _pin_request(request: httpx2.Request, address: str) -> httpx2.Request:
-    """The same request to that address; the certificate must still be the host's."""
+    """Return the request to that address; the certificate must still be that of the host."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),
@@ -76,5 +76,5 @@ def _pin_request(request: httpx2.Request, address: str) -> httpx2.Request:
 
 @cache
 def _create_ssl_context() -> ssl.SSLContext:
-    """Whom to trust; reading that takes a while, so once."""
+    """Return the trusted certificates, loaded once because that is slow."""
     return httpx2.create_ssl_context()

@@ -1,6 +1,6 @@
 """
-Requests as they are written in a configuration, with `{name}` for an argument and, in the values of headers,
-`${NAME}` for a variable of the gateway's environment. What is filled in is never read as a template again.
+Fills the templates of requests in a configuration: `{name}` is an argument and, in the values of headers, `${NAME}` is
+a variable of the gateway's environment. A value that was filled in is never read as a template again.
 """
 
 import json
@@ -15,14 +15,14 @@ from gatepost.errors import Invalid, Unavailable
 _ARGUMENT: Final = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f]")
-#: headers that hold no secret
+#: headers that contain no secret
 _PUBLIC_HEADERS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-#: shorter words are too common to be blotted out wherever they appear
+#: shorter words are too common to be replaced wherever they appear
 _MIN_SECRET_LENGTH: Final = 6
 
 
 def fill_url(template: str, arguments: Mapping[str, Json], *, rest_in_query: bool) -> str:
-    """A URL; an argument cannot change which server it names, nor leave the part of the path it stands in."""
+    """Return a URL. An argument cannot change the server, nor leave its segment of the path."""
     template = template.partition("#")[0]
     base_url, _, query = template.partition("?")
     authority = re.match(r"[a-z]+://[^/]*", base_url, re.IGNORECASE)
@@ -57,7 +57,7 @@ def fill_headers(
 
 
 def fill_body(template: Json, arguments: Mapping[str, Json]) -> Json:
-    """A string that is one argument and nothing else becomes that argument, whatever it is."""
+    """Return the body. A string that is one placeholder and nothing else becomes the argument, of any type."""
     match template:
         case str():
             whole_match = _ARGUMENT.fullmatch(template)
@@ -73,12 +73,12 @@ def fill_body(template: Json, arguments: Mapping[str, Json]) -> Json:
 
 
 def format_value(value: Json) -> str:
-    """A value as text: a string as it is, nothing as nothing, everything else as JSON."""
+    """Return a value as text: a string unchanged, None as empty, everything else as JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def collect_secrets(templates: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """What of the headers nobody may see: the words of their values that are not arguments."""
+    """Return the secrets of headers, longest first: the words of their values that are not arguments."""
     words: set[str] = set()
     for name, template in templates.items():
         if name.lower() in _PUBLIC_HEADERS:
@@ -89,7 +89,7 @@ def collect_secrets(templates: Mapping[str, str], environ: Mapping[str, str]) ->
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """The text without the secrets in it, also as JSON would write them."""
+    """Return the text with `***` for the secrets, also in the form in which JSON writes them."""
     for secret in secrets:
         for form in (secret, json.dumps(secret)[1:-1]):
             text = text.replace(form, "***")
@@ -97,7 +97,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 
 
 def redact_value(value: Json, secrets: Sequence[str]) -> Json:
-    """The same value without the secrets in it; a number that holds one becomes a text."""
+    """Return the value with `***` for the secrets; a number that contains one becomes a text."""
     match value:
         case str():
             return redact_text(value, secrets)
@@ -112,7 +112,7 @@ def redact_value(value: Json, secrets: Sequence[str]) -> Json:
 
 
 def fill_environment(templates: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Values in which only variables of the environment are filled in."""
+    """Return the values with the variables of the environment filled in, and nothing else."""
     fill: Callable[[re.Match[str]], str] = lambda match: _get_variable(match[1], environ) if match[1] else match[0]  # noqa: E731
     return {name: _PLACEHOLDER.sub(fill, template) for name, template in templates.items()}
 

@@ -1,8 +1,8 @@
 """
-A glance into a SQLite store: whether an agent has anything to read.
+Checks whether an agent has items to read in a SQLite store.
 
-Nearly every hook of a guest asks this, so it is one statement on a bare connection. It has a module of its own because
-those of the store take longer to import than the look itself.
+Nearly every hook of a guest does this, so it is one statement on a bare connection. It has its own module because the
+modules of the store take longer to import than the check takes.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from gatepost.tables.statements import statement
 
 
 def has_items(path: str, agent: str, *, now: Instant, busy_timeout: float) -> bool:
-    """Return True if the agent has anything to read. `busy` is how many seconds to wait for a writer."""
+    """Return True if the agent has items to read. Wait up to `busy_timeout` seconds for a writer."""
     try:
         database = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
         try:
