@@ -1,13 +1,13 @@
 """
-What tests of Gatepost, and of what is built on it, stand on.
+The test kit of Gatepost, for its own tests and for those of programs that use it.
 
-    with Kit() as kit:                      # a SQLite file that is gone afterwards, or Kit("postgresql://...")
-        kit.store.call(directory.register, Newcomer(name="ann", kind=Kind.AGENT))
+    with Kit() as kit:                      # a temporary SQLite file, or Kit("postgresql://...")
+        kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         kit.clock.advance("5 minutes")      # time stands still until it is moved
-        kit.bell.rings                      # what was rung after the commits
+        kit.signal_sink.signals             # the signals that were sent after the commits
 
-There is no store in memory that repeats what SQL does: a file in a temporary folder is the fake. Whoever writes a store
-proves it with `gatepost.testing.conformance.StoreSuite`.
+There is no store in memory that imitates SQL: a file in a temporary folder is the fake. An author of a store proves it
+with `gatepost.testing.conformance.StoreSuite`, an author of a transport with `gatepost.testing.transports`.
 """
 
 from gatepost.testing.kit import FakeClock, Kit, RecordingSignalSink

@@ -1,4 +1,4 @@
-"""A store to test with, its clock and its bell."""
+"""A store for tests, with a clock and a signal sink."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from gatepost.core.times import Duration, Instant, parse_duration, parse_instant
 from gatepost.ports import Store
 
 MORNING: Final = parse_instant("2026-02-18T09:00:00Z")
-#: Seconds after which a ring that was waited for is missing.
+#: seconds after which a test stops to wait for a signal
 WAIT_TIMEOUT: Final = 10.0
 
 
 class FakeClock:
-    """Time stands still until it is moved, and identity is the same in every run."""
+    """A clock that stands still until it is moved, and gives the same ids in every run."""
 
     def __init__(self, now: Instant = MORNING, *, seed: int = 0) -> None:
-        """Clocks with different seeds never make the same id."""
+        """Clocks with different seeds never give the same id."""
         self._now = now
         self._entropy = count(seed << 40)
 
@@ -32,14 +32,14 @@ class FakeClock:
         return self._now
 
     def advance(self, by: Duration | str) -> Instant:
-        """Move on by microseconds, or by a duration such as `5 minutes`; return the new present."""
+        """Move forward by microseconds, or by a duration such as `5 minutes`; return the new time."""
         length = parse_duration(by) if isinstance(by, str) else by
         assert length >= 0, "use set_back"
         self._now += length
         return self._now
 
     def set_back(self, by: Duration | str) -> Instant:
-        """Go back, as somebody does who sets a clock; return the new present."""
+        """Move back, as when a person sets the clock of a machine; return the new time."""
         self._now -= parse_duration(by) if isinstance(by, str) else by
         return self._now
 
@@ -48,7 +48,7 @@ class FakeClock:
 
 
 class RecordingSignalSink:
-    """A bell that keeps what was rung, and can be waited for."""
+    """A signal sink that records the signals, and can wait for them."""
 
     def __init__(self) -> None:
         self.signals: list[Signal] = []
@@ -60,24 +60,24 @@ class RecordingSignalSink:
             self._changed.notify_all()
 
     def wait(self, predicate: Callable[[Sequence[Signal]], bool]) -> list[Signal]:
-        """Return all rings as soon as they are what was waited for."""
+        """Return all signals as soon as the predicate is true; raise `TimeoutError` after `WAIT_TIMEOUT`."""
         with self._changed:
             if not self._changed.wait_for(lambda: predicate(self.signals), WAIT_TIMEOUT):
                 raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain; heard {self.signals}")
             return list(self.signals)
 
     def clear(self) -> list[Signal]:
-        """Forget the rings so far, and return them."""
+        """Remove the signals so far, and return them."""
         with self._changed:
             signals, self.signals = self.signals, []
             return signals
 
 
 class Kit:
-    """Stores on one database, which share a clock and a bell; all are closed at the end."""
+    """Stores on one database, which share a clock and a signal sink; the exit closes all of them."""
 
     def __init__(self, url: str | None = None, *, clock: FakeClock | None = None) -> None:
-        """Without a URL the database is a SQLite file in a folder that is removed at the end."""
+        """Without a URL the database is a SQLite file in a temporary folder, which the exit removes."""
         self._exit = ExitStack()
         self.url = url or f"sqlite:///{Path(self._exit.enter_context(TemporaryDirectory()), 'gatepost.db')}"
         self.clock = clock or FakeClock()
@@ -91,7 +91,7 @@ class Kit:
         return store
 
     def open(self, **options: Any) -> Store:
-        """Make another store on the same database, by itself as it comes: nobody has migrated it."""
+        """Return another store on the same database, without a migration."""
         defaults: dict[str, Any] = {"clock": self.clock, "signal_sink": self.signal_sink}
         store = open_store(self.url, **defaults | options)
         self._exit.callback(store.close)

@@ -1,14 +1,14 @@
 """
-What tests of transports stand on: the suite that every adapter passes, ears to listen with, and a transport that is as
-bad as one may be.
+For tests of transports: the suite that every adapter passes, a listener that records, and a transport that is as
+unreliable as the port allows.
 
     class TestMine(TransportSuite):
         @pytest.fixture
-        def make(self) -> Make:
+        def make(self) -> TransportFactory:
             return lambda: MyTransport("mine://somewhere")
 
-`make` makes another transport of the same kind, as another process would have it. Nothing here sleeps: a test waits for
-what it is to hear.
+`make` returns another transport of the same kind, as another process would have it. No test sleeps: it waits for the
+messages it expects.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.signals import Signal
 from gatepost.ports import MessageHandler, Transport, TransportStatus
 
-#: Seconds after which a signal that was waited for is missing.
+#: seconds after which a test stops to wait for a message
 WAIT_TIMEOUT: Final = 20.0
 
 TransportFactory = Callable[[], Transport]
@@ -52,7 +52,7 @@ SAMPLE_EVENT: Final = Event(
 
 
 class RecordingListener:
-    """What was heard, in order; it can be waited for."""
+    """A message handler that records the messages in order, and can wait for them."""
 
     def __init__(self) -> None:
         self.messages: list[TransportMessage] = []
@@ -71,7 +71,7 @@ class RecordingListener:
         return [item for item in self.messages if isinstance(item, Frame)]
 
     async def wait_until(self, predicate: Callable[["RecordingListener"], bool]) -> None:
-        """Return as soon as enough was heard."""
+        """Return as soon as the predicate is true; raise `TimeoutError` after `WAIT_TIMEOUT`."""
         try:
             async with asyncio.timeout(WAIT_TIMEOUT):
                 while not predicate(self):
@@ -81,14 +81,14 @@ class RecordingListener:
             raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain; heard {len(self.messages)} signals") from None
 
     async def wait_for(self, recipient: str) -> None:
-        """Return as soon as a ring for that recipient was heard."""
+        """Return as soon as a signal for that recipient was received."""
         await self.wait_until(lambda listener: any(name == recipient for name, _, _ in listener.signals))
 
 
 class TransportSuite:
-    """The port of `gatepost.ports.Transport`, test by test."""
+    """The contract of `gatepost.ports.Transport` as tests."""
 
-    #: whether rings come with their events
+    #: whether signals carry their events
     carries_events: ClassVar[bool] = True
 
     @pytest.fixture
@@ -103,7 +103,7 @@ class TransportSuite:
                 thread.join(WAIT_TIMEOUT)
                 assert not thread.is_alive()
 
-    async def test_every_listener_hears_a_ring(self, make: TransportFactory) -> None:
+    async def test_every_listener_receives_a_signal(self, make: TransportFactory) -> None:
         first, second, third = RecordingListener(), RecordingListener(), RecordingListener()
         sender, others = make(), [make(), make()]
         async with (
@@ -116,7 +116,7 @@ class TransportSuite:
             await first.wait_for("ann")
             await second.wait_for("ann")
 
-    async def test_a_ring_says_who_and_why_and_whether_to_wake(self, make: TransportFactory) -> None:
+    async def test_a_signal_carries_its_recipient_its_cause_and_whether_it_wakes(self, make: TransportFactory) -> None:
         signals = [
             Signal("ann", "event"),
             Signal("ann.of-the_team.7", "release", None, False),
@@ -129,7 +129,7 @@ class TransportSuite:
             await listener.wait_for("x" * 63)
         assert listener.signals == [(signal.recipient, signal.cause, signal.wakes) for signal in signals]
 
-    async def test_a_ring_comes_with_its_event_where_that_is_promised(self, make: TransportFactory) -> None:
+    async def test_a_signal_carries_its_event_where_that_is_promised(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
             make().send([Signal("ann", "space_message", SAMPLE_EVENT), Signal("bob", "space_message", SAMPLE_EVENT)])
             await listener.wait_for("bob")
@@ -172,7 +172,9 @@ class TransportSuite:
             sender.send([frame])
             await listener.wait_until(lambda listener: len(listener.frames) == 3)
 
-    async def test_what_one_thread_sends_while_all_is_well_arrives_in_order(self, make: TransportFactory) -> None:
+    async def test_messages_of_one_thread_arrive_in_order_while_the_connection_is_up(
+        self, make: TransportFactory
+    ) -> None:
         sender, frames = make(), [Frame("space:q4", "delta", number) for number in range(500)]
         async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
             for frame in frames:
@@ -197,14 +199,14 @@ class TransportSuite:
             make().send([Signal(f"agent-{number}", "space_message", SAMPLE_EVENT) for number in range(1_000)])
             await listener.wait_until(lambda listener: len({signal[0] for signal in listener.signals}) == 1_000)
 
-    async def test_the_largest_event_rings_all_the_same(self, make: TransportFactory) -> None:
+    async def test_the_signal_of_the_largest_event_arrives(self, make: TransportFactory) -> None:
         large = Event(id="evt_1", type=EventType.EVENT, source="test", data="ü" * 500_000, created_at=0)
         async with make().listen(listener := RecordingListener()):
             make().send([Signal("ann", "event", large), Signal("bob", "event")])
             await listener.wait_for("ann")
             await listener.wait_for("bob")
 
-    async def test_what_cannot_be_sent_is_nobodys_trouble(self, make: TransportFactory) -> None:
+    async def test_a_message_that_cannot_be_sent_does_no_harm(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
             sender = make()
             sender.send([])
@@ -212,21 +214,21 @@ class TransportSuite:
             sender.send([Signal("ann", "event")])
             await listener.wait_for("ann")
 
-    async def test_sending_without_anybody_to_hear_is_nobodys_trouble(self, make: TransportFactory) -> None:
+    async def test_sending_without_a_listener_does_no_harm(self, make: TransportFactory) -> None:
         sender = make()
         sender.send([Signal("ann", "event")])
         await asyncio.to_thread(sender.send, [Signal("ann", "event")])
         async with sender.listen(RecordingListener()):
             sender.send([Signal("ann", "event")])
 
-    async def test_a_thread_without_an_event_loop_rings(self, make: TransportFactory) -> None:
+    async def test_a_thread_without_an_event_loop_can_send(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
             thread = threading.Thread(target=lambda: make().send([Signal("ann", "event")]))
             thread.start()
             await listener.wait_for("ann")
             thread.join(WAIT_TIMEOUT)
 
-    async def test_listening_ends_and_may_begin_again(self, make: TransportFactory) -> None:
+    async def test_listening_can_end_and_begin_again(self, make: TransportFactory) -> None:
         listener, sender, first, second, witness = (
             make(),
             make(),
@@ -248,12 +250,12 @@ class TransportSuite:
         assert "bob" not in {signal[0] for signal in second.signals}
         assert asyncio.all_tasks() == tasks
 
-    async def test_an_error_of_the_listener_comes_through_as_it_is(self, make: TransportFactory) -> None:
+    async def test_an_error_in_the_block_that_listens_is_raised_unchanged(self, make: TransportFactory) -> None:
         with pytest.raises(LookupError, match=r"^mine$"):
             async with make().listen(RecordingListener()):
                 raise LookupError("mine")
 
-    async def test_what_was_sent_last_is_heard_although_the_speaker_leaves(self, make: TransportFactory) -> None:
+    async def test_the_last_messages_arrive_although_the_sender_stops_listening(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
             sender = make()
             async with sender.listen(RecordingListener()):
@@ -263,8 +265,8 @@ class TransportSuite:
 
 class FlakyTransport:
     """
-    Wraps a transport, and loses, repeats and reorders what is sent, at random. The same seed and the same signals give
-    the same result. What is held back goes with a later signal, or never.
+    Wraps a transport, and loses, repeats and reorders messages at random. The same seed and the same messages give the
+    same result. A delayed message goes with a later one, or never.
     """
 
     def __init__(
@@ -277,7 +279,7 @@ class FlakyTransport:
         delay_rate: float = 0.2,
     ) -> None:
         self._transport = transport
-        self._random = random.Random(seed)  # noqa: S311 (not for secrecy)
+        self._random = random.Random(seed)  # noqa: S311 (no security purpose)
         self._loss_rate, self._repeat_rate, self._delay_rate = loss_rate, repeat_rate, delay_rate
         self._delayed_messages: list[TransportMessage] = []
         self._lock = threading.Lock()

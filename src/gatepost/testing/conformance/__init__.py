@@ -1,14 +1,14 @@
 """
-What every adapter of a port must do, as tests. Give the suite a way to open yours and run it with pytest:
+The contract of a store, as tests. Give the suite a way to open your store and run it with pytest:
 
     class TestMine(StoreSuite):
         @pytest.fixture
-        def open(self, tmp_path: Path) -> Iterator[Open]:
+        def open(self, tmp_path: Path) -> Iterator[StoreFactory]:
             with Kit(f"mine:///{tmp_path}/gatepost") as kit:
                 yield kit.open
 
-`open` makes another store on the database of this one test, which is empty at first; it takes `clock`, `bell` and
-`limits`. Nothing here sleeps: a test waits for a signal, or moves the clock.
+`open` returns another store on the database of this one test, which is empty at first; it takes `clock`, `signal_sink`
+and `limits`. No test sleeps: it waits for a signal, or moves the clock.
 """
 
 from gatepost.testing.conformance.answers import AnswerSuite
@@ -24,4 +24,4 @@ __all__ = ["StoreFactory", "StoreSuite"]
 
 
 class StoreSuite(AnswerSuite, GroupSuite, BatchSuite, SignalSuite, ReadSuite, CloseSuite, SchemaSuite):
-    """The port of `gatepost.ports.Store`, test by test."""
+    """The contract of `gatepost.ports.Store` as tests."""

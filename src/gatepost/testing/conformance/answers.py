@@ -1,4 +1,4 @@
-"""An answer means stored; an error means that nothing is left."""
+"""An answer means that the work is stored; an error means that nothing is."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +20,12 @@ from gatepost.testing.kit import FakeClock, RecordingSignalSink
 
 
 class AnswerSuite(StoreFixtures):
-    def test_what_call_answered_is_stored(self, store: Store, other_store: Store) -> None:
+    def test_when_call_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
         assert store.call(push_text, "tea is ready") == "tea is ready"
         assert other_store.query(read_texts) == ["tea is ready"]
         assert other_store.query(count_accepted) == 1
 
-    def test_what_run_answered_is_stored(self, store: Store, other_store: Store) -> None:
+    def test_when_run_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
         async def run_scenario() -> list[str]:
             assert await store.run(push_text, "tea is ready", lane="ann") == "tea is ready"
             return await other_store.read(read_texts)
@@ -69,7 +69,7 @@ class AnswerSuite(StoreFixtures):
         asyncio.run(store.run(push_text, text="milk", to="bob", lane="bob"))
         assert store.query(read_texts, name="bob") == ["tea", "milk"]
 
-    def test_time_and_identity_are_the_clocks(self, store: Store, clock: FakeClock) -> None:
+    def test_time_and_ids_come_from_the_clock(self, store: Store, clock: FakeClock) -> None:
         def get_now(tx: Reader) -> int:
             return tx.now
 
@@ -84,7 +84,7 @@ class AnswerSuite(StoreFixtures):
         assert time == start + 90 * SECOND
         assert first_id != store.call(make_id)[1]
 
-    def test_a_statement_says_how_many_rows_it_changed(self, store: Store) -> None:
+    def test_a_statement_returns_how_many_rows_it_changed(self, store: Store) -> None:
         def run_statements(tx: Transaction) -> tuple[int, int, object]:
             name = {"name": "annie", "entity": 1, "is_alias": True}
             return (

@@ -1,4 +1,4 @@
-"""A batched verb takes the elements of all who wait, and every outcome finds its way back."""
+"""A batched verb gets the elements of all waiting calls, and every outcome reaches the right caller."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from gatepost.testing.kit import RecordingSignalSink
 
 @batched
 def push_texts(tx: Transaction, texts: Sequence[str]) -> list[str | Invalid]:
-    """Each is told but the bad, of which only the saying fails; a terrible one fails the verb."""
+    """Push each text. The outcome of "bad" is an error; "terrible" makes the whole verb fail."""
     outcomes: list[str | Invalid] = []
     for text in texts:
         if text == "bad":
@@ -76,7 +76,7 @@ class BatchSuite(StoreFixtures):
             store.call(push_texts, ["terrible"])
         assert store.query(read_texts) == ["a", "b"]
 
-    def test_more_than_a_group_holds_is_written_all_the_same(self, store: Store, other_store: Store) -> None:
+    def test_more_elements_than_a_group_holds_are_all_written(self, store: Store, other_store: Store) -> None:
         async def run_scenario() -> list[list[str]]:
             lists = [[f"{number} {element}" for element in range(250)] for number in range(5)]
             return await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))

@@ -1,4 +1,4 @@
-"""How a store ends: what was taken on is finished, and nothing more is taken on."""
+"""A store that closes finishes the calls it has accepted, and accepts no more."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from gatepost.testing.kit import FakeClock
 
 
 class CloseSuite(StoreFixtures):
-    def test_closing_finishes_what_was_taken_on(self, store: Store, other_store: Store) -> None:
+    def test_closing_finishes_accepted_calls(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(100)]
 
         async def run_scenario() -> list[str]:
@@ -33,7 +33,7 @@ class CloseSuite(StoreFixtures):
         assert asyncio.run(run_scenario()) == texts
         assert other_store.query(read_texts) == texts
 
-    def test_closing_finishes_what_was_only_just_called(self, store: Store, other_store: Store) -> None:
+    def test_closing_finishes_calls_of_the_same_turn_of_the_loop(self, store: Store, other_store: Store) -> None:
         async def run_scenario() -> str:
             task = asyncio.create_task(store.run(push_text, "tea"))
             await asyncio.sleep(0)
@@ -59,7 +59,7 @@ class CloseSuite(StoreFixtures):
         assert asyncio.run(run_scenario()) == [str(number) for number in range(10)]
         assert other_store.query(read_texts) == [str(number) for number in range(10)]
 
-    def test_after_closing_nothing_is_taken_on(self, store: Store, other_store: Store) -> None:
+    def test_a_closed_store_accepts_no_calls(self, store: Store, other_store: Store) -> None:
         store.call(push_text, "before")
         store.query(read_texts)
         store.close()

@@ -1,4 +1,4 @@
-"""The little world in which the suites test: two agents, somebody who tells them things, and what they were told."""
+"""Fixtures and verbs of the store suites: two agents, verbs that push events to them, and queries that read them."""
 
 import asyncio
 import threading
@@ -14,9 +14,9 @@ from gatepost.core.event import Push
 from gatepost.ports import Reader, Store, Transaction
 from gatepost.testing.kit import FakeClock, RecordingSignalSink
 
-#: Seconds after which a signal that was waited for is missing.
+#: seconds after which a test stops to wait
 WAIT_TIMEOUT: Final = 20.0
-#: The lane of calls that shall go through one writer.
+#: the lane of calls that must go through one writer
 LANE: Final = "ann"
 
 
@@ -25,7 +25,7 @@ class StoreFactory(Protocol):
 
 
 class StoreFixtures:
-    """What the tests are given; an adapter's own test class replaces `open`."""
+    """The fixtures of all suites; the test class of an adapter overrides `open`."""
 
     @pytest.fixture
     def open(self) -> StoreFactory:
@@ -41,7 +41,7 @@ class StoreFixtures:
 
     @pytest.fixture
     def store(self, open: StoreFactory, clock: FakeClock, signal_sink: RecordingSignalSink) -> Store:
-        """A store with its schema, and with two agents in it."""
+        """A store with its schema and two agents."""
         store = open(clock=clock, signal_sink=signal_sink)
         store.migrate()
         for name in ("ann", "bob"):
@@ -50,35 +50,35 @@ class StoreFixtures:
 
     @pytest.fixture
     def other_store(self, store: Store, open: StoreFactory, clock: FakeClock) -> Store:
-        """A second store on the same database: what it sees is what was committed."""
+        """A second store on the same database: it sees only what was committed."""
         return open(clock=clock)
 
 
 class ExpectedError(Exception):
-    """What a verb raises on purpose."""
+    """Raised by verbs of the suites on purpose."""
 
 
 def push_text(tx: Transaction, text: str, to: str = "ann") -> str:
-    """The plainest verb there is: it writes rows, counts, rings, and returns what it was given."""
+    """Push one event. The simplest verb: it writes rows, counts, sends a signal, and returns its argument."""
     push.push_event(tx, make_push(text, to))
     return text
 
 
 def push_and_fail(tx: Transaction, text: str) -> str:
-    """A verb that has done everything when it fails."""
+    """Push one event, then fail, with all work done."""
     push_text(tx, text)
     raise ExpectedError(text)
 
 
 def push_and_violate_constraint(tx: Transaction, text: str) -> str:
-    """A verb whose last statement the database refuses."""
+    """Push one event, then run a statement that the database refuses."""
     push_text(tx, text)
     tx.execute("claims/insert", id=text, recipient=1, kind="nonsense", owner="", fence=0, now=0, deadline=None)
     return text
 
 
 def push_and_stop_iteration(tx: Transaction, text: str) -> str:
-    """A verb that raises what an event loop takes for a sign of its own."""
+    """Push one event, then raise `StopIteration`, which has a meaning of its own in an event loop."""
     push_text(tx, text)
     return str(next(iter(())))
 
@@ -88,19 +88,19 @@ def make_push(text: str, to: str = "ann") -> Push:
 
 
 def read_texts(tx: Reader, name: str = "ann") -> list[str]:
-    """What somebody was told, in order."""
+    """Return the texts in an inbox, in order."""
     return [item.event.content for item in inbox.peek(tx, name, limit=10_000)]
 
 
 def count_accepted(tx: Reader, name: str = "ann") -> int:
-    """What the accounts say, which must agree with what is there."""
+    """Return how many events an agent has accepted, after a check that its account is balanced."""
     [account] = maintenance.list_accounts(tx, name)
     assert account.is_balanced, account
     return account.accepted
 
 
 class BlockingVerb:
-    """A verb that keeps a writer busy until it is let go, so that the calls made meanwhile wait together."""
+    """A verb that keeps a writer busy until `release_event` is set, so that the calls made meanwhile wait together."""
 
     def __init__(self) -> None:
         self.started_event = threading.Event()
@@ -112,7 +112,7 @@ class BlockingVerb:
 
 
 async def run_together(store: Store, *calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Let calls wait for the same writer, in this order, then let it run; return what became of each."""
+    """Make calls wait for the same writer, in this order, then let it run; return the outcome of each."""
     blocker = BlockingVerb()
     blocker_task = asyncio.create_task(store.run(blocker, lane=LANE))
     assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
@@ -124,6 +124,6 @@ async def run_together(store: Store, *calls: Coroutine[Any, Any, Any]) -> list[A
 
 
 async def yield_to_loop() -> None:
-    """Give the loop the turns that calls need to reach the store."""
+    """Let the event loop run until new calls have reached the store."""
     for _ in range(3):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Calls that wait together are written together, and yet each stands alone."""
+"""Calls that wait together are written together, but each succeeds or fails alone."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ from gatepost.testing.kit import RecordingSignalSink
 
 
 class GroupSuite(StoreFixtures):
-    def test_one_that_fails_does_not_touch_its_neighbours(
+    def test_a_call_that_fails_does_not_affect_its_neighbours(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         verbs = [
@@ -56,7 +56,7 @@ class GroupSuite(StoreFixtures):
 
         assert [str(outcome) for outcome in asyncio.run(run_scenario())] == [str(number) for number in range(20)]
 
-    def test_a_verb_that_says_unavailable_says_so_for_itself_alone(self, store: Store, other_store: Store) -> None:
+    def test_a_verb_that_raises_unavailable_fails_alone(self, store: Store, other_store: Store) -> None:
         def push_and_raise_unavailable(tx: Transaction) -> None:
             push_text(tx, "half")
             raise Unavailable("not today")
@@ -74,7 +74,7 @@ class GroupSuite(StoreFixtures):
         assert isinstance(error, Unavailable)
         assert other_store.query(read_texts) == ["before", "after"]
 
-    def test_a_verb_that_asks_for_it_is_run_again_and_has_its_effect_once(
+    def test_a_verb_that_asks_for_a_retry_runs_again_and_has_its_effect_once(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         attempts: list[str] = []
@@ -99,9 +99,7 @@ class GroupSuite(StoreFixtures):
         assert other_store.query(read_texts) == ["before", "at last", "after", "once more"]
         assert other_store.query(count_accepted) == 4 == len(signal_sink.signals)
 
-    def test_a_verb_that_asks_for_it_for_ever_is_told_that_it_cannot_be_done(
-        self, store: Store, other_store: Store
-    ) -> None:
+    def test_a_verb_that_always_asks_for_a_retry_fails_as_unavailable(self, store: Store, other_store: Store) -> None:
         def push_and_always_retry(tx: Transaction) -> None:
             push_text(tx, "never")
             raise RetryTransaction("never")

@@ -1,4 +1,4 @@
-"""A query sees one moment, waits for no writer, and changes nothing."""
+"""A query sees one snapshot, waits for no writer, and changes nothing."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +50,7 @@ class ReadSuite(StoreFixtures):
 
         assert asyncio.run(run_scenario()) == [[str(number) for number in range(10)]] * 50
 
-    def test_a_query_that_raises_says_so_and_the_next_one_works(self, store: Store) -> None:
+    def test_after_a_query_that_raises_the_next_one_works(self, store: Store) -> None:
         def refuse(tx: Reader) -> None:
             read_texts(tx)
             raise ExpectedError("no")
@@ -66,7 +66,7 @@ class ReadSuite(StoreFixtures):
             assert store.query(read_texts) == []
             assert asyncio.run(store.read(read_texts)) == []
 
-    def test_a_page_ends_where_there_is_no_more_room(self, store: Store) -> None:
+    def test_a_page_ends_where_the_room_ends(self, store: Store) -> None:
         for number in range(50):
             store.call(push_text, f"{number} {'x' * 1_000}")
 

@@ -1,4 +1,4 @@
-"""Migrations go forward, once, however many start at the same time; code that is too old is refused."""
+"""Migrations go forward, once, however many processes start together; code that is too old is refused."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -80,12 +80,12 @@ class SchemaSuite(StoreFixtures):
             store.migrate()
         assert error_info.value.hint is not None
 
-    def test_a_healthy_store_has_nothing_to_say(self, store: Store) -> None:
+    def test_the_check_of_a_healthy_store_finds_nothing(self, store: Store) -> None:
         assert store.check() == []
 
 
 class NextRelease:
-    """Code of the future: the same with one migration more."""
+    """Simulates the next release: the same code with one more migration."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch

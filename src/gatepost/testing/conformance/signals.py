@@ -1,4 +1,4 @@
-"""Commit, then ring: whoever hears the bell can already see why."""
+"""Signals are sent after the commit: a receiver already sees the rows."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ from gatepost.testing.kit import FakeClock, RecordingSignalSink
 
 
 class SignalSuite(StoreFixtures):
-    def test_who_hears_the_bell_sees_the_row(
+    def test_the_sink_sees_the_committed_row(
         self, store: Store, other_store: Store, open: StoreFactory, clock: FakeClock
     ) -> None:
         seen_texts: list[list[str]] = []
@@ -33,7 +33,7 @@ class SignalSuite(StoreFixtures):
         asyncio.run(store_with_sink.run(push_text, "second"))
         assert seen_texts == [["first"], ["first", "second"]]
 
-    def test_nothing_rings_before_the_commit(self, store: Store, signal_sink: RecordingSignalSink) -> None:
+    def test_no_signal_is_sent_before_the_commit(self, store: Store, signal_sink: RecordingSignalSink) -> None:
         def push_and_read_signals(tx: Transaction) -> list[Signal]:
             push_text(tx, "tea")
             return list(signal_sink.signals)
@@ -42,13 +42,13 @@ class SignalSuite(StoreFixtures):
         assert asyncio.run(store.run(push_and_read_signals))[1:] == []
         assert len(signal_sink.signals) == 2
 
-    def test_it_has_rung_when_the_answer_comes(self, store: Store, signal_sink: RecordingSignalSink) -> None:
+    def test_the_signal_is_sent_before_the_answer(self, store: Store, signal_sink: RecordingSignalSink) -> None:
         store.call(push_text, "first")
         assert [(signal.recipient, signal.cause) for signal in signal_sink.signals] == [("ann", "event")]
         asyncio.run(store.run(push_text, "second", "bob"))
         assert [signal.recipient for signal in signal_sink.signals] == ["ann", "bob"]
 
-    def test_rings_come_in_order_and_only_of_what_was_stored(
+    def test_signals_are_sent_in_order_and_only_for_stored_calls(
         self, store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         def signal(tx: Transaction, name: str) -> None:
@@ -66,9 +66,9 @@ class SignalSuite(StoreFixtures):
         asyncio.run(run_scenario())
         assert [signal.recipient for signal in signal_sink.signals] == ["1", "2", "3"]
 
-    def test_a_bell_that_fails_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
+    def test_a_sink_that_fails_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
         def raise_error(signals: Sequence[Signal]) -> None:
-            raise RuntimeError("the bell is broken")
+            raise RuntimeError("the sink is broken")
 
         store_with_sink = open(clock=clock, signal_sink=raise_error)
         assert store_with_sink.call(push_text, "first") == "first"
@@ -76,7 +76,7 @@ class SignalSuite(StoreFixtures):
         assert store_with_sink.query(read_texts) == ["first", "second"]
         assert store_with_sink.signal_failures == 2
 
-    def test_the_bell_may_use_the_store_it_belongs_to(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
+    def test_the_sink_may_use_its_own_store(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
         seen_texts: list[list[str]] = []
         done = threading.Event()
 
