@@ -39,14 +39,14 @@ class RecordingServer:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            def handle(self) -> None:
+            def record_request(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
                 outer.requests.append(
                     {"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body}
                 )
                 outer.respond(self)
 
-            do_GET = do_POST = do_PUT = do_DELETE = handle  # noqa: N815 (so they are called)
+            do_GET = do_POST = do_PUT = do_DELETE = record_request  # noqa: N815 (so they are called)
 
             def log_message(self, *_: Any) -> None: ...
 
