@@ -49,4 +49,4 @@ def test_a_writer_is_told_how_long_the_first_of_its_callers_has_waited() -> None
     queue = WriteQueue(writer, lambda _: None, "test")
     queue.put(PendingCall(lambda: None, (), waiting_since=time.monotonic() - HOUR_SECONDS))
     queue.close()
-    assert writer.waited[0] >= HOUR_SECONDS
+    assert writer.waits[0] >= HOUR_SECONDS
