@@ -47,7 +47,7 @@ def list_sockets(folder: Path) -> list[Path]:
 def join_sender_threads() -> None:
     """Return when nobody waits in a sender's place any more."""
     for thread in threading.enumerate():
-        if thread.name == "gatepost-doorbell":
+        if thread.name == "gatepost-socket":
             thread.join(WAIT_TIMEOUT)
             assert not thread.is_alive()
 

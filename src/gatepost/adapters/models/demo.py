@@ -165,7 +165,8 @@ def _answer_message(message: InboxMessage, context: DemoContext, tool_schemas: d
         sentences.append("I have made a plan of it.")
     if (match := _REMEMBER.search(message.text)) and "set_memories" in tool_schemas:
         fact = _shorten(match["what"].strip(), 1000)
-        tool_calls.append(("set_memories", {"memories": [{"key": _make_key(fact), "value": fact}]}))
+        key = "-".join(re.findall(r"\w+", fact.lower())[:5])[:100] or "note"
+        tool_calls.append(("set_memories", {"memories": [{"key": key, "value": fact}]}))
         sentences.append("I will remember that.")
     if _DECIDE.search(message.text) and "ask_decision" in tool_schemas:
         tool_calls.append(("ask_decision", _build_question(message.text, tool_schemas["ask_decision"])))
@@ -252,10 +253,6 @@ def _summarize(reactions: Sequence[_Reaction], cycle_turns: Sequence[Turn]) -> s
         [reaction.summary for reaction in reactions]
         + ([f"{failed_count} of the calls failed."] if failed_count else [])
     )
-
-
-def _make_key(text: str) -> str:
-    return "-".join(re.findall(r"\w+", text.lower())[:5])[:100] or "note"
 
 
 def _quote(text: str) -> str:

@@ -169,12 +169,11 @@ def _build_response(reply: ModelReply) -> ModelResponse | None:
             (message,) = ModelMessagesTypeAdapter.validate_json(reply.raw)
         except (ValidationError, ValueError):
             message = None
-        if isinstance(message, ModelResponse) and _get_call_ids(message) == [call.id for call in reply.calls]:
-            return (
-                replace(message, parts=[_fix_tool_name(part) for part in message.parts])
-                if _is_worth_sending(message)
-                else None
-            )
+        if isinstance(message, ModelResponse):
+            call_ids = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+            if call_ids == [call.id for call in reply.calls]:
+                fixed_parts = [_fix_tool_name(part) for part in message.parts]
+                return replace(message, parts=fixed_parts) if _has_content(message) else None
     parts: list[ModelResponsePart] = [TextPart(reply.text)] if reply.text.strip() else []
     seen_ids: set[str] = set()
     for call in reply.calls:
@@ -204,11 +203,7 @@ def _replace_call(part: ToolCallPart[Any], call: ToolCall) -> ToolCallPart[Any]:
     )
 
 
-def _get_call_ids(response: ModelResponse) -> list[str]:
-    return [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
-
-
-def _is_worth_sending(response: ModelResponse) -> bool:
+def _has_content(response: ModelResponse) -> bool:
     """Return True if the response has text or calls, not only thinking."""
     return any(
         isinstance(part, ToolCallPart) or (isinstance(part, TextPart) and part.content.strip())

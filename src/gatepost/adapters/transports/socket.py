@@ -125,7 +125,7 @@ class SocketTransport:
             queue = self._queues.get(listener)
             if queue is None:
                 queue = self._queues[listener] = deque(maxlen=_MAX_QUEUED)
-                threading.Thread(target=self._send_queued, args=(listener, queue), name="gatepost-doorbell").start()
+                threading.Thread(target=self._send_queued, args=(listener, queue), name="gatepost-socket").start()
             self.lost_count += len(queue) == _MAX_QUEUED
             queue.append(payload)
 
