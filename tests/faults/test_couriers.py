@@ -37,7 +37,7 @@ from tests.courier_fixtures import (
 )
 from tests.gateway_process import run_gateway_process
 
-QUICK_OPTIONS = {"beat": 0.05, "patience": 1.0}
+QUICK_OPTIONS = {"heartbeat_interval": 0.05, "timeout": 1.0}
 
 
 @pytest.fixture(params=["nats", "redis"])

@@ -66,7 +66,7 @@ def test_processes_that_migrate_at_once(store_url: str, tmp_path: Path) -> None:
 def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> None:
     """Or tries to: where we have the lock it has to wait, and here it does not."""
     impatient_url = f"{store_url}?options=-c%20lock_timeout%3D5ms" if store_url.startswith("postgres") else store_url
-    options: dict[str, Any] = {"busy": 0.0} if store_url.startswith("sqlite") else {}
+    options: dict[str, Any] = {"busy_timeout": 0.0} if store_url.startswith("sqlite") else {}
     migrated_at: list[int] = []
     remaining = 0
 
