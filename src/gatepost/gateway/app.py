@@ -28,7 +28,7 @@ from gatepost.gateway import (
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
-from gatepost.runtime.herald import GateFrames
+from gatepost.runtime.live import GateFrames
 
 _ABOUT = """
 One durable inbox for every AI agent and every person who works with agents.

@@ -1,1 +1,1 @@
-"""Those who act."""
+"""Background work: the worker of a process, think cycles, signals, live streams, couriers."""

@@ -1,19 +1,18 @@
 """
 The think cycle of a resident.
 
-    batch -> [ask the model -> do what it calls for -> look at the inbox]* -> closing words
+    batch -> [ask the model -> run the tools that it calls -> check the inbox]* -> summary
 
-What it is shown is the system prompt, rebuilt each time; what it carries of old cycles; the later cycles; this one.
-Every step is in the journal before the next begins (`actions/run_journal.py` argues why that is enough), so a cycle
-that is taken up again after a crash goes on from the last one: `Cycle` is made from the journal alone, also at the
-beginning.
+The model sees the system prompt, which is built for each cycle; summaries of old cycles; the recent cycles; and this
+cycle. Every step is in the journal before the next step begins (`actions/run_journal.py` argues why that is enough), so
+a cycle that resumes after a crash continues from the last step. `Cycle` is always built from the journal alone, also at
+the beginning.
 
-Between steps the inbox is looked at. What is critical is taken into the cycle in full, and journalled. Of the rest a
-preview is shown, which is not.
+Between steps the cycle checks the inbox. Critical items are taken into the cycle in full and journalled. The other
+items are shown as a preview, which is not journalled.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, replace
@@ -21,13 +20,12 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from gatepost.actions import agents, budgets, runs, spaces
+from gatepost.actions import budgets, spaces
 from gatepost.actions import run_journal as journal
 from gatepost.actions.budgets import ExhaustedBudget
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core import render, retry_policy
 from gatepost.core.agent import ModelChoice, Resident
-from gatepost.core.errand import Job
 from gatepost.core.event import Item, Priority
 from gatepost.core.frame import Frame
 from gatepost.core.mind import (
@@ -45,19 +43,18 @@ from gatepost.core.mind import (
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
 from gatepost.core.run import RunLimit, find_limit
 from gatepost.core.times import SECOND
-from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
+from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.ports import Model, Store, Transaction
-from gatepost.runtime.results import build_failure, parse_success
 from gatepost.runtime.streaming import Streams, build_call_key
-from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Tool, Toolkit
+from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Tool, Toolkit, build_failure, parse_success
 
 log = structlog.get_logger("gatepost.cycle")
 
-SKIP_TOOL: Final = "skip"
-PEEK_TOOL: Final = "peek_inbox"
-#: items of a preview
+_SKIP_TOOL: Final = "skip"
+_PEEK_TOOL: Final = "peek_inbox"
+#: items in a preview
 _PREVIEW_ITEMS: Final = 5
-#: characters of a tool's result that live readers are shown
+#: characters of a tool's result in a live frame
 _MAX_LIVE_RESULT: Final = 1_000
 #: characters of a summary
 _MAX_SUMMARY: Final = 1_000
@@ -65,14 +62,14 @@ _MAX_SUMMARY: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CycleFinished:
-    """The cycle is over; there may be more to think about."""
+    """The cycle is over; `has_more` is true if the inbox has more items to think about."""
 
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CyclePaused:
-    """The model failed, or the budget is used up; to be tried again in so many seconds."""
+    """The model failed, or the budget is used up; the cycle is tried again in `seconds`."""
 
     seconds: float
 
@@ -82,21 +79,21 @@ CycleOutcome = CycleFinished | CyclePaused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleDeps:
-    """What thinking takes."""
+    """What a cycle needs from its process."""
 
     store: Store
-    #: an open model; who asked does not close it
+    #: returns an open model, which the caller does not close
     get_model: Callable[[ModelChoice], Awaitable[Model]]
-    #: the tools of a resident, for as long as a cycle lasts
+    #: opens the tools of a resident for the length of a cycle
     open_toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]]
-    #: to live readers
+    #: sends frames to live readers
     send: Callable[[Sequence[Frame]], None]
-    #: between 0 and 1
+    #: returns a number between 0 and 1
     draw_random: Callable[[], float]
 
 
 async def think(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
-    """Go through a cycle from its last step to its end."""
+    """Run a cycle from its last journalled step to its end."""
     async with deps.open_toolkit(leased_run.run_lease.resident) as toolkit:
         cycle = Cycle(deps, leased_run, toolkit)
         cycle.announce("agent.active")
@@ -123,23 +120,24 @@ class Cycle:
         self._toolkit = toolkit
         self._turns: list[Turn] = [step.turn for step in leased_run.steps]
         self._effect_count = leased_run.run_lease.run.effects
-        self._active_space = find_active_space(self._turns)
-        #: while a poisoned item is being looked for, nothing is taken in beside the batch
+        self._active_space = _find_active_space(self._turns)
+        #: while the agent isolates an item that makes cycles fail, it takes in nothing but the batch
         self._is_isolated = leased_run.run_lease.resident.batch_limit is not None
-        assert leased_run.context is not None, "whoever thinks has a mind"
+        assert leased_run.context is not None, "a resident with a model has a context"
         self._system = _build_system_prompt(leased_run.context.system, toolkit)
-        #: what is left of old cycles, and the cycles that are whole
+        #: the summaries of old cycles, and the turns of recent ones
         mind = leased_run.context.mind
         self._summary_turns: list[Turn] = [summary_turn] if (summary_turn := render_summaries(mind.past_cycles)) else []
         self._past_turns: list[Turn] = list(mind.turns)
-        #: tokens that the model is shown at most
+        #: the most tokens that the model is shown
         self._max_tokens = leased_run.run_lease.resident.config.mind.max_tokens
         self._spaces = leased_run.context.spaces
         self._streams: Streams | None = None
-        #: what waits in the inbox, if the last step has seen it
+        #: the items that wait in the inbox, if the last step has read them
         self._waiting_items: list[Item] | None = None
 
     async def run(self) -> CycleOutcome:
+        """Run tools and ask the model until the cycle ends; raise `ModelFailed` if the model does not answer."""
         while True:
             for index, call in self._list_unanswered_calls():
                 if (outcome := await self._handle_call(index, call)) is not None:
@@ -154,7 +152,7 @@ class Cycle:
                 await self._write_journal(journal.record_reply, len(self._turns) + 1, reply)
                 self._turns.append(reply)
                 continue
-            step, summary = len(self._turns) + 1, flatten(reply.text)
+            step, summary = len(self._turns) + 1, _flatten(reply.text)
             is_last = find_limit([*self._turns, reply], self._run_lease.resident.config.loop) is not None
             finish_result = await self._write_journal(
                 journal.finish_run,
@@ -166,29 +164,29 @@ class Cycle:
             )
             if not isinstance(finish_result, Prompt):
                 return CycleFinished(finish_result)
-            self._turns += [reply, finish_result]  # a gate has something to say first
+            self._turns += [reply, finish_result]  # a gate holds the agent, and its instruction is the next prompt
 
     async def handle_failure(self, model_failure: ModelFailed) -> CycleOutcome:
-        """Whatever was shown of the reply is void."""
+        """Cancel what live readers see of the reply, and record the failure."""
         if self._streams is not None:
             await self._streams.wait_for_permissions()
         self.cancel_streams(model_failure.reason)
         return await handle_model_failure(self._deps, self._run_lease, model_failure, effects=self._effect_count)
 
     def cancel_streams(self, reason: str) -> None:
-        """Whatever is still being shown will not be said."""
+        """Tell live readers that messages which are still being written will not be sent."""
         if self._streams is not None:
             self._streams.cancel(reason)
 
     def announce(self, event: str) -> None:
-        """Tell the readers of every space the agent was in when it began."""
+        """Send a frame to the readers of the agent, and of every space that it was in when the cycle began."""
         run = self._run_lease.run
         data = {"agent": run.agent, "agentName": self._run_lease.resident.display, "runId": run.id}
         topics = [f"agent:{run.agent}", *(f"space:{space.id}" for space in self._spaces)]
         self._deps.send([Frame(topic, event, data) for topic in topics])
 
     def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
-        """The calls of the last reply that have no result yet, each with its place in the reply."""
+        """Return the calls of the last reply that have no result yet, each with its index in the reply."""
         result_count = 0
         for turn in reversed(self._turns):
             if isinstance(turn, ModelReply):
@@ -200,21 +198,21 @@ class Cycle:
         return sum(isinstance(turn, ModelReply) for turn in self._turns)
 
     def _drop_extra_calls(self, reply: ModelReply) -> ModelReply:
-        """Return the reply with as many calls as one may hold."""
+        """Return the reply without the calls over the limit of one reply."""
         max_calls = self._run_lease.resident.config.loop.max_calls
         if len(reply.calls) <= max_calls:
             return reply
         return replace(reply, calls=reply.calls[:max_calls], dropped_calls=len(reply.calls) - max_calls, raw=None)
 
     async def _find_exhausted(self) -> ExhaustedBudget | None:
-        """Return until when there is nothing left to spend. A cycle that was begun asks its model at least once."""
+        """Return the budget that is used up, or None. A cycle that has begun asks its model at least once."""
         resident = self._run_lease.resident
         if resident.config.budget is None or not self._count_replies():
             return None
         return await self._store.read(budgets.find_exhausted, resident)
 
     async def _stop_at_limit(self, limit: RunLimit, exhausted: ExhaustedBudget | None = None) -> CycleOutcome:
-        """End the cycle at a limit; its summary keeps what the model said last."""
+        """End the cycle at a limit; its summary keeps the last words of the model."""
         rules = self._run_lease.resident.config.loop
         replies = [turn for turn in self._turns if isinstance(turn, ModelReply)]
         match limit:
@@ -230,7 +228,7 @@ class Cycle:
             case other:
                 assert_never(other)
         note = f"(This cycle ended at {reason}. What it was about may be unfinished.)"
-        last_text = next((flatten(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
+        last_text = next((_flatten(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
         summary = f"{last_text[: _MAX_SUMMARY - len(note) - 1]} {note}".strip()
         step, until = len(self._turns) + 1, exhausted.until if exhausted is not None else None
         has_more = await self._write_journal(
@@ -239,7 +237,7 @@ class Cycle:
         return CyclePaused(exhausted.seconds) if exhausted is not None else CycleFinished(has_more)
 
     async def _check_inbox(self) -> Prompt | None:
-        """Take what is critical into the cycle; return a preview of the rest."""
+        """Take critical items into the cycle; return a preview of the others."""
         waiting_items, self._waiting_items = self._waiting_items, None
         if waiting_items is None:
             waiting_items = await self._store.read(journal.list_waiting_items, self._run_lease.resident.number)
@@ -253,13 +251,13 @@ class Cycle:
             if prompt is not None:
                 self._turns.append(prompt)
             waiting_items = [item for item in waiting_items if item.event.priority is not Priority.CRITICAL]
-        return build_preview(waiting_items)
+        return _build_preview(waiting_items)
 
     def _select_turns(self) -> list[Turn]:
         return trim_turns([*self._summary_turns, *self._past_turns, *self._turns], self._max_tokens)
 
     async def _ask_model(self, preview: Prompt | None) -> ModelReply:
-        """Ask the model; when it cannot read so much, ask again with less of the past."""
+        """Return the reply of the model; if the context is too long for it, ask again with less of the past."""
         while True:
             try:
                 return await self._request_reply(preview)
@@ -271,7 +269,7 @@ class Cycle:
                     raise ModelFailed(Trouble.CONTENT, model_failure.reason) from None
 
     def _shrink_context(self) -> bool:
-        """Leave room for half of what was shown; False when this cycle alone is too much."""
+        """Halve the context by leaving out the past; return False if this cycle alone is too long."""
         turns = self._select_turns()
         self._max_tokens = sum(map(weigh, turns)) // 2
         remaining = self._max_tokens - sum(map(weigh, self._turns))
@@ -284,10 +282,10 @@ class Cycle:
         config = self._run_lease.resident.config
         turns = self._select_turns()
         step = self._count_replies() + 1
-        ask = ChatRequest(
+        request = ChatRequest(
             system=self._system,
             turns=[*turns, preview] if preview else turns,
-            tools=[spec for spec in self._toolkit.specs(step) if not (self._is_isolated and spec.name == PEEK_TOOL)],
+            tools=[spec for spec in self._toolkit.specs(step) if not (self._is_isolated and spec.name == _PEEK_TOOL)],
             temperature=config.model.temperature,
             max_tokens=config.model.max_tokens,
         )
@@ -299,7 +297,7 @@ class Cycle:
             send=self._deps.send,
         )
         model = await self._open_model()
-        async with aclosing(model.respond(ask)) as stream:
+        async with aclosing(model.respond(request)) as stream:
             async for part in stream:
                 match part:
                     case CallDelta():
@@ -309,7 +307,7 @@ class Cycle:
                     case ModelReply(usage=usage):
                         if usage.prompt > 0 and usage.completion > 0:
                             return part
-                        return replace(part, usage=estimate_usage(usage, ask.system, ask.turns, part))
+                        return replace(part, usage=estimate_usage(usage, request.system, request.turns, part))
         raise ModelFailed(Trouble.OTHER, "the model ended without a reply")
 
     async def _open_model(self) -> Model:
@@ -329,15 +327,16 @@ class Cycle:
         return True
 
     async def _handle_call(self, index: int, call: ToolCall) -> CycleOutcome | None:
-        """Do what the model calls for, and write down what it came to; the outcome when that ends the cycle."""
-        step, reply_step = len(self._turns) + 1, self._get_reply_step()
+        """Run the tool of a call and journal its result; return the outcome if the call ends the cycle."""
+        step = len(self._turns) + 1
+        reply_step = max(number for number, turn in enumerate(self._turns, 1) if isinstance(turn, ModelReply))
         call_key = build_call_key(reply_step, index)
         try:
             tool = self._toolkit.find(call.tool, self._count_replies())
             arguments = tool.parse_arguments(call.arguments)
-            if tool.name == PEEK_TOOL and self._is_isolated:
+            if tool.name == _PEEK_TOOL and self._is_isolated:
                 raise Conflict("nothing more can be taken in this cycle")
-            if tool.name == SKIP_TOOL and not self._effect_count:
+            if tool.name == _SKIP_TOOL and not self._effect_count:
                 return CycleFinished(await self._write_journal(journal.skip_run))
             result = await self._run_tool(tool, call, step, call_key, arguments)
         except (Lost, Unavailable):
@@ -383,7 +382,7 @@ class Cycle:
     async def _run_outside_tool(
         self, tool: OutsideTool, call: ToolCall, id: str, arguments: Mapping[str, Any]
     ) -> CallResult:
-        """Let somebody else do it: at least once, because nobody can tell a lost answer from a lost request."""
+        """Run a tool outside the store: at least once, because a lost answer looks the same as a lost request."""
         if tool.visible:
             self._send_frame("tool.started", call, arguments=arguments)
         result = await tool.run(id, call, arguments)
@@ -392,15 +391,11 @@ class Cycle:
         return result
 
     def _send_frame(self, event: str, call: ToolCall, *, visible: bool = True, **data: Any) -> None:
-        """Tell the readers of the run and, of what is `visible`, those of the active space."""
+        """Send a frame to the readers of the run and, if the tool is `visible`, to those of the active space."""
         run = self._run_lease.run
         topics = [f"run:{run.id}", *([f"space:{self._active_space}"] if self._active_space and visible else ())]
         fields = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
         self._deps.send([Frame(topic, event, fields | data) for topic in topics])
-
-    def _get_reply_step(self) -> int:
-        """The step of the last reply."""
-        return max(step for step, turn in enumerate(self._turns, 1) if isinstance(turn, ModelReply))
 
     def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         return write_journal(self._store, self._run_lease, verb, *args, **kwargs)
@@ -409,7 +404,10 @@ class Cycle:
 async def handle_model_failure(
     deps: CycleDeps, run_lease: RunLease, model_failure: ModelFailed, *, effects: int
 ) -> CycleOutcome:
-    """Rest, and try again later: from the beginning if nothing was done, else from the last step."""
+    """
+    Record that the model failed, and return when to try again: from the beginning of the cycle if no tool had an
+    effect, else from the last step. A refusal of the content after an effect ends the cycle.
+    """
     failures = run_lease.resident.failures + 1
     retry_in = retry_policy.compute_model_delay(
         model_failure.trouble, failures, jitter=deps.draw_random(), retry_after=model_failure.retry_after
@@ -431,13 +429,16 @@ async def handle_model_failure(
 
 
 async def write_journal(store: Store, run_lease: RunLease, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run a verb of the journal. It is waited for also when this is cancelled: whoever goes on must find it there."""
+    """
+    Run a verb of the journal. If the caller is cancelled, wait for the verb all the same: the process that continues
+    the run must find its step in the journal.
+    """
     lane = run_lease.run.agent
     try:
         return await store.run(verb, run_lease, *args, lane=lane, **kwargs)
     except asyncio.CancelledError:
         with suppress(GatepostError):
-            await store.run(_do_nothing, lane=lane)  # a lane is in order: when this is done, so is that
+            await store.run(_do_nothing, lane=lane)  # a lane keeps order: when this is done, the verb is done too
         raise
 
 
@@ -445,27 +446,8 @@ def _do_nothing(tx: Transaction) -> None:
     del tx
 
 
-async def run_tool_job(deps: CycleDeps, job: Job) -> None:
-    """Use a tool whose result an agent does not wait for, and answer its call."""
-    payload = job.payload
-    run = await deps.store.read(runs.show, payload["run"])
-    resident = await deps.store.read(agents.show, run.agent)
-    assert resident is not None, "what has run is a resident"
-    async with deps.open_toolkit(resident) as toolkit:
-        tool = toolkit.find(payload["tool"])
-        if not isinstance(tool, OutsideTool):
-            raise Conflict(f"{tool.name!r} is not done here any more")
-        result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
-    with suppress(Conflict):  # it took so long that another has answered, or nobody waits any more
-        try:
-            await deps.store.run(runs.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent)
-        except Invalid as error:  # it was done, and must not be done again for what it said
-            answer = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
-            await deps.store.run(runs.answer_call, run.id, payload["call"], answer, lane=run.agent)
-
-
 def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
-    """The system prompt, and what cannot be had in this cycle."""
+    """Return the system prompt, with the troubles of the tools in this cycle."""
     if not toolkit.troubles:
         return system
     return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(
@@ -473,13 +455,13 @@ def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
     )
 
 
-def flatten(text: str) -> str:
-    """A summary, on one line."""
+def _flatten(text: str) -> str:
+    """Return a text on one line, cut to the length of a summary."""
     return " ".join(text.split())[:_MAX_SUMMARY]
 
 
-def find_active_space(turns: Sequence[Turn]) -> str | None:
-    """The space the agent is in: the last one it has entered in this cycle."""
+def _find_active_space(turns: Sequence[Turn]) -> str | None:
+    """Return the space that the agent is in: the last one that it entered in this cycle."""
     active_space: str | None = None
     for turn in turns:
         if isinstance(turn, CallResult) and turn.tool == "enter_space":
@@ -488,8 +470,8 @@ def find_active_space(turns: Sequence[Turn]) -> str | None:
     return active_space
 
 
-def build_preview(items: Sequence[Item]) -> Prompt | None:
-    """A glance at what has come meanwhile."""
+def _build_preview(items: Sequence[Item]) -> Prompt | None:
+    """Return a prompt that previews the items which came during the cycle; None if there are none."""
     if not items:
         return None
     count = "1 new event" if len(items) == 1 else f"{len(items)} new events"

@@ -1,15 +1,17 @@
 """
-The evaluator: looks at the world outside for gates that wait for something there.
+The evaluator: checks the conditions outside the store that gates wait for.
 
-    command   exit 0: resolved    1: not yet    127: orphaned, it is gone    anything else, or too long: trouble
+    command   exit 0: resolved    1: not yet    127: orphaned, it is gone    any other code, or a timeout: trouble
     ci        by `gh`: success or merged: resolved    failed, closed, not found: orphaned    running: not yet
 
-A gate is taken by row for as long as a look may take, so that two processes do not look at once; if whoever looks is
-stopped, another one looks after that. Deadlines do not wait for it (`keeper`). A look that could not be had is trouble:
-the gate says so, its owner is alerted once, and `fail` decides whether it holds meanwhile.
+A process takes the row of a gate for as long as a check may take, so that two processes do not check it at once; if the
+process is stopped, another one checks the gate after that time. Deadlines do not wait for a check
+(`gate_deadlines.py`). A check that could not be made is trouble: the gate says so, its owner is alerted once, and
+`fail` decides whether the gate holds meanwhile.
 
-`gh` has the login of whoever runs the gateway, so it is asked only about the repositories in `gates.ci`. A few gates
-are looked at side by side, and owners take turns: however many gates one owner has, another's first is not far.
+`gh` has the login of the user who runs the gateway, so it is asked only about the repositories in `gates.ci`. A few
+gates are checked at the same time, and owners take turns: however many gates one owner has, the first gate of another
+owner is checked soon.
 """
 
 import asyncio
@@ -41,32 +43,32 @@ from gatepost.ports import CommandRunner, Reader, Store
 
 log = structlog.get_logger("gatepost.evaluator")
 
-#: gates looked at side by side
+#: gates that are checked at the same time
 _CONCURRENCY: Final = 8
-#: how a run on GitHub ends that has done what it should
+#: the conclusions of a run on GitHub that count as success
 _SUCCESS_CONCLUSIONS: Final = ("success", "skipped", "neutral")
-#: what `gh` says of something that is not there
+#: what `gh` prints about a run or pull request that does not exist
 _MISSING_PHRASES: Final = ("404", "not found", "could not resolve to a")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOptions:
-    """What is done outside for gates and decisions."""
+    """Which commands run for gates and decisions, and how."""
 
     commands: CommandRunner
     #: whether gates may run commands of users
     can_run_commands: bool = False
-    #: what `gh` may be asked about
+    #: the repositories that `gh` may be asked about
     repositories: Sequence[str] = ()
-    #: between looks at one gate, and how long one may take
+    #: the time between two checks of one gate, and the longest time of a check
     interval: Duration = 30 * SECOND
     timeout: Duration = 10 * SECOND
-    #: the command that is told of answers to decisions
+    #: the command that gets the answers to decisions
     on_answer: str | None = None
 
 
 async def check_gates(store: Store, options: CommandOptions) -> float | None:
-    """Look at what is due, owner by owner; return in how many seconds there is more."""
+    """Check the gates that are due, owner by owner; return the seconds until the next check, None if there is none."""
     hold, last_owner = options.timeout + 30 * SECOND, ""
     while due_gates := await store.run(
         gates.take_due_checks, hold=hold, limit=_CONCURRENCY, after=last_owner, lane="gates"
@@ -78,7 +80,7 @@ async def check_gates(store: Store, options: CommandOptions) -> float | None:
 
 
 async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None:
-    """Look at one gate, and say what was seen: whatever goes wrong with it is its own trouble, not the others'."""
+    """Check a gate and record the result. A failure is recorded for this gate alone, and does not stop the others."""
     try:
         observation = await _observe_gate(options, gate)
     except Unavailable:
@@ -109,7 +111,7 @@ async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
 
 
 def is_wake_signal(signal: TransportMessage) -> bool:
-    """Whether a signal says that there is a new gate."""
+    """Return True if a signal says that there is a new gate."""
     return isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "opened"
 
 

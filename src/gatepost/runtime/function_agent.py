@@ -1,17 +1,17 @@
 """
-A resident whose mind is a Python function.
+A resident that is a Python function instead of a model.
 
     async def analyst(batch, me):
         for event in batch.of(Posted):
             await me.reply(event, "...")
 
-The function is called with a batch, and does things through `me`. Each thing it does is journalled with its effect, in
-one transaction, like a call of a tool. When a process dies in the middle, the next one calls the function again with
-the same batch: what it did before is not done again, but answered from the journal, in order. So a function must do the
-same when it is given the same; one that does not is told so, and stops.
+The function gets a batch, and acts through `me` (`AgentContext`). Each action is journalled with its effect, in one
+transaction, like a call of a tool. If the process dies during the function, the next process calls the function again
+with the same batch: actions that are in the journal are not done again, and get their recorded results, in order. So a
+function must be deterministic; one that acts differently the second time gets a Conflict.
 
-An error of the function is treated as a model's refusal: the batch is tried again in halves, and what fails alone,
-again and again, is dead.
+An error of the function counts as a refusal of the content by a model: the batch is tried again in halves, and an item
+that fails alone, again and again, is dead.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from gatepost.core.model import ModelFailed, Trouble
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
 from gatepost.ports import Reader, Store
 from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, handle_model_failure, write_journal
-from gatepost.runtime.results import build_failure
+from gatepost.runtime.toolkit import build_failure
 
 log = structlog.get_logger("gatepost.code")
 
@@ -38,7 +38,7 @@ B = TypeVar("B", bound=Body)
 
 
 class EventBatch:
-    """A batch, most urgent first. Iterating gives the events; `of` gives those of a kind as what they are."""
+    """The events of a batch, most urgent first. Iterate over the events, or use `of` for the bodies of one type."""
 
     def __init__(self, events: list[Event]) -> None:
         self._events = events
@@ -51,21 +51,21 @@ class EventBatch:
         return len(self._events)
 
     def of(self, kind: type[B]) -> list[B]:
-        """Those of a kind: `Posted`, `Due`, `Called`, `Mailed`..."""
-        return [event_body for event_body in self._bodies if isinstance(event_body, kind)]
+        """Return the bodies of one type: `Posted`, `Due`, `Called`, `Mailed`..."""
+        return [body for body in self._bodies if isinstance(body, kind)]
 
     def find_event(self, event_or_body: Event | Body) -> Event:
-        """The event that a body belongs to."""
+        """Return the event that a body belongs to; raise Invalid if it is not of this batch."""
         if isinstance(event_or_body, Event):
             return event_or_body
-        for event, event_body in zip(self._events, self._bodies, strict=True):
-            if event_body is event_or_body:
+        for event, body in zip(self._events, self._bodies, strict=True):
+            if body is event_or_body:
                 return event
         raise Invalid(f"{event_or_body!r:.60} is not of this batch")
 
 
 class AgentContext:
-    """What a function does things through."""
+    """The parameter `me` of an agent's function: it acts for the agent, and journals each action."""
 
     def __init__(
         self, store: Store, run_lease: RunLease, batch: EventBatch, results: list[CallResult], steps: int
@@ -74,7 +74,7 @@ class AgentContext:
         self._run_lease = run_lease
         self._batch = batch
         self._results = results
-        #: steps of the run so far
+        #: steps in the journal of the run
         self.steps = steps
         self._call_count = 0
         self._lock = asyncio.Lock()
@@ -85,10 +85,11 @@ class AgentContext:
 
     @property
     def effects(self) -> int:
+        """The number of actions that succeeded in this run."""
         return sum(result.ok for result in self._results)
 
     async def reply(self, event_or_body: Event | Body, text: str) -> None:
-        """Answer where something was said: in the space, or to whoever wrote."""
+        """Answer in the space of a message, or by mail to the sender; raise Invalid for other events."""
         event = self._batch.find_event(event_or_body)
         match parse_body(event):
             case Posted(space=space):
@@ -99,16 +100,16 @@ class AgentContext:
                 raise Invalid(f"a {event.type} cannot be replied to", hint="use say or mail")
 
     async def say(self, space: str, text: str) -> str:
-        """Say something in a space; return the id of the message."""
+        """Post a message in a space; return its id."""
         result = await self.use("send_message", space=space, text=text)
         return str(result["messageId"])
 
     async def mail(self, to: str, text: str, *, subject: str = "") -> None:
-        """Write to somebody's inbox."""
+        """Send mail to the inbox of an entity."""
         await self.use("send_mail", to=to, subject=subject or text[:60], text=text)
 
     async def use(self, tool: str, *, space: str | None = None, **arguments: Any) -> dict[str, Any]:
-        """Use a built-in tool, in a space if it speaks there; return what it returns."""
+        """Call a built-in tool, in `space` if the tool needs one; return the fields of its result."""
         async with self._lock:
             self._call_count += 1
             if self._call_count <= len(self._results):
@@ -121,7 +122,7 @@ class AgentContext:
                 )
             except (Lost, Unavailable):
                 raise
-            except GatepostError as error:  # it is refused again when the function is called again
+            except GatepostError as error:  # journalled, so that it is refused again if the function is called again
                 refusal = build_failure(call, error.message, error.hint)
                 await write_journal(
                     self._store, self._run_lease, journal.record_result, step, refusal, key, has_effect=False
@@ -148,7 +149,7 @@ AgentFunction = Callable[[EventBatch, AgentContext], Awaitable[object]]
 
 
 async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFunction) -> CycleOutcome:
-    """Let a function handle a batch."""
+    """Let a function handle the batch of a run."""
     run_lease = leased_run.run_lease
     event_ids = [event for step in leased_run.steps if isinstance(step.turn, Prompt) for event in step.turn.events]
     batch = EventBatch(await deps.store.read(_read_events, event_ids, run_lease.run.agent))
@@ -158,7 +159,7 @@ async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFun
         await function(batch, context)
     except (Lost, Unavailable):
         raise
-    except Exception as error:  # noqa: BLE001 (whatever is wrong with the function is the function's)
+    except Exception as error:  # noqa: BLE001 (user code may raise anything)
         reason = error.message if isinstance(error, GatepostError) else repr(error)
         log.warning("function failed", agent=run_lease.run.agent, run=run_lease.run.id, reason=reason)
         return await handle_model_failure(
@@ -171,7 +172,7 @@ async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFun
 
 
 def _read_events(tx: Reader, ids: list[str], name: str) -> list[Event]:
-    """The events of a batch as they were shown."""
+    """Return the events of a batch, in the order of the journal."""
     return [item.event for id in ids for item in inbox.show(tx, id) if item.recipient == name]
 
 

@@ -1,9 +1,10 @@
 """
-The keeper: ends gates and decisions that have run out of time, or for which what they wait for has come.
+End gates and decisions whose deadline has passed, or whose awaited event has come.
 
-It looks when the next deadline is and says so, at most a few seconds ahead. Any number keep side by side on one store,
-without a leader (`actions/deadlines.py`), so that no deadline depends on one process: if one is stopped, another ends
-what is due. It writes only when something is due. What came before its last look it does not go through again.
+`GateDeadlines.check` reads when the next deadline is, and asks to run again then, or after a few seconds at most. Any
+number of processes do this on one store, without a leader (`actions/deadlines.py`), so no deadline depends on one
+process: if one is stopped, another ends what is due. A check writes only if something is due. It does not scan again
+the events that came before the last check.
 """
 
 from typing import Final
@@ -21,28 +22,29 @@ from gatepost.ports import Reader, Store
 
 log = structlog.get_logger("gatepost.keeper")
 
-#: seconds to sleep at most
+#: the most seconds between two checks
 MAX_WAIT: Final = 5.0
-#: seconds to leave to another keeper that has in hand what is due
+#: seconds to wait for another process that is ending what is due
 _MIN_WAIT: Final = 0.1
-#: what a ring says for a push; another cause may be anything
+#: the causes of signals of pushes; a signal with another cause may be about an event of any type
 _EVENT_TYPES: Final = frozenset(EventType)
 
 
 class GateDeadlines:
     def __init__(self, store: Store) -> None:
         self._store = store
-        #: in whose inbox an event of which type is waited for, as of the last look
+        #: the (recipient, event type) pairs that gates wait for, as of the last check
         self._watched_events: frozenset[tuple[str, str]] = frozenset()
-        #: how far it has looked for events
-        self._last_check: EventScan | None = None
+        #: how far events were scanned
+        self._last_scan: EventScan | None = None
 
     async def check(self) -> float:
-        """End what is over; return in how many seconds to look again."""
+        """End the gates and decisions that are due; return the seconds until the next check."""
         while True:
-            wait, watched, self._last_check = await self._store.read(_read_state, self._last_check)
+            wait, watched, self._last_scan = await self._store.read(_read_state, self._last_scan)
             if not watched <= self._watched_events:
-                # What came to one of these since that look rang in vain: look once more, now that it would not.
+                # The signal of an event that came for a new pair since that read was ignored: read once more, now that
+                # it would not be ignored.
                 self._watched_events = watched
                 continue
             self._watched_events = watched
@@ -54,19 +56,19 @@ class GateDeadlines:
 
     async def _end_due(self) -> tuple[int, bool]:
         """
-        End what is over: together, as nearly always can be done; else one by one, so that each stands for itself.
-        Return how many have ended, and whether any could not be.
+        End what is due: together, which nearly always works; else one by one, so that one failure does not stop the
+        others. Return how many have ended, and whether ending together failed.
         """
         try:
-            return await self._store.run(deadlines.end_due, last_scan=self._last_check, lane="gates"), False
+            return await self._store.run(deadlines.end_due, last_scan=self._last_scan, lane="gates"), False
         except Unavailable:
             raise
         except GatepostError:
             ended_count = 0
-        for id in await self._store.run(deadlines.list_due, self._last_check, lane="gates"):
+        for id in await self._store.run(deadlines.list_due, self._last_scan, lane="gates"):
             try:
                 ended_count += await self._store.run(
-                    deadlines.end_due, gate_id=id, last_scan=self._last_check, lane="gates"
+                    deadlines.end_due, gate_id=id, last_scan=self._last_scan, lane="gates"
                 )
             except Unavailable:
                 raise
@@ -76,8 +78,8 @@ class GateDeadlines:
 
     def is_wake_signal(self, signal: TransportMessage) -> bool:
         """
-        Whether a signal says that there may be something to end before the next look. Mail for a busy agent must not
-        cause one where a tool's result is waited for.
+        Return True if a signal says that there may be something to end before the next check. It is precise about
+        event types: mail for a busy agent must not cause a check if a gate waits for the result of a tool.
         """
         if not isinstance(signal, Signal):
             return False
@@ -87,10 +89,11 @@ class GateDeadlines:
         )
 
 
-def _read_state(tx: Reader, last_check: EventScan | None) -> tuple[float, frozenset[tuple[str, str]], EventScan | None]:
+def _read_state(tx: Reader, last_scan: EventScan | None) -> tuple[float, frozenset[tuple[str, str]], EventScan | None]:
+    """Return the seconds until something is due, the watched events, and the scan of events up to now."""
     due = deadlines.find_next_due(tx)
     watched = deadlines.list_watches(tx)
-    current_check = deadlines.scan_events(tx, last_check) if watched else None
-    if current_check is not None and current_check.matches:
-        return 0.0, watched, current_check
-    return MAX_WAIT if due is None else min(MAX_WAIT, (due - tx.now) / SECOND), watched, current_check
+    scan = deadlines.scan_events(tx, last_scan) if watched else None
+    if scan is not None and scan.matches:
+        return 0.0, watched, scan
+    return MAX_WAIT if due is None else min(MAX_WAIT, (due - tx.now) / SECOND), watched, scan

@@ -1,14 +1,14 @@
 """
-The notice of a gateway: `gateway.json` in the home says where it listens, which process it is, which store it is on,
-and on which local socket it answers.
+The gateway file: `gateway.json` in the home says where the gateway listens, its process id, its store, and the local
+socket on which it answers.
 
-The file alone proves nothing. A gateway that was killed leaves it there, its process number is given to another
-program, and its port may be anybody's; whoever went by those would send the administrator's key to a stranger. So
-commands ask on the socket (`find`). Only this user can listen there, and a socket whose process is gone refuses every
-connection; without an answer the gateway is gone.
+The file alone proves nothing. A gateway that was killed leaves it there, the system gives its process id to another
+program, and any program may listen on its port; a command that trusted the file would send the administrator's key to a
+stranger. So commands ask on the socket (`find_gateway`). Only this user can listen there, and a socket whose process is
+gone refuses every connection; without an answer the gateway is gone.
 
-There is one notice, and there may be several gateways. Whoever comes second leaves it to the first as long as that one
-listens on its socket, and puts up its own when it looks again and the first is gone.
+There is one file, and there may be several gateways. The second gateway leaves the file to the first as long as the
+first listens on its socket, and writes its own when it refreshes and the first is gone.
 """
 
 import json
@@ -27,7 +27,7 @@ from gatepost import paths
 log = structlog.get_logger("gatepost.notice")
 
 FILE_NAME: Final = "gateway.json"
-#: seconds in which a gateway that lives answers
+#: seconds in which a running gateway answers
 _TIMEOUT: Final = 5.0
 _MAX_ANSWER: Final = 64 * 1024
 
@@ -36,15 +36,18 @@ _MAX_ANSWER: Final = 64 * 1024
 class GatewayFile:
     url: str
     pid: int
-    #: its URL, without a password
+    #: the URL of the store, without its password
     store: str
-    #: where it answers the hooks and commands of this machine
+    #: the local socket for hooks and commands of this machine
     socket: str | None = None
 
 
 @contextmanager
 def publish(home: Path, url: str, store: str, socket: str | None = None) -> Iterator[Callable[[], None]]:
-    """While entered, the notice is there, or another gateway's that was first; call what it yields to look again."""
+    """
+    While entered, the file names this gateway, or another one that was first. Call the yielded function now and then:
+    it writes the file if the other gateway is gone.
+    """
     gateway_file = GatewayFile(url, os.getpid(), store, socket)
     last_reported: GatewayFile | None = None
 
@@ -75,8 +78,8 @@ def publish(home: Path, url: str, store: str, socket: str | None = None) -> Iter
 
 def find_gateway(home: Path) -> GatewayFile | None:
     """
-    Return what the gateway of this home says of itself on its socket; None if no gateway answers there. The notice of
-    one that is gone is taken down.
+    Return what the gateway of this home answers on its socket; None if no gateway answers there. Remove the file of a
+    gateway that is gone.
     """
     gateway_file = read_gateway_file(home)
     if gateway_file is None or gateway_file.socket is None:
@@ -89,12 +92,12 @@ def find_gateway(home: Path) -> GatewayFile | None:
     except (FileNotFoundError, ConnectionRefusedError):
         _remove(home, gateway_file)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        pass  # it is halted, or not ours
+        pass  # the process is halted, or the socket is not ours
     return None
 
 
 def read_gateway_file(home: Path) -> GatewayFile | None:
-    """Return the notice as it is written; one that another user has put there is none."""
+    """Return the file as it is written; None if there is none, or if it belongs to another user."""
     try:
         document = json.loads(paths.read_trusted_file(str(home / FILE_NAME), reference=str(home)))
         socket_path = document.get("socket")
@@ -115,12 +118,12 @@ def _remove(home: Path, gateway_file: GatewayFile) -> None:
 
 
 def _is_listening(home: Path, gateway_file: GatewayFile) -> bool:
-    """Return True if a gateway listens on the socket of a notice; one that is halted does."""
+    """Return True if a gateway listens on the socket in the file, even if its process is halted."""
     if gateway_file.socket is None:
         return False
     try:
         _connect(home, gateway_file.socket).close()
-    except (TimeoutError, BlockingIOError):  # too many wait for it
+    except (TimeoutError, BlockingIOError):  # the queue of connections is full
         return True
     except OSError:
         return False
@@ -128,7 +131,7 @@ def _is_listening(home: Path, gateway_file: GatewayFile) -> bool:
 
 
 def _connect(home: Path, path: str) -> socket.socket:
-    """Connect to a socket that is this user's own, or raise OSError."""
+    """Return a connection to a socket of this user; raise OSError if it is another's, or does not answer."""
     paths.check_socket(path, reference=str(home))
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -141,7 +144,6 @@ def _connect(home: Path, path: str) -> socket.socket:
 
 
 def _receive_line(connection: socket.socket) -> bytes:
-    """Receive one line."""
     data = b""
     while not data.endswith(b"\n"):
         chunk = connection.recv(4_096)

@@ -1,13 +1,13 @@
 """
-The janitor: makes up for what was lost on the way.
+The janitor: sends lost signals again, and cleans up.
 
-Waking is level-triggered. Whatever is committed and not acted on is found by query and rung again, so that a lost ring
-costs a few seconds and nothing else. The rest is house-keeping: drains that took too long, items past their time, calls
-that nobody answered, what has been kept long enough, and disk space that is not needed any more. Every step is small,
-and between steps others get their turn.
+Waking is level-triggered. A query finds what was committed and not acted on, and the janitor signals it again, so a
+lost signal costs a few seconds and nothing else. The rest is maintenance: claims that took too long, items past their
+expiry, calls that got no answer, records that were kept long enough, and disk space that is free. Every step is small,
+and other verbs get their turn between steps.
 
-One process tidies, and rings for everybody. But its rings too may be lost on the way to the others, all of them while
-the transport is degraded; so every process also rings for itself.
+One process tidies, and signals for all of them. But its signals may also be lost on the way to the other processes, and
+all are lost while the transport is degraded; so every process also signals for itself (`resend_signals`).
 """
 
 import asyncio
@@ -25,24 +25,24 @@ from gatepost.runtime.signal_bus import SignalBus
 
 log = structlog.get_logger("gatepost.janitor")
 
-#: small steps a round may take of each kind before it leaves the rest to the next
+#: the most steps of each kind in one round; the next round does the rest
 _MAX_STEPS: Final = 20
 
 
 async def tidy(store: Store, bus: SignalBus) -> None:
-    """One round."""
+    """Run one round of maintenance, and send lost signals again to all processes."""
     await follow_clock(store)
     for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap, runs.expire_calls):
         for _ in range(_MAX_STEPS):
             if await store.run(verb, lane="janitor") < maintenance.BATCH_SIZE:
                 break
     await resend_signals(store, bus.send)
-    with suppress(Unavailable):  # somebody else is at it, or the next commit will say what is wrong
+    with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
         await asyncio.to_thread(store.shrink)
 
 
 async def follow_clock(store: Store) -> None:
-    """Repair what was noted in the future if the clock was set back; note the time now and then."""
+    """Repair times that lie in the future if the clock was set back; record the time now and then."""
     if await store.read(clock.was_set_back):
         log.warning("the clock was set back; what was noted in the future is repaired")
         after: int | None = 0
@@ -54,7 +54,7 @@ async def follow_clock(store: Store) -> None:
 
 
 async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:
-    """Ring for everybody who should wake and nobody is at work for, a page at a time."""
+    """Send a signal for every agent that should be awake and that no process works for, a page at a time."""
     for query in (maintenance.find_inboxes_to_wake, maintenance.find_agents_behind, runs.find_abandoned):
         after: int | None = 0
         while after is not None:

@@ -1,9 +1,9 @@
 """
-The errand boy: does what verbs have written down, at least once.
+Run the jobs that verbs have written to the store, at least once.
 
-Each kind of errand has a handler. A handler that returns has done it; one that raises has not, and it is tried again
-later, `Later` naming when. Errands of a round are done side by side; what is not finished within the hold goes to the
-next runner, so a handler should be done well within it or be safe to be doubled.
+Each kind of job has a handler. A handler that returns has done the job; one that raises has not, and the job is tried
+again later (`RetryLater` names when). The jobs of a round run at the same time. A job that does not finish within its
+hold goes to the next runner, so a handler must finish well within the hold or be safe to run twice.
 """
 
 import asyncio
@@ -12,23 +12,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from gatepost.actions import jobs
+from gatepost.actions import agents, jobs, runs
 from gatepost.core.errand import Job
 from gatepost.core.frame import TransportMessage
+from gatepost.core.mind import ToolCall
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration
-from gatepost.errors import Conflict, Unavailable
+from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
+from gatepost.runtime.cycle import CycleDeps
+from gatepost.runtime.toolkit import OutsideTool
 from gatepost.telemetry import hide_secrets
 
-#: seconds that a command may take, well within the hold of an errand
+#: seconds that a command may take, well within the hold of a job
 _COMMAND_TIMEOUT: Final = 60.0
 
 JobHandler = Callable[[Job], Awaitable[None]]
 
 
 class RetryLater(Exception):
-    """Not now: try again in so long."""
+    """A handler raises this to have its job tried again after `retry_in`."""
 
     def __init__(self, reason: str, retry_in: Duration) -> None:
         super().__init__(reason)
@@ -36,7 +39,7 @@ class RetryLater(Exception):
 
 
 async def run_due_jobs(store: Store, handlers: Mapping[str, JobHandler], holder: str) -> float | None:
-    """Do what is due; return in how many seconds there is more."""
+    """Run the jobs that are due; return the seconds until the next job is due, None if there is none."""
     while due_jobs := await store.run(jobs.take, list(handlers), holder, lane="errands"):
         async with asyncio.TaskGroup() as group:
             for job in due_jobs:
@@ -44,10 +47,51 @@ async def run_due_jobs(store: Store, handlers: Mapping[str, JobHandler], holder:
     return await store.read(_get_seconds_until_due, list(handlers))
 
 
+async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> None:
+    try:
+        await handler(job)
+    except RetryLater as retry:
+        await store.run(jobs.fail, job, holder, str(retry), retry_in=retry.retry_in, lane="errands")
+    except Exception as error:  # noqa: BLE001 (whatever it was, the job is tried again and keeps the reason)
+        await store.run(jobs.fail, job, holder, str(error) or repr(error), lane="errands")
+    else:
+        with suppress(Conflict):  # it took longer than the hold, and another runner has the job: it is done twice
+            await store.run(jobs.complete, job.id, holder, lane="errands")
+
+
+def _get_seconds_until_due(tx: Reader, kinds: list[str]) -> float | None:
+    due = jobs.find_next_due(tx, kinds)
+    return max(0.0, (due - tx.now) / SECOND) if due is not None else None
+
+
+def is_wake_signal(signal: TransportMessage) -> bool:
+    """Return True if a signal says that there is a new job."""
+    return isinstance(signal, Signal) and signal.recipient.startswith("errand:")
+
+
+async def run_tool_job(deps: CycleDeps, job: Job) -> None:
+    """Run a tool whose result the agent does not wait for, and answer its call."""
+    payload = job.payload
+    run = await deps.store.read(runs.show, payload["run"])
+    resident = await deps.store.read(agents.show, run.agent)
+    assert resident is not None, "an agent with a run is a resident"
+    async with deps.open_toolkit(resident) as toolkit:
+        tool = toolkit.find(payload["tool"])
+        if not isinstance(tool, OutsideTool):
+            raise Conflict(f"{tool.name!r} is not done here any more")
+        result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
+    with suppress(Conflict):  # it took so long that another process has answered, or the call is closed
+        try:
+            await deps.store.run(runs.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent)
+        except Invalid as error:  # the tool has run, and must not run again because of its answer
+            answer = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
+            await deps.store.run(runs.answer_call, run.id, payload["call"], answer, lane=run.agent)
+
+
 async def run_answer_command(commands: CommandRunner, command: str, job: Job) -> None:
     """
-    Run the command of `decision.on_answer`, with the answer as JSON on its stdin. One that does not end with 0 has
-    failed, and is run again later.
+    Run the command of `decision.on_answer`, with the answer as JSON on its stdin. A command that does not end with 0
+    has failed, and is run again later.
     """
     result = await commands.run(command, stdin=json.dumps(job.payload, ensure_ascii=False), time_limit=_COMMAND_TIMEOUT)
     if result.code is None:
@@ -55,25 +99,3 @@ async def run_answer_command(commands: CommandRunner, command: str, job: Job) ->
     if result.code != 0:
         detail = f": {hide_secrets(result.first_line)}" if result.first_line else ""
         raise Unavailable(f"decision.on_answer ended with {result.code}{detail}")
-
-
-def is_wake_signal(signal: TransportMessage) -> bool:
-    """Whether a signal says that there is something to do."""
-    return isinstance(signal, Signal) and signal.recipient.startswith("errand:")
-
-
-async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> None:
-    try:
-        await handler(job)
-    except RetryLater as retry:
-        await store.run(jobs.fail, job, holder, str(retry), retry_in=retry.retry_in, lane="errands")
-    except Exception as error:  # noqa: BLE001 (whatever it was, it is tried again, and written down)
-        await store.run(jobs.fail, job, holder, str(error) or repr(error), lane="errands")
-    else:
-        with suppress(Conflict):  # it took longer than the hold, and another runner has it: it will be done twice
-            await store.run(jobs.complete, job.id, holder, lane="errands")
-
-
-def _get_seconds_until_due(tx: Reader, kinds: list[str]) -> float | None:
-    due = jobs.find_next_due(tx, kinds)
-    return max(0.0, (due - tx.now) / SECOND) if due is not None else None

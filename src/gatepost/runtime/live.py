@@ -1,57 +1,74 @@
 """
-The hub: live streams for any number of readers, from any gateway, without gap or repeat.
+Live streams: any number of readers, on any gateway, without gap or repeat.
 
 A stream has a stored part (messages of a space, items of an inbox), whose entries have positions to resume from, and a
-live part (frames), which is shown to whoever is there. The stored part is always read from the store; a signal only
-says that there is more. So there is nothing to hand over between replay and live.
+live part (frames), which reaches only the readers of that moment. The stored part is always read from the store; a
+signal only says that there is more. So there is no switch from replay to live in which an entry could be lost.
 
-Readers of one topic share a `_Tail`: one query for each change, however many they are. Why nobody misses anything or
-gets it twice:
+Readers of one topic share a `_Tail`: one query for each change, however many readers there are. Why no reader misses an
+entry or gets it twice:
 
-- A reader has a position. It joins a tail only when the tail's position is not past its own, and the check and the
-  joining happen in one turn of the event loop. Everything after the reader's position will yet come by.
-- A tail gives a reader only entries after the reader's own position, so what the tail has to catch up on is left out.
-- While the tail is past it, a newcomer reads from the store by itself.
+- A reader has a position. It joins a tail only if the tail's position is not past its own, and the check and the
+  joining happen in one turn of the event loop. So the tail has still to read everything after the reader's position.
+- A tail gives a reader only entries after the reader's own position, so a tail that is behind the reader repeats
+  nothing.
+- While the tail is past its position, a new reader reads from the store by itself.
 
-Rights are read with the entries: each page says who may see it, as of the same transaction, and a reader that is no
-longer among those ends there. A page is read for every ring, also when it has no entries, so whoever is removed is let
-go at once; and if that ring was lost, with the next page, before anything of it is shown. Who came while a page was
-being read may have been let in after it was; such a reader is not judged by it, but reads for itself.
+Rights are read with the entries: each page says who may see it, as of the same transaction, and a reader that is not
+in that audience ends there. A page is read for every signal, also if it has no entries, so a removed member is dropped
+at once; if that signal was lost, with the next page, before any entry of it is delivered. A reader that joined while a
+page was being read may have become a member after the read; it is not judged by that page, but reads for itself.
 
-A slow reader never slows the writer or the others: what waits for it is bounded, and past that the reader is dropped.
-It knows its last position and may come back with it. Whoever comes from far behind is not slow for that: until a tail
-has reached the end for the first time, it reads on only when one of its readers has taken everything.
+A slow reader never slows the writer or the other readers: its backlog is bounded, and a reader that exceeds the bound
+is dropped. It knows its last position and may come back with it. A reader that starts far behind is not dropped for
+that: until a tail has reached the end for the first time, it reads on only when a reader has taken its whole backlog.
+
+Gates and decisions have no stream of their own. Verbs signal `gate:ID` and `decision:ID` after their commit, and a
+signal carries nothing else. So `GateFrames` of each gateway reads the gate or decision, and sends it as a frame to
+those of its readers whom it concerns: in the stream of their inbox, and so in every stream that includes their inbox.
+
+    gate.opened  gate.resolved            to its owner, its creator, its resolver, and the agents that wait for it
+    decision.asked  decision.answered     to the asking and the asked entity; in each round
+
+Frames are live only. What must not be missed is also an item of an inbox, and resumes like every other item.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
 
-from gatepost.core import key
+from gatepost.actions import decisions, gates
+from gatepost.core import key, wire
 from gatepost.core.frame import Frame, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
+from gatepost.ports import Reader, Store
 
 log = structlog.get_logger("gatepost.hub")
 
-#: entries a reader may be behind before it is dropped
+#: entries that a reader may be behind before it is dropped
 BACKLOG: Final = 1_000
+#: seconds before a tail reads again when the store is unavailable
 _RETRY: Final = 1.0
+#: seconds before a tail reads again when committed entries cannot be shown yet
 _RECHECK_DELAY: Final = 0.02
-#: causes of rings that change who is in a space
+#: causes of signals that change who is a member of a space
 _MEMBERSHIP_CAUSES: Final = ("create", "join", "leave")
+_GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
+#: gates and decisions that may wait for `GateFrames`; it drops more than that
+_QUEUE_LIMIT: Final = 1_000
 
-#: comparable: later is greater
+#: comparable: a later position is greater
 StreamPosition = Any
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEntry:
-    """Something stored: its position, and what readers see of it."""
+    """An entry of the stored part: its position, and what readers see of it."""
 
     position: StreamPosition
     event: str
@@ -60,10 +77,10 @@ class StreamEntry:
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """Nothing follows: the reader was too slow, or may not read on."""
+    """The end of a stream: the reader was too slow, or may not read on."""
 
     reason: str
-    #: whether it may come back with its last position
+    #: whether the reader may come back with its last position
     is_resumable: bool
 
 
@@ -72,26 +89,26 @@ StreamItem = StreamEntry | Frame | StreamEnd
 _STOPPING: Final = StreamEnd("the gateway stops", is_resumable=True)
 _TOO_SLOW: Final = StreamEnd("too slow", is_resumable=True)
 _NOT_A_MEMBER: Final = StreamEnd("no longer a member", is_resumable=False)
-#: not shown: the page was read before this reader came
+#: never delivered: the page was read before this reader joined, so it reads for itself
 _TOO_EARLY: Final = StreamEnd("read before it came", is_resumable=True)
 _BROKEN: Final = StreamEnd("something went wrong here", is_resumable=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPage:
-    """Some entries, none at the end, and the position after them."""
+    """Some entries (no entries means the end of the topic), and the position after them."""
 
     entries: list[StreamEntry]
     position: StreamPosition
-    #: who may see them, and any that follow; None for whoever was let in
+    #: who may see these entries and later ones; None for every reader that was admitted
     audience: frozenset[str] | None = None
-    #: whether something was committed that cannot be shown yet: no ring will come for it
+    #: whether committed entries cannot be shown yet; there will be no signal for them
     has_hidden_entries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """A topic, and how to read what is stored of it after a position."""
+    """A topic, and how to read its stored entries after a position."""
 
     topic: str
     read_page: Callable[[StreamPosition], Awaitable[StreamPage]]
@@ -101,7 +118,7 @@ class _Reader:
     def __init__(self, position: StreamPosition, entity: str | None, reads_at_join: int) -> None:
         self.position = position
         self.entity = entity
-        #: how many pages the tail had begun to read when it came
+        #: how many pages the tail had begun to read when the reader joined
         self.reads_at_join = reads_at_join
         self.backlog: deque[StreamEntry | Frame] = deque()
         self.stream_end: StreamEnd | None = None
@@ -122,7 +139,7 @@ class _Reader:
 
 
 class _Tail:
-    """The end of a topic, and the readers that are there."""
+    """The end of a topic, and the readers that follow it together."""
 
     def __init__(self, source: StreamSource, position: StreamPosition) -> None:
         self.source = source
@@ -130,12 +147,13 @@ class _Tail:
         self.readers: set[_Reader] = set()
         self.read_count = 0
         self.wake_event = asyncio.Event()
-        #: set when a reader has taken everything, and when one comes or goes
+        #: set when a reader has taken its whole backlog, and when one joins or leaves
         self.drained_event = asyncio.Event()
         self._is_caught_up = False
         self.task = asyncio.create_task(self._follow(), name=f"tail-{source.topic}")
 
     async def _follow(self) -> None:
+        """Read and deliver pages whenever the tail is woken."""
         while True:
             await self.wake_event.wait()
             self.wake_event.clear()
@@ -155,6 +173,7 @@ class _Tail:
                 self.end(_BROKEN)
 
     async def _deliver_page(self) -> bool:
+        """Read one page and deliver it; return False if it had no entries."""
         self.read_count += 1
         page = await self.source.read_page(self.position)
         self.position = page.position
@@ -169,7 +188,7 @@ class _Tail:
         return bool(page.entries)
 
     async def _wait_for_demand(self) -> None:
-        """Return when somebody waits for more."""
+        """Wait until a reader has taken its whole backlog."""
         while all(reader.backlog for reader in self.readers):
             self.drained_event.clear()
             await self.drained_event.wait()
@@ -190,7 +209,7 @@ class LiveStreams:
         return sum(len(tail.readers) for tail in self._tails.values())
 
     def on_signal(self, signal: TransportMessage) -> None:
-        """Pass a frame on, or look for what a ring announces."""
+        """Deliver a frame, or wake the tail that a signal is about."""
         match signal:
             case Frame(topic=topic):
                 for reader in self._tails[topic].readers if topic in self._tails else ():
@@ -212,11 +231,11 @@ class LiveStreams:
 
     @property
     def access_change(self) -> asyncio.Event:
-        """Set when rights may have changed since: a key, an entity, who is in a space."""
+        """An event that is set when access rights may have changed: a key, an entity, a membership."""
         return self._access_change
 
     def wake(self, prefix: str = "") -> None:
-        """Look at every topic that somebody reads: a ring may have been lost."""
+        """Wake the tails whose topic begins with `prefix`: a signal may have been lost."""
         for topic, tail in self._tails.items():
             if topic.startswith(prefix):
                 tail.wake_event.set()
@@ -224,9 +243,12 @@ class LiveStreams:
     async def read(
         self, source: StreamSource, position: StreamPosition, *, entity: str | None
     ) -> AsyncGenerator[StreamItem]:
-        """Everything of a topic after a position, until the reader's end; `who` None may see everything."""
+        """
+        Yield every entry of a topic after a position, and its frames, until the reader ends; last a `StreamEnd`. An
+        `entity` of None may see everything.
+        """
         while True:
-            while self._is_tail_past(source, position):
+            while (tail := self._tails.get(source.topic)) is not None and tail.position > position:
                 page = await source.read_page(position)
                 position = page.position
                 if not _can_see(entity, page):
@@ -249,11 +271,6 @@ class LiveStreams:
                 yield reader.stream_end
                 return
 
-    def _is_tail_past(self, source: StreamSource, position: StreamPosition) -> bool:
-        """Whether the tail of the topic is past that position."""
-        tail = self._tails.get(source.topic)
-        return tail is not None and tail.position > position
-
     def _join(self, source: StreamSource, position: StreamPosition, entity: str | None) -> tuple[_Tail, _Reader]:
         tail = self._tails.get(source.topic)
         if tail is None:
@@ -273,7 +290,7 @@ class LiveStreams:
             tail.task.cancel()
 
     def end(self) -> None:
-        """Let every reader go, with its position, and whoever is still catching up when it has: the gateway stops."""
+        """End all readers, those that are still catching up when they have: the gateway stops."""
         self._stream_end = _STOPPING
         for tail in self._tails.values():
             tail.end(_STOPPING)
@@ -289,3 +306,58 @@ class LiveStreams:
 
 def _can_see(entity: str | None, page: StreamPage) -> bool:
     return entity is None or page.audience is None or entity in page.audience
+
+
+class GateFrames:
+    """Sends frames about gates and decisions to the readers of the inboxes that they concern."""
+
+    def __init__(self, store: Store, live_streams: LiveStreams) -> None:
+        self._store = store
+        self._live_streams = live_streams
+        self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue(_QUEUE_LIMIT)
+
+    def on_signal(self, signal: TransportMessage) -> None:
+        """Queue the gate or decision that a signal is about, if there are readers."""
+        if isinstance(signal, Frame):
+            return
+        noun, _, id = signal.recipient.partition(":")
+        event = f"{noun}.{signal.cause}"
+        if event in _GATE_EVENTS and self._live_streams.readers and not self._queue.full():
+            self._queue.put_nowait((event, id))
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """While entered, send a frame for each queued gate or decision, in order."""
+        task = asyncio.create_task(self._send_frames(), name="gate-frames")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _send_frames(self) -> None:
+        while True:
+            event, id = await self._queue.get()
+            try:
+                names, document = await self._store.read(
+                    _read_gate if event.startswith("gate.") else _read_decision, id
+                )
+            except GatepostError as error:
+                log.info("not told", what=event, id=id, reason=error.message)
+                continue
+            except Exception as error:
+                log.exception("not told", what=event, id=id, error=repr(error))
+                continue
+            for name in names:
+                self._live_streams.on_signal(Frame(f"inbox:{name}", event, document))
+
+
+def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+    gate = gates.show(tx, id)
+    return gate.viewers, wire.write_gate(gate, tx.now, include_private=False)
+
+
+def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+    decision = decisions.show(tx, id)
+    return decision.viewers, wire.write_decision(decision, tx.now)

@@ -1,9 +1,9 @@
 """
-The ticker: fires plans when they are due.
+Fire plans when they are due.
 
-It looks when the next plan is due and says so, at most a few seconds ahead, so that whatever it did not hear of is seen
-soon anyway. Any number tick side by side on one store without a leader: what is due is shared out among them by row
-(`actions/plans.py`). It writes only when something is due.
+A round reads when the next plan is due, and asks to run again then, or after a few seconds at most, so that a plan
+whose signal was lost is seen soon anyway. Any number of processes do this on one store without a leader: they share the
+due plans by row (`actions/plans.py`). A round writes only if a plan is due.
 """
 
 from typing import Final
@@ -14,14 +14,14 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND
 from gatepost.ports import Reader, Store
 
-#: seconds to sleep at most
+#: the most seconds between two rounds
 MAX_WAIT: Final = 5.0
-#: seconds to leave to another ticker that has in hand what is due
+#: seconds to wait for another process that is firing what is due
 _MIN_WAIT: Final = 0.1
 
 
 async def fire_due_plans(store: Store) -> float:
-    """Fire what is due; return in how many seconds to look again."""
+    """Fire the plans that are due; return the seconds until the next round."""
     while (wait := await store.read(_get_seconds_until_due)) <= 0:
         if not await store.run(plans.fire, lane="plans"):
             return _MIN_WAIT
@@ -29,7 +29,7 @@ async def fire_due_plans(store: Store) -> float:
 
 
 def is_wake_signal(signal: TransportMessage) -> bool:
-    """Whether a signal says that a plan was set, which may be due before the next look."""
+    """Return True if a signal says that a plan was set, which may be due before the next round."""
     return isinstance(signal, Signal) and signal.recipient.startswith("plan:")
 
 

@@ -1,15 +1,16 @@
 """
-The collector: takes in what other programs left in letterboxes.
+The queue reader: stores the events that other programs leave in an intake queue (Redis, NATS).
 
-    take -> read -> commit (`intake.push_all`) -> settle
+    take -> parse -> commit (`push.push_all`) -> settle
 
-An entry is removed only after the commit, so whoever dies on the way leaves it to the next, who may commit it a second
-time: its own name is the dedup key (`core/foreign.py`), behind the name of the road so that it is nobody else's, and a
-repeat changes nothing. Entries of one agent are stored in the order they were taken in. What cannot be read, or is for
-nobody, is put aside with the reason and never holds up what follows; when the store is not available nothing is
-removed, and the round is done again later.
+An entry is removed only after the commit. A process that dies in between leaves it to the next one, which may commit it
+a second time. Such a repeat changes nothing: the id of the entry is the dedup key (`core/foreign.py`), with the name of
+the transport before it, so that it is no one else's key. Entries of one agent are stored in the order in which they
+were taken. An entry that cannot be parsed, or that has no recipient, is put aside with the reason and never blocks the
+entries after it. While the store is unavailable nothing is removed, and the round is repeated later.
 
-A ring by another program (`core.ring.WAKEUP`) says where to look. Rings get lost, so there is `sweep`.
+A signal of another program (`core.signals.WAKEUP`) names the agent whose queue to read. Signals get lost, so
+`read_all_queues` reads all of them at intervals.
 """
 
 import asyncio
@@ -30,30 +31,30 @@ from gatepost.runtime.periodic import Duty
 
 log = structlog.get_logger("gatepost.collector")
 
-#: agents whose boxes are emptied together
+#: agents whose queues are read together
 _AGENTS_PER_BATCH: Final = 16
 
 
 class QueueReader:
     def __init__(self, queue: IntakeQueue, store: Store, *, interval: float = 15.0) -> None:
-        """`duty` looks where it was rung for, and everywhere when `interval` seconds have passed without a ring."""
+        """`duty` reads the queues of signalled agents, and all queues after `interval` seconds without a signal."""
         self._queue = queue
         self._store = store
         self._signalled_agents: set[str] = set()
         self._lock = asyncio.Lock()
         self.duty = Duty("collector", self._run_round, interval=interval)
-        #: entries that were committed, repeats included, and those that were rejected
+        #: entries that were committed, repeats included, and entries that were rejected
         self.accepted_count = 0
         self.rejected_count = 0
 
     def on_signal(self, signal: TransportMessage) -> None:
-        """For `Exchange.subscribed`."""
+        """Read the queue of an agent if another program signals it; a subscriber of `SignalBus`."""
         if isinstance(signal, Signal) and signal.cause == WAKEUP:
             self._signalled_agents.add(signal.recipient)
             self.duty.wake()
 
     async def read_all_queues(self) -> None:
-        """Collect whatever lies anywhere."""
+        """Read the queues of all agents."""
         await self._read_queues(await self._queue.agents())
 
     async def _run_round(self) -> None:
@@ -93,7 +94,7 @@ class QueueReader:
         self.accepted_count += sum(reason is None for _, reason in entry_results)
 
     async def _push_all(self, push_requests: Sequence[Push]) -> Iterable[push.PushOutcome]:
-        """What became of each. If they fail together, each is tried alone, so that a bad one does not block a box."""
+        """Return an outcome for each. If they fail together, try each alone, so that a bad one blocks no queue."""
         if not push_requests:
             return []
         try:

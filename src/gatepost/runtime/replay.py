@@ -1,9 +1,10 @@
 """
-A past run once more, with another model and without effects.
+Replay a past run with another model and without effects.
 
-The model is shown what the agent was shown then: the mind of that time, the same batch, and whatever came meanwhile at
-the same step. A call it makes again, with the same arguments, is answered by what came of it then; any other is told
-that nothing is done in a replay. Only the system prompt is of today, because it is not in the journal.
+The model sees what the agent saw then: the mind of that time, the same batch, and the items that came during the run,
+at the same step. A call with the same tool and arguments as then gets the recorded result; any other call gets a
+failure that says nothing is done in a replay. Only the system prompt is the one of today, because it is not in the
+journal.
 """
 
 import json
@@ -22,16 +23,16 @@ from gatepost.core.run import Run, Step
 from gatepost.errors import Unavailable
 from gatepost.ports import Model, Reader, Store
 from gatepost.runtime import tool_schema
-from gatepost.runtime.results import build_failure
+from gatepost.runtime.toolkit import build_failure
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """A run as it was, and as it would be."""
+    """The steps of the past run, and the turns of the replay."""
 
     original: tuple[Step, ...]
     turns: tuple[Turn, ...]
-    #: whether the same was said and called for
+    #: whether both have the same texts and calls
     is_same: bool
 
 
@@ -44,7 +45,7 @@ class _PastRun:
 
 
 async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
-    """Have a model go through a past run."""
+    """Replay a past run with a model; raise Unavailable if the model fails."""
     past_run = await store.read(_read_past_run, run_id)
     summary_turn = render_summaries(past_run.mind.past_cycles)
     past_turns: list[Turn] = [*([summary_turn] if summary_turn else ()), *past_run.mind.turns]
@@ -52,14 +53,14 @@ async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
     recorded_results = _RecordedResults(past_run.steps)
     turns: list[Turn] = list(next(prompt_groups, ()))
     for _ in range(past_run.resident.config.loop.max_steps):
-        ask = ChatRequest(
+        request = ChatRequest(
             system=past_run.system,
             turns=trim_turns([*past_turns, *turns], past_run.resident.config.mind.max_tokens),
             tools=_list_tool_specs(past_run.resident.config),
             temperature=past_run.resident.config.model.temperature,
             max_tokens=past_run.resident.config.model.max_tokens,
         )
-        reply = await _request_reply(model, ask)
+        reply = await _request_reply(model, request)
         turns.append(reply)
         if not reply.calls or any(call.tool == "skip" for call in reply.calls):
             break
@@ -75,15 +76,15 @@ async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
 def _read_past_run(tx: Reader, id: str) -> _PastRun:
     run: Run = runs.show(tx, id)
     resident = agents.show(tx, run.agent)
-    assert resident is not None, "what has run is a resident"
+    assert resident is not None, "an agent with a run is a resident"
     facts = prompt.read_facts(tx, directory.find(tx, run.agent), resident.config)
     mind = runs.read_mind_before(tx, run, resident.number)
     return _PastRun(resident, prompt_rules.render_system_prompt(facts, tx.now), mind, tuple(runs.list_steps(tx, id)))
 
 
-async def _request_reply(model: Model, ask: ChatRequest) -> ModelReply:
+async def _request_reply(model: Model, request: ChatRequest) -> ModelReply:
     try:
-        async with aclosing(model.respond(ask)) as stream:
+        async with aclosing(model.respond(request)) as stream:
             async for part in stream:
                 if isinstance(part, ModelReply):
                     return part
@@ -93,7 +94,7 @@ async def _request_reply(model: Model, ask: ChatRequest) -> ModelReply:
 
 
 def _group_prompts(steps: Sequence[Step]) -> Iterator[list[Turn]]:
-    """What the agent was shown before its first reply, before its second, and so on."""
+    """Yield the prompts that the agent saw before its first reply, then those before its second, and so on."""
     prompts: list[Turn] = []
     for step in steps:
         match step.turn:
@@ -108,7 +109,7 @@ def _group_prompts(steps: Sequence[Step]) -> Iterator[list[Turn]]:
 
 
 class _RecordedResults:
-    """What came of calls then, each to be given once."""
+    """The results of the calls of a past run; `take` gives each of them once."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._remaining: list[tuple[str, Any, CallResult]] = []
@@ -137,7 +138,7 @@ def _list_tool_specs(config: AgentConfig) -> list[ToolSpec]:
 
 
 def _extract_replies(turns: Sequence[Turn]) -> list[Any]:
-    """What is compared: words and calls, however they were written."""
+    """Return what is compared: the texts, and the calls with their arguments, however the JSON is written."""
     replies = [turn for turn in turns if isinstance(turn, ModelReply)]
     return [(reply.text.strip(), [(call.tool, _read_arguments(call)) for call in reply.calls]) for reply in replies]
 

@@ -1,13 +1,13 @@
 """
-The exchange: where this process's signals and those of other processes meet.
+The signal bus: passes signals of this process and of other processes to subscribers.
 
-It is the store's bell. What is committed here is passed to whoever subscribed in this process and to the transport;
-what the transport hears from elsewhere is passed to the same subscribers. So a subscriber need not know where a ring
-came from, and must not mind hearing it twice.
+`on_commit` is the signal sink of the store. Signals of a commit in this process go to the subscribers in this process
+and to the transport; signals that the transport receives from other processes go to the same subscribers. So a
+subscriber does not know where a signal came from, and must accept a signal twice.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from gatepost.core.frame import TransportMessage
@@ -20,7 +20,7 @@ class SignalBus:
         self._transport = transport
         self._subscribers: list[MessageHandler] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: subscribers that raised; they are told the next signal all the same
+        #: how often a subscriber raised; it gets the next signal all the same
         self.failures = 0
 
     @property
@@ -33,27 +33,30 @@ class SignalBus:
         return self._transport.status if self._transport else TransportStatus()
 
     def on_commit(self, signals: Sequence[Signal]) -> None:
-        """Pass on what was committed; called on the thread that committed."""
+        """Pass on the signals of a commit; called on the thread that committed."""
         self.send(signals)
 
     def send(self, signals: Sequence[TransportMessage]) -> None:
-        """Pass signals to the subscribers here and to other processes; from any thread."""
+        """Pass signals to the subscribers in this process and to other processes; from any thread."""
         loop = self._loop
         if loop is not None:
-            with suppress(RuntimeError):  # it was closed: nobody here listens any more
+            with suppress(RuntimeError):  # the loop is closed: there are no subscribers any more
                 loop.call_soon_threadsafe(self.dispatch, signals)
         if self._transport is not None:
             self._transport.send(signals)
 
     def dispatch(self, signals: Sequence[TransportMessage]) -> None:
-        """Pass signals to the subscribers here and to nobody else; from the event loop."""
+        """Pass signals to the subscribers in this process only; call it in the event loop."""
         for signal in signals:
             for subscriber in tuple(self._subscribers):
-                self._call_subscriber(subscriber, signal)
+                try:
+                    subscriber(signal)
+                except Exception:  # noqa: BLE001 (a failing subscriber must not stop the others)
+                    self.failures += 1
 
     @contextmanager
     def subscribe(self, subscriber: MessageHandler) -> Iterator[None]:
-        """While entered, `heard` is called in the event loop for every signal; it must be quick."""
+        """While entered, call `subscriber` in the event loop for every signal; it must be quick."""
         self._subscribers.append(subscriber)
         try:
             yield
@@ -62,22 +65,13 @@ class SignalBus:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """While entered, signals flow."""
+        """While entered, pass signals on, and receive those of other processes."""
         self._loop = asyncio.get_running_loop()
         try:
             if self._transport is None:
                 yield
             else:
-                async with self._transport.listen(self._on_remote_signal):
+                async with self._transport.listen(lambda signal: self.dispatch([signal])):
                     yield
         finally:
             self._loop = None
-
-    def _on_remote_signal(self, signal: TransportMessage) -> None:
-        self.dispatch([signal])
-
-    def _call_subscriber(self, subscriber: Callable[[TransportMessage], None], signal: TransportMessage) -> None:
-        try:
-            subscriber(signal)
-        except Exception:  # noqa: BLE001 (one subscriber's fault is not the others')
-            self.failures += 1

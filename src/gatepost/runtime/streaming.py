@@ -1,14 +1,14 @@
 """
-What readers of a space see while a resident is still writing: its message, word by word.
+Stream a message to the readers of a space, word by word, while the model still writes it.
 
-A stream has an id, and the message that is stored in the end carries the same one; so a reader replaces what it has
-shown by what is stored. A stream that comes to nothing says so. Frames are live only, and may be lost.
+A stream has an id, and the stored message has the same id; so a reader replaces the streamed text by the stored
+message. A stream that leads to no message ends with a frame that says so. Frames are live only, and may be lost.
 
-A message that comes in one piece with nothing behind it is not shown: it is stored before anybody could read it. Of
-the others nothing is shown in a space before it is certain that the message will be said there. If the agent is about
-to enter it, that call must be whole, and nothing can be wrong with it but that the agent may not speak there. Whether
-it may is asked when it begins to write, while the model goes on, and again from time to time: who is no longer a member
-is no longer heard.
+A message that comes in one piece as the last call is not streamed: it is stored before anyone could read the stream.
+Other messages are streamed only when it is certain in which space they will be posted. If the agent enters a space
+first, in the same reply, that call must be complete and valid; the only thing that may still fail is the agent's right
+to speak there. That right is checked when the message begins, while the model goes on, and again from time to time: the
+stream of an agent that is no longer a member fails.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from gatepost.core.frame import Frame
 from gatepost.core.model import CallDelta
 from gatepost.core.run import Run
 
-#: whether the agent may speak in a space
+#: returns True if the agent may speak in a space
 CanSpeak = Callable[[str], Awaitable[bool]]
 
-#: seconds after which it is asked again whether an agent may speak
+#: seconds after which the right to speak is checked again
 _RECHECK_SECONDS: Final = 1.0
 
 
 class Streams:
-    """The messages of one reply, while it is being written."""
+    """The messages of one reply, while the model writes it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Streams:
         can_speak: CanSpeak,
         send: Callable[[Sequence[Frame]], None],
     ) -> None:
-        """`reply` is the number of the step that the reply will be."""
+        """`reply_step` is the number of the step that the reply will be."""
         self._run = run
         self._reply_step = reply_step
         self._active_space = active_space
@@ -50,15 +50,15 @@ class Streams:
         self._enter_calls: dict[str, str] = {}
         #: the last call, if it came in one piece
         self._complete_call: str | None = None
-        #: by call: what is written so far, who asks whether it may be shown, and when it was asked last
+        #: by call: the text so far, the task that checks the right to speak, and the time of the last check
         self._texts: dict[str, str] = {}
         self._permission_tasks: dict[str, asyncio.Task[None]] = {}
         self._permission_times: dict[str, float] = {}
-        #: by call: where it is shown, and how much of it
+        #: by call: the space in which it is streamed, and how many characters were sent
         self._open_streams: dict[str, tuple[str, int]] = {}
 
     def add_delta(self, delta: CallDelta) -> None:
-        """Show what is new."""
+        """Take a part of a call from the model, and send the new text of a message to readers."""
         if delta.call not in self._calls:
             self._calls.append(delta.call)
         if self._complete_call is not None:
@@ -108,7 +108,7 @@ class Streams:
             self._send_frame(call, "space.message.streaming", phase="delta", delta=text[count:])
 
     def _find_space(self, call: str) -> str | None:
-        """Where a message will be said; None while, or if, that cannot be told."""
+        """Return the space in which a message will be posted; None if it is not certain (yet)."""
         space = self._active_space
         for earlier_call in self._calls[: self._calls.index(call)]:
             if earlier_call in self._enter_calls:
@@ -116,23 +116,23 @@ class Streams:
         return space
 
     async def wait_for_permissions(self) -> None:
-        """Wait until it is known what may be shown."""
+        """Wait until every check of the right to speak is done."""
         await asyncio.gather(*self._permission_tasks.values())
 
     def cancel(self, reason: str) -> None:
-        """The reply came to nothing, or will not go on: whatever is still shown of it is void."""
+        """End all open streams as failed: the reply failed, or will not be continued."""
         for task in self._permission_tasks.values():
             task.cancel()
-        self._permission_tasks.clear()  # nobody waits for those any more
+        self._permission_tasks.clear()  # `finish` does not wait for them
         for call in list(self._open_streams):
             self._fail_stream(call, reason)
 
     def is_tracked(self, index: int) -> bool:
-        """Whether it was asked if a call of the reply may be shown."""
+        """Return True if the right to speak was checked for a call of the reply."""
         return index < len(self._calls) and self._calls[index] in self._permission_tasks
 
     async def finish(self, index: int, *, message: str | None, reason: str = "") -> None:
-        """A call of which that was asked is done: the message is stored, or there is none."""
+        """End the stream of a tracked call: with the id of the stored `message`, or as failed if there is none."""
         call = self._calls[index]
         await self._permission_tasks[call]
         if call in self._open_streams and message is None:
@@ -153,12 +153,12 @@ class Streams:
 
 
 def build_call_key(reply_step: int, index: int) -> str:
-    """Which call of a run: the step of the reply, and its place in it. Ids that models give are not unique."""
+    """Return the key of a call within its run, because the ids that models give are not unique."""
     return f"{reply_step}.{index}"
 
 
 def _parse_entered_space(arguments: str) -> str | None:
-    """The space that a call is about to enter, if the call is whole and nothing is wrong with it."""
+    """Return the space that a call enters; None if the call is not complete or not valid."""
     try:
         document = from_json(arguments)
     except ValueError:
@@ -170,7 +170,7 @@ def _parse_entered_space(arguments: str) -> str | None:
 
 
 def _parse_complete(text: str) -> dict[str, Any] | None:
-    """What JSON says, if it is whole."""
+    """Return the object in a JSON text, {} if it is no object, None if the text is not complete."""
     try:
         document = from_json(text)
     except ValueError:
@@ -179,7 +179,7 @@ def _parse_complete(text: str) -> dict[str, Any] | None:
 
 
 def _parse_partial(text: str) -> dict[str, Any]:
-    """What JSON that is not whole yet says so far."""
+    """Return the object in the beginning of a JSON text, as far as it goes."""
     try:
         document = from_json(text, allow_partial="trailing-strings")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Parcels from the store itself, where no gateway runs: it is asked again and again what came since."""
+"""The subscription of a courier where no gateway runs: it polls the store for new events."""
 
 import asyncio
 from typing import ClassVar, Final
@@ -7,7 +7,7 @@ from gatepost.actions import inbox_feed
 from gatepost.core.event import ItemState
 from gatepost.ports import EventHandler, ResyncHandler, Store, build_unkept_event
 
-#: seconds between two looks
+#: seconds between two polls
 _POLL_INTERVAL: Final = 1.0
 _PAGE_SIZE: Final = 200
 
@@ -20,14 +20,14 @@ class StoreSubscription:
         self._agent = agent
         self._poll_interval = poll_interval
 
-    async def follow(self, take: EventHandler, look: ResyncHandler) -> None:
+    async def follow(self, handle: EventHandler, resync: ResyncHandler) -> None:
         position = await self._store.read(inbox_feed.read_end)
-        look()
+        resync()
         while True:
             page = await self._store.read(inbox_feed.read_page, self._agent, after=position, limit=_PAGE_SIZE)
             for item, _ in page.entries:
                 if item.state is ItemState.PENDING:
-                    await take(build_unkept_event(item.event, look))
+                    await handle(build_unkept_event(item.event, resync))
             position = page.position
             if len(page.entries) < _PAGE_SIZE:
                 await asyncio.sleep(self._poll_interval)

@@ -1,14 +1,15 @@
 """
-The supervisor: starts a cycle when somebody's inbox rings, and knows nothing of those who sleep.
+The supervisor: starts a think cycle when an agent is signalled, and keeps no state for agents that sleep.
 
-    ring -> queue -> look (a read) -> take (lease and batch) -> think -> back to the queue if there is more
+    signal -> queue -> check (a read) -> take (lease and batch) -> think -> back to the queue if there is more
 
-A ring only says that it may be worth a look. An agent waits in the queue at most once, however often it rings; a ring
-while it thinks has it looked at once more afterwards. The queue is first come, first served, and whoever has more to
-think about goes to its end, so a busy agent does not keep the others waiting. At most so many think at once.
+A signal only says that a check may be worth it. An agent is in the queue at most once, however many signals come; a
+signal during its turn causes one more check after the turn. The queue is first come, first served, and an agent that
+has more to think about goes to its end, so a busy agent does not keep the others waiting. At most `max_cycles` agents
+have their turn at the same time.
 
-What is lost (a ring, a process) is made up for by the janitor, which rings for whoever should be awake. Nothing here
-has to be right for the journal to be: two supervisors may start a cycle for the same agent, and one gets the lease.
+The janitor makes up for what is lost (a signal, a process): it signals every agent that should be awake. The journal is
+correct whatever happens here: two supervisors may start a cycle for the same agent, and one of them gets the lease.
 """
 
 import asyncio
@@ -32,14 +33,15 @@ from gatepost.runtime.periodic import open_task_group
 
 log = structlog.get_logger("gatepost.supervisor")
 
-#: causes of rings after which whatever waits is looked at, also what does not wake by itself
+#: causes of signals after which all waiting items count, also those that do not wake an agent by themselves
 _FORCED_CHECK_CAUSES: Final = frozenset(("wake", "wakeup", "resume"))
-#: names remembered as guests, whose rings need no look, and for how many seconds
+#: names that are remembered as guests, whose signals need no check, and for how many seconds
 _MAX_GUESTS: Final = 100_000
 _GUEST_CACHE_SECONDS: Final = 60.0
+#: seconds before the next check of an agent whose turn failed
 _RETRY: Final = 1.0
 
-#: thinks through a cycle that was taken
+#: runs the cycle of a run that was taken
 Think = Callable[[RunState], Awaitable[CycleOutcome]]
 
 
@@ -54,28 +56,31 @@ class Supervisor:
         lease: Duration = run_journal.LEASE_LENGTH,
         has_function: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`codes` says whether this process has the function of an agent whose model is code."""
+        """
+        `holder` names this process in leases. `has_function` says whether it has the function of an agent whose model
+        is code.
+        """
         self._store = store
         self._think = think
         self._holder = holder
         self._max_cycles = max_cycles
         self._lease = lease
         self._has_function = has_function
-        #: who waits for their turn, and whether they were told to look
+        #: the agents that wait for their turn, each with whether its check is forced
         self._queue: OrderedDict[str, bool] = OrderedDict()
-        #: the same for those whose turn it is: they are looked at once more
+        #: the same for agents that were signalled during their turn: they are checked once more
         self._repeat_checks: dict[str, bool] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._run_leases: dict[str, RunLease] = {}
-        #: those who are looked at in a while
+        #: agents that are checked later
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._guests: set[str] = set()
         self._wake_event = asyncio.Event()
         self._idle_event = asyncio.Event()
         self._is_stopping = False
-        #: cycles that were begun, or gone on with, by this process
+        #: cycles that this process has started or resumed
         self.cycle_count = 0
-        #: rings after which there was nothing to think about
+        #: checks that found nothing to think about
         self.idle_check_count = 0
 
     @property
@@ -83,7 +88,7 @@ class Supervisor:
         return len(self._run_leases)
 
     def on_signal(self, signal: TransportMessage) -> None:
-        """Take note of a ring."""
+        """Enqueue the agent of a signal, or cancel its turn; a subscriber of `SignalBus`."""
         if isinstance(signal, Frame) or self._is_stopping:
             return
         if signal.cause == runs.CANCEL and signal.recipient in self._tasks:
@@ -91,12 +96,13 @@ class Supervisor:
         if signal.cause == "settle":
             self._guests.discard(signal.recipient)
         if signal.recipient == "*":
-            self._start_broadcast_check()
+            if "*" not in self._tasks:  # do not wait for the signals of the janitor
+                self._tasks["*"] = asyncio.get_running_loop().create_task(self._enqueue_all(), name="agent-*")
         elif ":" not in signal.recipient and signal.wakes and signal.recipient not in self._guests:
             self.enqueue(signal.recipient, is_forced=signal.cause in _FORCED_CHECK_CAUSES)
 
     def enqueue(self, name: str, *, is_forced: bool = False) -> None:
-        """Have an agent looked at: now, or once more when it is its turn already."""
+        """Put an agent in the queue or, during its turn, have it checked once more afterwards."""
         queue = self._repeat_checks if name in self._tasks else self._queue
         queue[name] = queue.get(name, False) or is_forced
         self._idle_event.clear()
@@ -104,7 +110,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """While entered, residents think; leaving stops each at its last step and hands it over."""
+        """While entered, run cycles. Leaving stops each cycle at its last step and gives its lease back."""
         async with open_task_group() as group:
             loop_tasks = [group.create_task(self._run_queue(group)), group.create_task(self._renew_leases())]
             try:
@@ -115,7 +121,7 @@ class Supervisor:
                     task.cancel()
 
     async def wait_until_idle(self) -> None:
-        """Wait until nobody thinks and nobody has anything to think about."""
+        """Wait until no agent thinks, and no agent has anything to think about."""
         while True:
             for name in await self._store.read(_list_awake_agents):
                 self.enqueue(name)
@@ -125,17 +131,14 @@ class Supervisor:
 
     async def _run_queue(self, group: asyncio.TaskGroup) -> None:
         while True:
-            self._start_turns(group)
+            while self._queue and len(self._tasks) < self._max_cycles:
+                name, is_forced = self._queue.popitem(last=False)
+                self._tasks[name] = group.create_task(self._run_turn(name, is_forced=is_forced), name=f"agent-{name}")
             self._wake_event.clear()
             await self._wake_event.wait()
 
-    def _start_turns(self, group: asyncio.TaskGroup) -> None:
-        while self._queue and len(self._tasks) < self._max_cycles:
-            name, is_forced = self._queue.popitem(last=False)
-            self._tasks[name] = group.create_task(self._run_turn(name, is_forced=is_forced), name=f"agent-{name}")
-
     async def _run_turn(self, name: str, *, is_forced: bool) -> None:
-        """Let an agent think once, if it has something to think about."""
+        """Run one cycle of an agent, if it has something to think about."""
         try:
             if await self._is_ready(name, is_forced=is_forced):
                 await self._run_cycle(name)
@@ -183,7 +186,7 @@ class Supervisor:
             self.enqueue(name)
 
     def _enqueue_later(self, name: str, seconds: float) -> None:
-        """Have an agent looked at in a while; whenever that is said anew, what was said before is void."""
+        """Enqueue an agent in `seconds`; this replaces its earlier timer."""
         if (timer := self._timers.pop(name, None)) is not None:
             timer.cancel()
         self._timers[name] = asyncio.get_running_loop().call_later(seconds, self._on_timer, name)
@@ -192,12 +195,8 @@ class Supervisor:
         del self._timers[name]
         self.on_signal(Signal(name, "rested"))
 
-    def _start_broadcast_check(self) -> None:
-        """Somebody told everybody something: the janitor's rings would come late."""
-        if "*" not in self._tasks:
-            self._tasks["*"] = asyncio.get_running_loop().create_task(self._enqueue_all(), name="agent-*")
-
     async def _enqueue_all(self) -> None:
+        """Enqueue every agent that has not seen the last broadcast."""
         try:
             after: int | None = 0
             while after is not None:
@@ -210,7 +209,7 @@ class Supervisor:
             self._finish_turn("*")
 
     def _finish_turn(self, name: str) -> None:
-        """Somebody's turn is over: they go to the end of the queue if they have rung meanwhile."""
+        """End the turn of an agent; put it at the end of the queue if it was signalled during the turn."""
         del self._tasks[name]
         if name in self._repeat_checks:
             self._queue[name] = self._repeat_checks.pop(name)
@@ -219,7 +218,7 @@ class Supervisor:
             self._idle_event.set()
 
     async def _renew_leases(self) -> None:
-        """Keep the leases of those who think long."""
+        """Renew the leases of running cycles, three times in the length of a lease."""
         elapsed = 0.0
         while True:
             elapsed += self._lease / SECOND / 3
@@ -242,7 +241,7 @@ class Supervisor:
             log.warning("lease not renewed", agent=name, reason=error.message)
 
     async def _release_lease(self, name: str) -> None:
-        """Give the lease back in the middle of a cycle, so that the next process goes on at once."""
+        """Give the lease of a running cycle back, so that another process can continue it at once."""
         run_lease = self._run_leases.get(name)
         if run_lease is not None:
             with suppress(GatepostError):

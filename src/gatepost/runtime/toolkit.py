@@ -1,13 +1,13 @@
 """
-Everything a resident can use in a cycle, whoever does it in the end.
+The tools that a resident can use in a cycle.
 
-    BuiltInTool   one of ours: its effect and its result are one transaction, which the cycle makes
-    Outside       done now, by somebody else: a URL, an MCP server, a Python function of this process
-    Waiting       done later, by somebody else: the result will come to the inbox
+    BuiltInTool    a verb of Gatepost: its effect and its result commit in one transaction, which the cycle runs
+    OutsideTool    runs now, outside the store: a URL, an MCP server, a Python function of this process
+    DeferredTool   another program does it later: the result comes to the inbox
 
-A name means one tool: ours come first, then what the configuration says, then functions of this process, then MCP
-servers, whose tools are called `server__tool`. A server that cannot be reached offers nothing in this cycle, and is
-named in `troubles`.
+A name means one tool. Built-in tools come first, then the tools of the configuration, then functions of this process,
+then MCP servers, whose tools are called `server__tool`. A server that cannot be reached offers no tools in this cycle,
+and is named in `troubles`.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from gatepost.runtime import tool_schema
 
 log = structlog.get_logger("gatepost.tools")
 
-#: characters of a result, and of what it says when it went wrong
+#: characters of a result, and of an error in one
 _MAX_RESULT: Final = 256 * 1024
 _MAX_ERROR: Final = 2_000
 _MAX_NAME: Final = 64
@@ -62,15 +62,15 @@ class OutsideTool:
     spec: ToolSpec
     #: reads the arguments as the model wrote them
     parse_arguments: Callable[[str], dict[str, Any]]
-    #: does it: the id of the call, the arguments
+    #: runs the tool; takes the id of the call and the arguments
     _call: Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
-    #: whether readers of the active space see it at work
+    #: whether readers of the active space see that it runs
     visible: bool = True
-    #: whether the agent goes on without the result
+    #: whether the agent continues without the result
     is_async: bool = False
 
     async def run(self, id: str, call: ToolCall, arguments: Mapping[str, Any]) -> CallResult:
-        """Do it, under an id that is the same when it is done again. Whatever goes wrong is a result."""
+        """Run the tool; `id` is the same if the call is run again. A failure is a result, not an exception."""
         try:
             answer = await self._call(id, arguments)
         except GatepostError as error:
@@ -79,12 +79,12 @@ class OutsideTool:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            answer = _build_error_answer("it was cancelled")  # by itself: nobody has stopped the cycle
-        except Exception as error:  # noqa: BLE001 (whatever it was, it is a result)
+            answer = _build_error_answer("it was cancelled")  # by itself: the cycle goes on
+        except Exception as error:  # noqa: BLE001 (every failure of a tool is a result)
             log.warning("a tool failed", tool=self.name, error=repr(error))
             answer = _build_error_answer(f"{type(error).__name__}: {error}"[:_MAX_ERROR])
         content = _write_json(answer.value)
-        content = content.encode(errors="replace").decode()  # half a surrogate pair could not be told to anybody
+        content = content.encode(errors="replace").decode()  # half of a surrogate pair cannot be stored or sent
         if len(content) > _MAX_RESULT:
             document = {"success": False, "error": f"the result is over {_MAX_RESULT // 1024} KB"}
             return CallResult(call.id, call.tool, json.dumps(document), ok=False)
@@ -106,16 +106,16 @@ Tool = BuiltInTool | OutsideTool | DeferredTool
 class Toolkit:
     tools: Mapping[str, Tool]
     loop: LoopRules = field(default_factory=LoopRules)
-    #: what cannot be had in this cycle, a sentence each
+    #: what is not available in this cycle, a sentence each
     troubles: tuple[str, ...] = ()
 
     def specs(self, step: int) -> list[ToolSpec]:
-        """What the model is offered at a step of the cycle, the first being 1: all, or what the phase allows."""
+        """Return the tools that the model is offered at a step, counted from 1: all, or those of the phase."""
         allowed = self._list_allowed(step)
         return [tool.spec for tool in self.tools.values() if allowed is None or tool.name in allowed]
 
     def find(self, name: str, step: int | None = None) -> Tool:
-        """Return the tool of that name, if the phase that the step is in allows it."""
+        """Return the tool of that name; raise NotFound, or Refused if the phase of the step does not allow it."""
         tool = self.tools.get(name)
         if tool is None:
             matches = get_close_matches(name[:100], self.tools, n=1, cutoff=0.6)
@@ -132,7 +132,7 @@ class Toolkit:
 
 
 class Toolbox:
-    """Where toolkits come from: one for a process."""
+    """Builds the toolkits of residents; a process has one."""
 
     def __init__(self, web: HttpToolCaller, servers: ToolServers) -> None:
         self._web = web
@@ -140,7 +140,7 @@ class Toolbox:
         self._functions: dict[str, dict[str, Callable[..., Any]]] = {}
 
     def add(self, function: Callable[..., Any], *, agent: str = "", name: str | None = None) -> None:
-        """Let an agent, or without a name all of them, use a function of this process."""
+        """Let an agent, or all agents if none is named, use a function of this process."""
         tool_name = name or function.__name__
         if tool_name in BUILT_IN_TOOLS:
             raise Conflict(f"there is a built-in tool {tool_name!r} already", hint="give it another name")
@@ -148,17 +148,17 @@ class Toolbox:
         self._functions.setdefault(agent, {})[tool_name] = function
 
     def open(self, resident: Resident) -> AbstractAsyncContextManager[Toolkit]:
-        """The tools of a resident, for as long as a cycle lasts."""
+        """Open the tools of a resident for the length of a cycle."""
         return (
             self._open_with_servers(resident) if resident.config.servers else nullcontext(self._build_toolkit(resident))
         )
 
     @asynccontextmanager
     async def _open_with_servers(self, resident: Resident) -> AsyncIterator[Toolkit]:
-        async with self._servers.open_session() as visit:
-            server_specs, troubles = await _list_server_tools(visit, resident.config.servers)
+        async with self._servers.open_session() as session:
+            server_specs, troubles = await _list_server_tools(session, resident.config.servers)
             yield self._build_toolkit(
-                resident, [_build_server_tool(visit, server, spec) for server, spec in server_specs], troubles
+                resident, [_build_server_tool(session, server, spec) for server, spec in server_specs], troubles
             )
 
     def _build_toolkit(
@@ -227,7 +227,7 @@ def _build_function_tool(
 def _wrap_function(
     agent: str, function: Callable[..., Any], timeout: Duration
 ) -> Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]:
-    """Call a function of this process; a plain one in a thread, so that nobody waits for it."""
+    """Return a coroutine function that calls a function of this process; a synchronous one runs in a thread."""
     caller_names = tool_schema.find_caller_parameters(function)
 
     async def call(id: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -240,7 +240,9 @@ def _wrap_function(
                     value = await asyncio.to_thread(function, **keywords)
         except TimeoutError:
             return _build_error_answer(f"it was not done within {format_duration(timeout)}")
-        return ToolResult(_to_jsonable(value))
+        from pydantic_core import to_jsonable_python
+
+        return ToolResult(to_jsonable_python(value, fallback=str, inf_nan_mode="null"))
 
     return call
 
@@ -250,25 +252,24 @@ async def _report_missing(id: str, arguments: Mapping[str, Any]) -> ToolResult:
     return _build_error_answer("no function of that name is registered in this process")
 
 
-def _build_server_tool(visit: ToolServerSession, server: ToolServer, spec: ToolSpec) -> OutsideTool:
+def _build_server_tool(session: ToolServerSession, server: ToolServer, spec: ToolSpec) -> OutsideTool:
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server.name}__{spec.name}")[:_MAX_NAME]
     return OutsideTool(
         name,
         ToolSpec(name, spec.description, spec.schema),
         tool_schema.parse_document,
-        lambda _, arguments: visit.call(server, spec.name, arguments),
+        lambda _, arguments: session.call(server, spec.name, arguments),
     )
 
 
 async def _list_server_tools(
-    visit: ToolServerSession, servers: Iterable[ToolServer]
+    session: ToolServerSession, servers: Sequence[ToolServer]
 ) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
-    """What all servers offer, asked at the same time; and why some offer nothing."""
-    server_list = list(servers)
-    answers = await asyncio.gather(*(visit.list_tools(server) for server in server_list), return_exceptions=True)
+    """Ask all servers at the same time; return the tools that they offer, and why some servers offer none."""
+    answers = await asyncio.gather(*(session.list_tools(server) for server in servers), return_exceptions=True)
     server_specs: list[tuple[ToolServer, ToolSpec]] = []
     troubles: list[str] = []
-    for server, answer in zip(server_list, answers, strict=True):
+    for server, answer in zip(servers, answers, strict=True):
         match answer:
             case Unavailable():
                 troubles.append(answer.message)
@@ -280,14 +281,8 @@ async def _list_server_tools(
     return server_specs, tuple(troubles)
 
 
-def _to_jsonable(value: Any) -> Json:
-    from pydantic_core import to_jsonable_python
-
-    return to_jsonable_python(value, fallback=str, inf_nan_mode="null")
-
-
 def _write_json(value: Json) -> str:
-    """Write a value as JSON. Numbers that JSON does not have (infinity, not a number) are null."""
+    """Return a value as JSON. Numbers that JSON does not have (infinity, not a number) become null."""
     try:
         return _encode(value)
     except ValueError:
@@ -308,3 +303,20 @@ def _drop_infinities(value: Json) -> Json:
 
 def _build_error_answer(error: str) -> ToolResult:
     return ToolResult({"success": False, "error": error}, ok=False)
+
+
+def build_failure(call: ToolCall, error: str, hint: str | None = None) -> CallResult:
+    """Return the result of a call that failed, as the model reads it."""
+    document = {"success": False, "error": error} | ({"hint": hint} if hint else {})
+    return CallResult(call.id, call.tool, json.dumps(document, ensure_ascii=False), ok=False)
+
+
+def parse_success(result: CallResult) -> dict[str, Any]:
+    """Return the fields of a result that is an object and no failure; else no fields."""
+    if not result.ok:
+        return {}
+    try:
+        document = json.loads(result.content)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) and document.get("success") is not False else {}

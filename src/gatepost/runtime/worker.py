@@ -1,12 +1,13 @@
 """
-Everybody who acts in the background of one process: the duties, and the residents it thinks for.
+The worker: all background tasks of one process.
 
-A gateway has such a household, and so has a program that embeds Gatepost.
+A gateway runs one worker; a program that embeds Gatepost runs one too. It fires plans, ends gates and decisions, runs
+jobs, sends lost signals again, and runs the think cycles of residents.
 """
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,17 +29,15 @@ from gatepost.runtime.supervisor import Supervisor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """How a household goes about it."""
-
-    #: seconds between the janitor's rounds
+    #: seconds between two rounds of the janitor
     janitor_interval: float = 5.0
-    #: cycles at once
+    #: think cycles that run at the same time
     max_cycles: int = 100
-    #: how long nothing may be heard of somebody who thinks before another goes on
+    #: after this silence another process may continue a run
     lease: Duration = LEASE_LENGTH
-    #: what else is done when rings may have been lost
+    #: called at intervals, because signals may have been lost
     remind: Callable[[], None] = field(default=lambda: None)
-    #: without it nothing is done outside
+    #: None: the worker runs no commands
     command_options: CommandOptions | None = None
 
 
@@ -52,7 +51,7 @@ class Worker:
 async def run_worker(
     deps: CycleDeps, bus: SignalBus, options: WorkerOptions, functions: Mapping[str, AgentFunction] | None = None
 ) -> AsyncIterator[Worker]:
-    """While entered, plans fire, gates end, what was lost is made up for, and residents think."""
+    """While entered, run the background tasks. Agents in `functions` are run by their function, others by a model."""
     holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
     agent_functions = functions or {}
     supervisor = Supervisor(
@@ -64,8 +63,13 @@ async def run_worker(
         has_function=agent_functions.__contains__,
     )
     duties = tuple(_build_duties(deps, bus, holder, options))
+
+    def wake_duties(signal: TransportMessage) -> None:
+        for duty in duties:
+            duty.on_signal(signal)
+
     async with AsyncExitStack() as stack:
-        stack.enter_context(bus.subscribe(partial(_wake_duties, duties)))
+        stack.enter_context(bus.subscribe(wake_duties))
         await stack.enter_async_context(supervisor.run())
         stack.enter_context(bus.subscribe(supervisor.on_signal))
         await stack.enter_async_context(run_duties(duties))
@@ -73,15 +77,14 @@ async def run_worker(
 
 
 async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], leased_run: RunState) -> CycleOutcome:
-    function = functions.get(leased_run.run_lease.run.agent)
-    return await (
-        function_agent.run_function(deps, leased_run, function) if function else cycle.think(deps, leased_run)
-    )
+    if (function := functions.get(leased_run.run_lease.run.agent)) is not None:
+        return await function_agent.run_function(deps, leased_run, function)
+    return await cycle.think(deps, leased_run)
 
 
 def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerOptions) -> Iterator[Duty]:
     store = deps.store
-    handlers: dict[str, JobHandler] = {TOOL_JOB: partial(cycle.run_tool_job, deps)}
+    handlers: dict[str, JobHandler] = {TOOL_JOB: partial(jobs.run_tool_job, deps)}
     if options.command_options is not None and options.command_options.on_answer is not None:
         handlers[decisions.ANSWER_JOB] = partial(
             jobs.run_answer_command, options.command_options.commands, options.command_options.on_answer
@@ -107,8 +110,3 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
         check_gates = partial(evaluator.check_gates, store, options.command_options)
         yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)
     yield Duty("reminder", send_reminders, interval=options.janitor_interval)
-
-
-def _wake_duties(duties: Sequence[Duty], signal: TransportMessage) -> None:
-    for duty in duties:
-        duty.on_signal(signal)
