@@ -23,7 +23,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    """Imported when they are asked for: a hook of a guest has to start fast."""
+    """Import a public name when it is first used: a hook of a guest has to start fast."""
     if name not in __all__:
         raise AttributeError(f"module 'gatepost' has no attribute {name!r}")
     from importlib import import_module

@@ -1,5 +1,5 @@
 """
-Gatepost in your own process: the same inbox, spaces and residents, without a server.
+Gatepost inside your own process: the same inboxes, spaces and residents, without a server.
 
     post = Gatepost("sqlite:///office.db")
 
@@ -14,8 +14,8 @@ Gatepost in your own process: the same inbox, spaces and residents, without a se
         await post.until_idle()
         print(await q4.transcript())
 
-An agent is a function, or a model with instructions; either way it lives in this process while `async with` lasts. The
-store is an ordinary one: a gateway and the command line may use it at the same time.
+An agent is a function, or a model with instructions; both run in this process while `async with` lasts. The store is an
+ordinary one: a gateway and the command line may use it at the same time.
 """
 
 import inspect
@@ -47,8 +47,8 @@ _SOURCE: Final = "python"
 
 class Agent:
     """
-    An agent of this process. As a decorator it takes the function that is its mind; `tool` adds a function to what its
-    model can do.
+    An agent of this process. Use it as a decorator of the function that handles its batches; `tool` decorates a
+    function that its model can call.
     """
 
     def __init__(self, name: str, config: AgentConfig) -> None:
@@ -62,7 +62,7 @@ class Agent:
         return function
 
     def tool(self, function: F) -> F:
-        """Let the agent's model call this function; its signature and docstring are what the model is told."""
+        """Let the agent's model call this function; the model sees its signature and docstring."""
         self.tools[function.__name__] = _require_async(function)
         return function
 
@@ -75,25 +75,27 @@ def _require_async(function: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class SpaceHandle:
-    """A space."""
+    """A space of the embedded store."""
 
     id: str
     _store: Store
 
     async def say(self, text: str, *, by: str) -> Message:
+        """Post a message as the entity `by`."""
         return await self._store.run(spaces.post, self.id, sender=by, content=text, lane=self.id)
 
     async def messages(self) -> list[Message]:
+        """Return the last messages (50 at most), oldest first."""
         return await self._store.read(spaces.read, self.id)
 
     async def transcript(self) -> str:
-        """What was said, a line each."""
+        """Return the same messages as text, a line each."""
         return "\n".join(f"{message.sender}: {message.content}" for message in await self.messages())
 
 
 class Gatepost:
     def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
-        """`environ` is where models find their keys; the process's own environment unless given."""
+        """`environ` holds the keys of models; the default is the environment of the process."""
         self._bus = SignalBus()
         self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit)
         self._environ = environ
@@ -102,7 +104,10 @@ class Gatepost:
         self._worker: Worker | None = None
 
     def agent(self, name: str, *, model: str | None = None, instructions: str = "", **config_fields: Any) -> Agent:
-        """Name an agent of this process: over a function, or with a model; `more` are fields of `Config`."""
+        """
+        Return a new agent of this process: a function (use the agent as its decorator), or a model. `config_fields` are
+        other fields of `AgentConfig`.
+        """
         choice = ModelChoice(name=model or (DEMO if instructions else CODE))
         agent = Agent(name, AgentConfig(model=choice, instructions=instructions, **config_fields))
         if self._worker is not None:
@@ -152,7 +157,7 @@ class Gatepost:
         return self._raw_store
 
     async def space(self, name: str, *, members: Sequence[str] = ()) -> SpaceHandle:
-        """The space of that id or title, made if there is none. Members who are not known yet are people."""
+        """Return the space of that id or title; create it if it is new. Unknown members are registered as people."""
         for member in members:
             try:
                 await self._store.read(directory.find, member)
@@ -162,22 +167,22 @@ class Gatepost:
         return SpaceHandle(space.id, self._store)
 
     async def person(self, name: str, *, display: str | None = None) -> None:
-        """Register a person, if there is none of that name."""
+        """Register a person, unless the name is taken."""
         with suppress(Conflict):
             await self._store.run(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=display))
 
     async def push(self, to: str, content: str = "", **fields: Any) -> PushResult:
-        """Tell somebody something; the fields are those of `Push`."""
+        """Push an event to an inbox; `fields` are other fields of `Push`."""
         trust = get_trust(fields.get("type", EventType.EVENT), fields.get("sender"))
         push_request = Push(to=to, content=content, **{"source": _SOURCE, "trust": trust} | fields)
         return await self._store.run(push_actions.push_event, push_request)
 
     async def inbox(self, name: str) -> list[Item]:
-        """What is in somebody's inbox, in order of arrival."""
+        """Return the first items of an inbox (100 at most), in order of arrival."""
         return await self._store.read(inbox.page, name)
 
     async def until_idle(self) -> None:
-        """Wait until nobody here thinks, and nobody has anything to think about."""
+        """Wait until no agent of this process thinks, and none has anything to think about."""
         if self._worker is None:
             raise Conflict("nobody is at work yet", hint="use `async with post:`")
         await self._worker.supervisor.wait_until_idle()

@@ -1,25 +1,25 @@
 """
-What can go wrong, as a tree. The second level decides how every door answers.
+The tree of errors. The second level decides the HTTP status and the exit code.
 
     GatepostError
-    |- NotFound           404, exit 1   what was named is not there
-    |- Unauthorized       401, exit 1   no credential, or not a good one
-    |- Refused            403, exit 1   it is there, and not for you, or not any more
-    |- Conflict           409, exit 1   somebody else was first, or it is not in that state
-    |  |- Lost            409, exit 1   what one held has gone to another; nothing one does under it counts
+    |- NotFound           404, exit 1   the named thing does not exist
+    |- Unauthorized       401, exit 1   no credential, or not a valid one
+    |- Refused            403, exit 1   it exists, but the caller may not use it, or not any more
+    |- Conflict           409, exit 1   another caller was first, or the state does not allow it
+    |  |- Lost            409, exit 1   a lease or claim has gone to another holder; work under it does not count
     |  |- LimitReached    409, exit 1   an entity has as many of something as it may have
-    |  `- Late            409, exit 1   it has ended, or somebody has answered before; carries how
+    |  `- Late            409, exit 1   it has ended, or was answered before; carries how
     |- Invalid            422, exit 2   the request itself is wrong; nothing was stored
-    |  |- Malformed       400, exit 2   it cannot even be read: not UTF-8, not JSON
-    |  |- UnknownAddress  404, exit 2   no entity of that name; says which names are near
+    |  |- Malformed       400, exit 2   it cannot be parsed: not UTF-8, not JSON
+    |  |- UnknownAddress  404, exit 2   no entity has that name; names similar ones
     |  |- Reused          422, exit 2   the idempotency key belongs to another request
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
        `- Damaged         503, exit 3   part of the store cannot be read, now or later
 
-A message is one sentence without a capital or a full stop. It quotes the value, and one that is very long for it loses
-its middle; `hint` names the fix when it is known. Foreign errors (of drivers, of the operating system) are turned into
-these at one point each, in the adapters.
+A message is one sentence without a capital or a full stop. It quotes the value; a message that is too long because of
+that loses its middle. `hint` names the fix when it is known. Foreign errors (of drivers, of the operating system) are
+translated into these at one point each, in the adapters.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ MAX_LENGTH: Final = 1_000
 
 
 class GatepostError(Exception):
-    """Something that Gatepost can explain."""
+    """An error that Gatepost can explain."""
 
     status: ClassVar[int] = 500
     exit: ClassVar[int] = 1
@@ -43,7 +43,7 @@ class GatepostError(Exception):
 
 
 def _shorten(text: str) -> str:
-    """The beginning and the end: what is wrong is said before or after the value that is quoted."""
+    """Return the beginning and the end of a long text: the problem is named before or after the quoted value."""
     if len(text) <= MAX_LENGTH:
         return text
     gap = f" ... ({len(text)} characters in all) ... "
@@ -84,7 +84,7 @@ class Late(Conflict):
 
     def __init__(self, message: str, *, hint: str | None = None, winner: Mapping[str, Any] | None = None) -> None:
         super().__init__(message, hint=hint)
-        #: how it ended, as JSON has it
+        #: how it ended, as a JSON document
         self.winner = dict(winner or {})
 
 

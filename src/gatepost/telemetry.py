@@ -1,7 +1,9 @@
 """
-What the process says of itself: lines on stderr, for people or for machines. Nobody may log a secret; whatever has one
-(headers, bodies, URLs with passwords, keys) is not logged at all. Text of others, such as the error of a library that
-quotes a URL, may hold one all the same, so every line is searched for what looks like a secret before it is written.
+Logging: lines on stderr, for people or for machines.
+
+No code may log a secret; values that contain one (headers, bodies, URLs with passwords, keys) are not logged at all.
+Foreign text, such as the error of a library that quotes a URL, may contain one all the same, so every line is searched
+for what looks like a secret before it is written.
 """
 
 import logging
@@ -15,7 +17,7 @@ _SENSITIVE_FIELDS: Final = (
     r"(?:password|passwd|passphrase|secret|token(?!s)|api[_-]?key|access[_-]?key|credential|signature)"
 )
 _SENSITIVE_TEXT: Final = r"""(?:"[^"]*"|'[^']*'|[^\s&'",;]+)"""
-#: what comes before a secret, and the secret
+#: each has three groups: two for the text before a secret, which stays, and one for the secret
 _SECRETS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -34,8 +36,8 @@ _URL_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]*:)\S*|[^\s:/@'\"]+)@")
 
 def hide_secrets(text: str) -> str:
     """
-    Return a URL, a command or a sentence without what looks like a secret in it: who logs in by a URL, and the values
-    of parameters, options, variables and headers that are called like one.
+    Return a URL, a command or a sentence with `***` for what looks like a secret: the user and password of a URL, and
+    the values of parameters, options, variables and headers whose name suggests a secret.
     """
     text = _URL_USER.sub(lambda match: f"{match[1] or ''}***@", text)
     for pattern in _SECRETS:
