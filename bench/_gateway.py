@@ -18,9 +18,8 @@ from gatepost import app, telemetry
 from gatepost.core.event import Delivery, Push, PushResult
 from gatepost.gateway.app import create
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.serve import opened
+from gatepost.gateway.serve import freeze_loaded_objects, opened
 from gatepost.ports import Store
-from gatepost.runtime import memory
 from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
 from gatepost.settings import load
 
@@ -72,7 +71,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
                 server_header=False,
             )
             server = uvicorn.Server(config)
-            memory.freeze_loaded_objects()
+            freeze_loaded_objects()
             serve_task = asyncio.create_task(server.serve([listener]))
             pipe.send((listener.getsockname()[1], os.getpid()))
             try:

@@ -27,8 +27,8 @@ from gatepost.core.agent import AgentConfig, MindRules, ModelChoice
 from gatepost.core.entity import EntityKind
 from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime import memory
 from gatepost.runtime.cycle import CycleDeps, think
 from gatepost.runtime.toolkit import Toolbox
 from tests.servers import Postgres
@@ -84,7 +84,7 @@ def _measure_overhead(database: str, url: str, raw_url: str, effort: Effort, tar
         runner.run(_post_message(store))
         runner.run(_build_thinker(counting_store)())
         commits, think_once = counting_store.count, _build_thinker(store)
-        memory.freeze_loaded_objects()
+        freeze_loaded_objects()
 
         async def commit_one_by_one() -> None:
             for _ in range(commits * effort.cycles):
@@ -115,7 +115,7 @@ def _measure_history(database: str, url: str, large_url: str, effort: Effort) ->
                 runner.run(_post_message(store))
                 runner.run(think_once())
             turns.append(_build_turn(store, runner, think_once, effort.cycles))
-        memory.freeze_loaded_objects()
+        freeze_loaded_objects()
         return Row(
             claim=f"the same when a hundred times more cycles are behind the agent, {database}",
             floor=f"with {_SMALL_HISTORY} behind it",

@@ -34,7 +34,7 @@ from gatepost import telemetry
 from gatepost.actions import inbox, push
 from gatepost.app import build_transport, open_store, prepare_store
 from gatepost.core.frame import Frame, TransportMessage
-from gatepost.runtime import memory
+from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.settings import load
 from tests.brokers import Nats, Redis
@@ -173,7 +173,7 @@ async def _run_pusher(pipe: ParentPipe, environ: dict[str, str]) -> None:
     bus = SignalBus(build_transport(configuration))
     with prepare_store(configuration, signal_sink=bus.on_commit) as store:
         async with bus.open():
-            memory.freeze_loaded_objects()
+            freeze_loaded_objects()
             pipe.send("ready")
             while True:
                 await pipe.receive()
@@ -195,7 +195,7 @@ async def _run_reader(pipe: ParentPipe, environ: dict[str, str]) -> None:
     with prepare_store(configuration, signal_sink=bus.on_commit) as store:
         async with bus.open():
             with bus.subscribe(on_signal):
-                memory.freeze_loaded_objects()
+                freeze_loaded_objects()
                 pipe.send("ready")
                 while True:
                     await wake_event.wait()

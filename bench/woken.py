@@ -26,8 +26,8 @@ from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
 from gatepost.core.mind import ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelOutput
+from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import memory
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 
@@ -53,7 +53,7 @@ class SlowModel(InstantModel):
 def main(effort: Effort = FULL) -> Iterator[Row]:
     ideal = ceil(effort.recipients / _MAX_CYCLES) * 2 * _ANSWER_SECONDS
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
-        memory.freeze_loaded_objects()
+        freeze_loaded_objects()
         figures: list[float] = []
         for turn in range(effort.untargeted_rounds):
             with create_runner() as loop:

@@ -51,7 +51,7 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 class Row(tuple[Any, ...]):
-    """A row that a statement gave. Its columns are attributes: `row.name`; it can also be unpacked."""
+    """A row of a statement. Its columns are attributes: `row.name`; it can also be unpacked."""
 
     __slots__ = ()
     columns: ClassVar[tuple[str, ...]] = ()

@@ -4,11 +4,11 @@ import pytest
 
 from gatepost.actions import directory, inbox, push
 from gatepost.actions.directory import EntitySpec
+from gatepost.cli.drain import drain_inbox, sweep
 from gatepost.core.claim import Batch
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Item, ItemState, Push
 from gatepost.errors import Conflict, Unavailable
-from gatepost.runtime.drain import drain, sweep
 from gatepost.testing import Kit
 
 
@@ -34,7 +34,7 @@ def raise_broken_pipe(_: Batch) -> None:
 
 def test_written_while_claimed_and_delivered_after(kit: Kit) -> None:
     states_during_write: list[ItemState] = []
-    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: states_during_write.extend(list_states(kit)))
+    batch = drain_inbox(kit.store, "ana", owner="s-1", write=lambda _: states_during_write.extend(list_states(kit)))
     assert states_during_write == [ItemState.CLAIMED, ItemState.CLAIMED]
     assert [item.event.content for item in batch.items] == ["one", "two"]
     assert list_states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
@@ -42,8 +42,8 @@ def test_written_while_claimed_and_delivered_after(kit: Kit) -> None:
 
 
 def test_nothing_is_written_when_nothing_waits(kit: Kit) -> None:
-    drain(kit.store, "ana", owner="s-1", write=lambda _: None)
-    assert drain(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
+    drain_inbox(kit.store, "ana", owner="s-1", write=lambda _: None)
+    assert drain_inbox(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_write_that_fails_gives_everything_back_at_once(kit: Kit, error: type[
         raise error
 
     with pytest.raises(error if isinstance(error, type) else type(error)):
-        drain(kit.store, "ana", owner="s-1", write=write)
+        drain_inbox(kit.store, "ana", owner="s-1", write=write)
     assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]
     assert [item.attempts for item in list_items(kit)] == [0, 0]
     assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "release")]
-    assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
+    assert len(drain_inbox(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
 
 
 def test_a_release_that_fails_too_leaves_the_claim_to_lapse(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,11 +68,11 @@ def test_a_release_that_fails_too_leaves_the_claim_to_lapse(kit: Kit, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(inbox, "release", raise_unavailable)
         with pytest.raises(BrokenPipeError):
-            drain(kit.store, "ana", owner="s-1", write=raise_broken_pipe)
+            drain_inbox(kit.store, "ana", owner="s-1", write=raise_broken_pipe)
     assert list_states(kit) == [ItemState.CLAIMED, ItemState.CLAIMED]
-    assert drain(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
+    assert drain_inbox(kit.store, "ana", owner="s-2", write=raise_broken_pipe).claim is None
     kit.clock.advance("1 minute")
-    assert len(drain(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
+    assert len(drain_inbox(kit.store, "ana", owner="s-2", write=lambda _: None).items) == 2
 
 
 def test_a_write_that_takes_too_long_loses_to_the_next_reader(kit: Kit) -> None:
@@ -80,10 +80,10 @@ def test_a_write_that_takes_too_long_loses_to_the_next_reader(kit: Kit) -> None:
 
     def write_slowly(_: Batch) -> None:
         kit.clock.advance("2 minutes")
-        batches.append(drain(kit.store, "ana", owner="s-2", write=lambda _: None))
+        batches.append(drain_inbox(kit.store, "ana", owner="s-2", write=lambda _: None))
 
     with pytest.raises(Conflict, match="lapsed"):
-        drain(kit.store, "ana", owner="s-1", write=write_slowly)
+        drain_inbox(kit.store, "ana", owner="s-1", write=write_slowly)
     assert len(batches[0].items) == 2
     assert {item.receipt.owner for item in list_items(kit) if item.receipt} == {"s-2"}
 
@@ -92,12 +92,12 @@ def test_a_late_ack_counts_while_nobody_else_has_them(kit: Kit) -> None:
     def write_slowly(_: Batch) -> None:
         kit.clock.advance("2 minutes")
 
-    drain(kit.store, "ana", owner="s-1", write=write_slowly)
+    drain_inbox(kit.store, "ana", owner="s-1", write=write_slowly)
     assert list_states(kit) == [ItemState.DELIVERED, ItemState.DELIVERED]
 
 
 def test_cap_budget_and_hold(kit: Kit) -> None:
-    batch = drain(kit.store, "ana", owner="s-1", write=lambda _: None, limit=1, hold=5)
+    batch = drain_inbox(kit.store, "ana", owner="s-1", write=lambda _: None, limit=1, hold=5)
     assert (len(batch.items), batch.deferred_count) == (1, 1)
     assert batch.claim is not None
     assert batch.claim.deadline == batch.claim.taken_at + 5
@@ -108,7 +108,7 @@ def test_a_sweep_keeps_house_and_never_fails(kit: Kit) -> None:
     kit.clock.advance("2 minutes")
     sweep(kit.store)
     assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]
-    drain(kit.store, "ana", owner="s-1", write=lambda _: None)
+    drain_inbox(kit.store, "ana", owner="s-1", write=lambda _: None)
     kit.clock.advance("2 days")
     sweep(kit.store)
     assert list_items(kit) == []

@@ -1,4 +1,26 @@
-"""`gatepost inbox drain`: an agent reads what waits for it, in its inbox, in the spool of its session, or in both."""
+"""
+`gatepost inbox drain`: an agent reads the items that wait in its inbox, in the spool of its session, or in both.
+
+    claim  ->  write, flush  ->  ack
+
+The order is the promise of `drain_inbox`. Items are acked only after they were written, so a failure before that makes
+them available again: delivery to a guest is at least once, and a repeat happens only across a failure.
+
+- *Killed in between*, at any instruction: the claim is open and no process acks it. It lapses at its deadline, and the
+  items go to the next reader. Nothing has to run in this process for that.
+- *The write fails* (a broken pipe, a full disk, a closed connection): it is certain that the reader did not get all of
+  the batch, so it is released at once instead of blocking other readers until the deadline, and the next reader is
+  signalled. The caller gets the error: a failed drain must not look like an empty one. It does not count as an attempt
+  of the items, because they did not cause it. If the release fails too, the claim lapses as after a kill.
+- *The ack fails*: the items were shown and will be shown again. The caller gets the error, after the output. If the
+  claim had lapsed and another reader has the items, the error is a Conflict, and the fence ensures that this late ack
+  does not touch the claim of the other reader.
+
+`write` must return only when the receiver (the pipe, the file, the socket) has accepted the last byte, and raise
+otherwise. A reader that dies with the batch in its pipe has received it, as far as anyone can know.
+
+A session's spool has the same promise for another reason: `hooks/drain.py` argues it.
+"""
 
 import os
 import time
@@ -8,21 +30,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from gatepost import app, settings
+from gatepost.actions import inbox, maintenance
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json, Limit, To
 from gatepost.cli.plain import flag, option
 from gatepost.core import wire
-from gatepost.core.batch import GUEST_BUDGET
-from gatepost.core.claim import RenderedBatch
+from gatepost.core.batch import GUEST_BUDGET, GUEST_LIMIT
+from gatepost.core.claim import Batch, RenderedBatch
 from gatepost.core.event import Item, ItemState
-from gatepost.core.times import SECOND
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.drain import DrainedBatch
 from gatepost.hooks.drain import drain as drained
 from gatepost.ports import Store
-from gatepost.runtime.drain import drain as drain_store
-from gatepost.runtime.drain import sweep
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
@@ -32,6 +53,8 @@ if TYPE_CHECKING:
 _PROGRAM_BUDGET = 1_000_000
 #: how long a store that another process writes to is waited for, when there is a spool to be read
 _BUSY = 2 * SECOND
+#: rows of each kind that a drain cleans up
+_SWEEP_LIMIT = 200
 
 
 def drain(
@@ -78,7 +101,7 @@ def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
         if place.far is not None:
             taken = _by_gateway(place.far, whose, reader, write, limit=most, budget=budget)
         else:
-            batch = drain_store(
+            batch = drain_inbox(
                 place.near,
                 whose,
                 owner=reader,
@@ -96,10 +119,45 @@ def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
         output.talk(f"{taken.deferred_count} more waiting")
 
 
+def drain_inbox(
+    store: Store,
+    name: str,
+    *,
+    owner: str,
+    write: Callable[[Batch], None],
+    limit: int = GUEST_LIMIT,
+    budget: int = GUEST_BUDGET,
+    hold: Duration | None = None,
+) -> Batch:
+    """Claim the next batch of an inbox, `write` it unless it is empty, ack it and return it."""
+    batch = store.call(inbox.claim, name, owner=owner, limit=limit, budget=budget, hold=hold)
+    if batch.claim is None:
+        return batch
+    id, fence = batch.claim.id, batch.claim.fence
+    try:
+        write(batch)
+    except BaseException:
+        with suppress(GatepostError):
+            store.call(inbox.release, id, owner=owner, fence=fence)
+        raise
+    store.call(inbox.ack, id, owner=owner, fence=fence)
+    return batch
+
+
+def sweep(store: Store) -> None:
+    """
+    Clean up a bounded number of rows after a drain, so that a store without a gateway is cleaned too. What cannot be
+    done now is left to the next drain.
+    """
+    with suppress(GatepostError):
+        for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap):
+            store.call(verb, limit=_SWEEP_LIMIT)
+
+
 def _by_gateway(
     far: "Far", name: str, owner: str, write: Callable[[RenderedBatch], None], *, limit: int, budget: int
 ) -> RenderedBatch:
-    """What `runtime/drain.py` does on the store: it is acked when it has been written."""
+    """Do the same as `drain_inbox` through a gateway: ack the batch when it has been written."""
     taken = far.ask(lambda client: client.claim(name, owner=owner, limit=limit, budget=budget))
     if (claim := taken.claim) is None:
         return taken

@@ -8,6 +8,7 @@ store closed.
 """
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -34,7 +35,7 @@ from gatepost.gateway.office import Office
 from gatepost.gateway.spooling import Spooling
 from gatepost.hooks import plugins
 from gatepost.ports import Store, TransportStatus
-from gatepost.runtime import gateway_file, memory
+from gatepost.runtime import gateway_file
 from gatepost.runtime.admin_key import ADMIN_KEY, ensure_admin_key
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.periodic import Duty, run_duties
@@ -115,11 +116,22 @@ def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[
     loops = uvicorn.Config("", log_config=None).get_loop_factory()
 
     def settled(url: str) -> None:
-        memory.freeze_loaded_objects()
+        freeze_loaded_objects()
         ready(url)
 
     with asyncio.Runner(loop_factory=loops) as runner:
         runner.run(serve(configuration, host, port, ready=settled))
+
+
+def freeze_loaded_objects() -> None:
+    """
+    Exempt the objects that exist now from garbage collection.
+
+    When a gateway listens it has loaded some hundred thousand objects that stay until it ends. The collector would scan
+    them again and again, more often the higher the load: that was a fifth of the cost of a request.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
