@@ -14,7 +14,7 @@ import uvicorn
 
 from bench import _fixtures
 from bench._process import ChildProcess, ParentPipe
-from gatepost import app, telemetry
+from gatepost import paths, telemetry
 from gatepost.core.event import Delivery, Push, PushResult
 from gatepost.gateway.app import create
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
@@ -54,7 +54,7 @@ def run_gateway(*, has_store: bool = True) -> Iterator[Gateway]:
 async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
     telemetry.configure_logging("json")
     configuration = load({"GATEPOST_HOME": home})
-    app.make_home(configuration.home)
+    paths.make_home(configuration.home)
     async with opened(configuration) as gateway:
         app_state = gateway.office
         ensure_admin_key(app_state.store, configuration.home)

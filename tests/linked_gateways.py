@@ -13,10 +13,10 @@ import pytest
 from fastapi import FastAPI
 
 from gatepost import settings
-from gatepost.app import make_home
 from gatepost.gateway import serve
 from gatepost.gateway.app import create
 from gatepost.gateway.office import Office
+from gatepost.paths import make_home
 from gatepost.ports import Transport
 from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
 from gatepost.runtime.periodic import Duty

@@ -1,4 +1,9 @@
-"""Where settings meet adapters: the only place that knows adapters by name."""
+"""
+Build adapters from settings.
+
+Of the modules above the adapters, only this one and `hook_entry` know adapters by name. Adapters are imported when they
+are needed, because drivers and libraries of models are slow to import or not installed.
+"""
 
 import asyncio
 import os
@@ -11,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from gatepost import paths
 from gatepost.actions import directory
 from gatepost.actions.directory import ADMINISTRATOR, EntitySpec
 from gatepost.adapters.clock import SystemClock
@@ -39,13 +45,13 @@ if TYPE_CHECKING:
     from gatepost.runtime.cycle import CycleDeps
     from gatepost.runtime.evaluator import CommandOptions
 
-#: the extra of the package that brings the driver for a scheme of URLs
+#: the extra of the package that installs the driver, by the scheme of the URL
 _EXTRAS: Final = {
     **dict.fromkeys(("redis", "rediss", "unix"), "redis"),
     **dict.fromkeys(("nats", "tls"), "nats"),
     **dict.fromkeys(("postgres", "postgresql"), "postgres"),
 }
-#: the folder in the home where processes hear each other's rings
+#: the folder in the home with the sockets through which processes signal each other
 SIGNALS_FOLDER: Final = "rings"
 
 
@@ -58,13 +64,17 @@ def prepare_store(
     register: bool = True,
 ) -> Iterator[Store]:
     """
-    The store that is set, ready for use: made if there was none (then `tell` is told where), its schema brought up to
-    this code, the administrator registered unless `register` is False. It is closed afterwards.
+    While entered, the configured store is ready for use: created if there was none (`report` gets a sentence about it),
+    its schema migrated, the administrator registered unless `register` is False. Leaving closes it.
     """
     settings = configuration.settings
     with closing(build_store(configuration, signal_sink)) as store:
         if settings.store.startswith("sqlite:"):
-            _create_database_file(parse_sqlite_path(settings.store), configuration.home)
+            path = parse_sqlite_path(settings.store)
+            if path.parent == configuration.home:
+                paths.make_home(configuration.home)
+            with suppress(OSError):  # the file exists; or it cannot be created, and the store will say why
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # for this user alone
         version_before, _ = store.migrate()
         if not version_before:
             report(f"made a new store: {mask_passwords(settings.store)}")
@@ -76,7 +86,10 @@ def prepare_store(
 def build_store(
     configuration: Configuration, signal_sink: SignalSink = ignore_signals, *, busy_timeout: float | None = None
 ) -> Store:
-    """The store that is set; nothing is opened before it is first used. `busy` is for those who wait less long."""
+    """
+    Return the configured store; it connects when it is first used. `busy_timeout` is in seconds, and replaces the one
+    in the settings for SQLite.
+    """
     settings = configuration.settings
     if settings.store.startswith("sqlite:"):
         seconds = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
@@ -89,7 +102,7 @@ def build_store(
 def build_transport(
     configuration: Configuration, *, on_change: Callable[[TransportStatus], None] | None = None
 ) -> Transport:
-    """The transport that is set; it connects when somebody listens or sends, and tells when its condition changes."""
+    """Return the configured transport; it connects when it first listens or sends. `on_change` gets each new status."""
     settings = configuration.settings
     scheme = settings.transport.partition(":")[0]
     if scheme == "postgres" and settings.store.startswith("sqlite:"):
@@ -124,7 +137,7 @@ def build_transport(
 
 
 def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
-    """Where outside programs leave events, if the transport has such a place."""
+    """Return the queue in which other programs leave events; None if the transport has no such queue."""
     url = configuration.settings.transport
     try:
         if url.startswith(("nats:", "tls:")):
@@ -141,14 +154,14 @@ def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
 
 
 def build_spool(configuration: Configuration) -> Spool:
-    """Where lines wait for the sessions of guests; nothing is made before the first is written."""
+    """Return the spool of guests' sessions; its files are created with the first line."""
     from gatepost.adapters.spool import FileSpool
 
     return FileSpool(configuration.settings.spool.path)
 
 
 def build_spool_writer(configuration: Configuration, *, own_session: str | None = None) -> "SpoolWriter":
-    """What writes pushes to the spools of guests of this machine. It does not wait long for another program's lock."""
+    """Return a writer of events to the spools of this machine's guests. It waits for another program's lock briefly."""
     from gatepost.adapters.spool import FileSpool
     from gatepost.hooks.guests import list_guests
     from gatepost.hooks.spool_writer import SpoolWriter
@@ -158,7 +171,7 @@ def build_spool_writer(configuration: Configuration, *, own_session: str | None 
 
 
 def build_subscription(configuration: Configuration, agent: str) -> Subscription | None:
-    """What the transport hands to the couriers of an agent, if it does."""
+    """Return the subscription of an agent's courier on the transport; None if the transport has no subscriptions."""
     url = configuration.settings.transport
     try:
         if url.startswith(("nats:", "tls:")):
@@ -175,12 +188,11 @@ def build_subscription(configuration: Configuration, agent: str) -> Subscription
 
 
 def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
-    """How idle agents are nudged: `rewake`, a URL or a command."""
+    """Return the nudge for idle agents; `method` is `rewake`, a URL or a command."""
     from gatepost.adapters.command import ShellCommands
     from gatepost.adapters.nudge import UrlNudge
     from gatepost.adapters.tools.ssrf import GuardedTransport
-    from gatepost.runtime.nudge import CommandNudge
-    from gatepost.runtime.rewake import FileNudge
+    from gatepost.runtime.nudge import CommandNudge, FileNudge
 
     courier_settings = configuration.settings.courier
     timeout = courier_settings.nudge_limit / SECOND
@@ -201,7 +213,10 @@ async def open_cycle_deps(
     allow_private: bool = False,
     functions: Mapping[str, Mapping[str, Callable[..., Any]]] | None = None,
 ) -> AsyncIterator["CycleDeps"]:
-    """What residents think with: models with the keys of the environment, and tools, also `functions` by agent."""
+    """
+    While entered, what cycles need is open: models, with their keys from `environ`, and tools; `functions` are Python
+    functions of this process, by agent and name.
+    """
     import structlog
 
     from gatepost.adapters.models.factory import open_model
@@ -239,14 +254,14 @@ async def open_cycle_deps(
 
 
 def find_missing_key(choice: ModelChoice) -> str | None:
-    """The variable that the environment of this process lacks for a model; without it the demo stands in."""
+    """Return the variable of a model's key if this process does not have it; then the demo replaces the model."""
     from gatepost.adapters.models import factory
 
     return factory.find_missing_key(choice, os.environ)
 
 
 def build_command_options(settings: Settings | None = None) -> "CommandOptions":
-    """What a household may do outside for gates and decisions."""
+    """Return which commands a worker may run for gates and decisions."""
     from gatepost.adapters.command import ShellCommands
     from gatepost.runtime.evaluator import CommandOptions
 
@@ -262,7 +277,7 @@ def build_command_options(settings: Settings | None = None) -> "CommandOptions":
 
 
 def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store:
-    """Make the store that a URL names; nothing is opened before it is first used. A `clock` rules time and identity."""
+    """Return the store of a URL; it connects when it is first used. A `clock` replaces time and identity in tests."""
     options |= {"clock": clock or SystemClock(), "prefer_clock": clock is not None}
     match url.partition(":")[0]:
         case "sqlite":
@@ -281,7 +296,7 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
 
 
 def _build_missing_driver_error(url: str, setting: str = "transport") -> Unavailable:
-    """What to install for a URL; several schemes are of one driver."""
+    """Return an error that says what to install for a URL."""
     extra = _EXTRAS[url.partition(":")[0]]
     return Unavailable(
         f"the {setting} {mask_passwords(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'"
@@ -289,7 +304,7 @@ def _build_missing_driver_error(url: str, setting: str = "transport") -> Unavail
 
 
 def parse_sqlite_path(url: str) -> Path:
-    """`sqlite:///office.db` is a file here, `sqlite:////var/office.db` one anywhere."""
+    """Return the file of a URL: `sqlite:///office.db` is a relative path, `sqlite:////var/office.db` is absolute."""
     path = unquote(url.removeprefix("sqlite://"))
     if not path.startswith("/") or path == "/" or "\x00" in path:
         raise Invalid(f"{url!r} names no file", hint="use sqlite:///FILE, or sqlite:////FOLDER/FILE")
@@ -297,7 +312,7 @@ def parse_sqlite_path(url: str) -> Path:
 
 
 def register_administrator(store: Store) -> None:
-    """Nothing is done where there is one: also a store whose maker died half-way gets its administrator."""
+    """Register the administrator unless there is one; a store whose creator died half-way may have none."""
     try:
         store.query(directory.find, ADMINISTRATOR)
     except UnknownAddress:
@@ -307,29 +322,8 @@ def register_administrator(store: Store) -> None:
             )
 
 
-def make_home(home: Path) -> bool:
-    """Make the folder, for this user alone; say whether it was missing."""
-    if home.is_dir():
-        return False
-    try:
-        home.mkdir(mode=0o700, parents=True)
-    except OSError as error:
-        raise Unavailable(
-            f"the folder {str(home)!r} cannot be made: {error.strerror}", hint="name another one in GATEPOST_HOME"
-        ) from None
-    return True
-
-
-def _create_database_file(path: Path, home: Path) -> None:
-    """A new file is for this user alone, and so is the home if it is to be made for it."""
-    if path.parent == home:
-        make_home(home)
-    with suppress(OSError):  # it is there; or it cannot be made, and the store will say why
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
 def _check_address(url: str) -> None:
-    """Refuse what the driver would take apart in the wrong place, and so name part of a password as a host or port."""
+    """Raise Invalid for a URL that the driver would split wrongly: its error would show part of the password."""
     server, _, rest = url.partition("://")[2].partition("/")
     hosts = server.rpartition("@")[2].partition("?")[0].split(",")
     ports = [port for host in hosts for port in re.findall(r":([^:\]]*)$", host)]

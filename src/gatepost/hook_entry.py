@@ -1,9 +1,9 @@
 """
-The porch: where the hooks of guests are received, with a gateway or without one.
+The entry of hooks: receives the hooks of guests, with a gateway or without one.
 
-A guest waits while its hook starts, and it starts thousands of times with nothing to do. So what is set and which
-handlers are installed is written down in the home, and as long as nothing changed of what it was made from (settings
-files, variables, installed packages, this code), that is read and nothing else imported.
+A guest waits while its hook starts, and hooks start thousands of times with nothing to do. So the settings and the
+installed handlers are cached in a file of the home. As long as nothing has changed that the cache was built from
+(settings files, variables, installed packages, this code), a hook reads the cache and imports nothing else.
 """
 
 import json
@@ -33,18 +33,18 @@ from gatepost.hooks.session import Session
 if TYPE_CHECKING:
     from gatepost.ports import Spool, Store
 
-#: the folder of the home in which it is written down, a file for each environment, and how many there may be
+#: the folder of the home with the cache, a file for each environment, and the most files in it
 CACHE_FOLDER: Final = ".hooks"
 _MAX_CACHED: Final = 20
 #: seconds that a hook waits for a store that another process writes to
 BUSY_TIMEOUT: Final = 1.0
-#: digits of a number that is read as one: Python refuses more, and nobody here calculates with them
+#: digits of an integer; a longer one stays text, because Python refuses to parse it and no handler needs its value
 _MAX_DIGITS: Final = 1_000
-#: variables that change nothing of what is written down
+#: variables that do not change the cached settings
 _AGENT_VARIABLE: Final = "GATEPOST_AGENT"
 _IGNORED_VARIABLES: Final = {"GATEPOST_DEBUG", "GATEPOST_NIGHTLY", "GATEPOST_HOME", _AGENT_VARIABLE}
 
-#: under this the session notes that its person was warned; no gate is called so
+#: the name under which a session records that its user was warned; no gate has this name
 _DAEMON_WARNING: Final = "_daemon"
 
 _CacheKey = list[Any]
@@ -55,16 +55,19 @@ class HookCall(NamedTuple):
 
     event: str
     host: str
-    #: what it wrote to stdin
+    #: what the host wrote to stdin
     stdin: str
     environ: Mapping[str, str]
     cwd: str
-    #: whether who the agent is was found in the environment of a background service
+    #: whether the name of the agent comes from the environment of a background service
     is_from_daemon: bool = False
 
 
 class HookResponse(NamedTuple):
-    """What to print. Afterwards call `printed`, or `unprinted` if it could not be; only `claim` needs that."""
+    """
+    What to print. Afterwards call `on_printed`, or `on_failed` if it could not be printed; both do nothing unless
+    `needs_confirmation`.
+    """
 
     output: HookOutput
     on_printed: Callable[[], None] = do_nothing
@@ -76,43 +79,43 @@ class HookResponse(NamedTuple):
 
 
 class HookConfig(NamedTuple):
-    """What hooks go by in this home."""
+    """The settings and installed handlers that hooks of this home use."""
 
     rules: HookOptions
     limits: Mapping[str, Any]
-    #: the store without its password, and its file where it is SQLite
+    #: the URL of the store without its password, and its file if it is SQLite
     store: str
     file: str | None
-    #: where spools are, with `<session>` in it
+    #: the path of spools, with `<session>` in it
     spool: str
     handlers: tuple[LazyHandler, ...] = ()
 
 
 class HookEntry:
-    """The hooks of one home."""
+    """Receives the hooks of one home."""
 
     def __init__(
         self, home: Path, *, store: "Store | None" = None, handlers: Sequence[Handler | LazyHandler] | None = None
     ) -> None:
         """
-        A gateway gives its `store` and the `handlers` it has found. Without them the store that is set is opened if it
-        is SQLite, and what is known is written down for the next hook.
+        A gateway passes its `store` and its `handlers`. Without them the configured store is opened if it is SQLite,
+        and the settings and handlers are cached for the next hook.
         """
         self._home = home
         self._store = store
         self._handlers = handlers
-        #: by environment, with what it was made from
+        #: by the hash of the environment, with the key it was built from
         self._config_cache: dict[int, tuple[_CacheKey, HookConfig]] = {}
         self._opened_store: Store | None = None
 
     def close(self) -> None:
-        """Let go of the store, if it was opened here."""
+        """Close the store, if it was opened here."""
         if self._opened_store is not None:
             self._opened_store.close()
             self._opened_store = None
 
     def receive(self, hook: HookCall) -> Generator[Wait, None, HookResponse]:
-        """Answer a hook. What it yields is to be waited for, what it returns is to be said."""
+        """Handle a hook: yield what the caller has to wait for, and return what it has to print."""
         notes: list[str] = []
         hook_config = self._load_config_or_note(hook, notes)
         parse_notes: list[str] = []
@@ -144,7 +147,7 @@ class HookEntry:
         )
 
     def _render_without_session(self, event: HookEvent, reason: str, notes: list[str]) -> HookOutput:
-        """What to say where nobody can tell whose hook it is: what is to hold in any case, holds."""
+        """Return the output for a hook without a session: gates that hold in any case still hold."""
         from gatepost.hooks import gates
 
         try:
@@ -154,7 +157,7 @@ class HookEntry:
             return HookOutput()
 
     def load_config(self, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
-        """What is set, and installed; a GatepostError if what is set makes no sense."""
+        """Return the settings and installed handlers; raise GatepostError if the settings are not valid."""
         key = _build_cache_key(self._home, environ)
         cached_key, hook_config = self._config_cache.get(key[0], (None, None))
         if hook_config is None or cached_key != key:
@@ -162,7 +165,7 @@ class HookEntry:
             if len(self._config_cache) >= _MAX_CACHED:
                 self._config_cache.clear()
             self._config_cache[key[0]] = key, hook_config
-        # Apart from all else, because every agent on this machine may have its own.
+        # The agent is not cached, because every agent on this machine has its own name.
         return hook_config._replace(
             rules=hook_config.rules._replace(agent=environ.get(_AGENT_VARIABLE) or hook_config.rules.agent)
         )
@@ -201,12 +204,12 @@ class HookEntry:
             return self.load_config(hook.environ, notes.append)
         except GatepostError as error:
             notes.append(error.message + (f" (hint: {error.hint})" if error.hint else ""))
-        except OSError as error:  # a path is relative to where we are, and that is gone
+        except OSError as error:  # a path is relative to the working directory, and that is gone
             notes.append(f"what is set cannot be read: {error}")
         return None
 
     def build_context(self, session: str, hook_config: HookConfig | None) -> HookContext:
-        """What handlers have before them; without what is known, only what is in the session's files."""
+        """Return the context of handlers; without a configuration it has only the files of the session."""
         if hook_config is None:
             return HookContext(
                 home=self._home, options=HookOptions(), clock=SystemClock(), session=Session(self._home, session)
@@ -224,7 +227,7 @@ class HookEntry:
         )
 
     def _open_sqlite_store(self, hook_config: HookConfig) -> "Store":
-        """The store, if it is a SQLite file that is there; it is neither made nor migrated by a hook."""
+        """Return the store; raise Unavailable unless it is a SQLite file of this version: hooks do not migrate."""
         if hook_config.file is None:
             raise Unavailable(
                 f"without a gateway a hook reaches only a SQLite store, and {hook_config.store!r} is none"
@@ -247,7 +250,7 @@ class HookEntry:
 
 
 def parse_payload(text: str, notes: list[str]) -> object:
-    """What the host has told, as far as it can be read; None if it cannot, and a note says so."""
+    """Return the JSON of the host, as far as it can be parsed; if it cannot, return None and add a note."""
     text = text.removeprefix("\ufeff")
     with suppress(ValueError):
         try:
@@ -265,7 +268,7 @@ def _parse_int(digits: str) -> int | str:
 
 
 def _strip_nested(text: str) -> str:
-    """A JSON object with null for whatever is nested in it; ValueError if its brackets do not match."""
+    """Return a JSON object with null for its nested values; raise ValueError if its brackets do not match."""
     result, depth, start = "", 0, 0
     for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', text, re.DOTALL):
         if token[0] in "[{":
@@ -282,7 +285,7 @@ def _strip_nested(text: str) -> str:
 
 
 def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
-    """Tell whether a command that is run in this folder finds another home."""
+    """Return True if a command that runs in this folder finds another home."""
     try:
         other_home, _ = paths.find_home(environ, cwd or None)
     except (GatepostError, OSError):
@@ -291,8 +294,8 @@ def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
 
 
 def _build_daemon_warnings(ctx: HookContext) -> list[str]:
-    """Return what the person is told, once a session, about a name that may be another terminal's."""
-    with suppress(OSError):  # then it is said again
+    """Return a warning, once in a session, about an agent name that may belong to another terminal."""
+    with suppress(OSError):  # then the warning is repeated
         if ctx.session.has_warned(_DAEMON_WARNING):
             return []
         ctx.session.record_warning(_DAEMON_WARNING)
@@ -314,7 +317,7 @@ def _open_spool(path: str) -> "Spool":
 
 
 def _has_spooled_lines(spool: str, session: str) -> bool:
-    """Whether a drain would find anything in the spool; so that its code need not be imported to find nothing."""
+    """Return True if the spool has lines; if it has none, the code of the drain need not be imported."""
     path = spool.replace("<session>", encode_filename(session))
     for file in (path, f"{path}.draining"):
         with suppress(OSError):
@@ -324,7 +327,7 @@ def _has_spooled_lines(spool: str, session: str) -> bool:
 
 
 def _read_unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
-    """Return what hooks have printed and nobody has settled; mostly there is no such file."""
+    """Return the printed and unsettled batches of a session; mostly there is no such file."""
     try:
         return printed_batch.decode_batches(
             paths.read_trusted_file(
@@ -336,7 +339,7 @@ def _read_unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatc
 
 
 def _has_items(hook_config: HookConfig, agent: str, now: Instant) -> bool:
-    """Return True if a SQLite store has anything for an agent to read; one that is not there has nothing."""
+    """Return True if the SQLite store has items for an agent to read; a missing store has none."""
     if hook_config.file is None or not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
         return False
     from gatepost.adapters.stores.sqlite_probe import has_items
@@ -345,17 +348,20 @@ def _has_items(hook_config: HookConfig, agent: str, now: Instant) -> bool:
 
 
 def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
-    """What changes when anything changes that `_found` goes by; first, the environment."""
+    """
+    Return a key that changes when anything changes that `_load_hook_config` reads. Its first element is the hash of the
+    environment.
+    """
     variables = sorted(
         f"{name}={value}"
         for name, value in environ.items()
         if name.startswith("GATEPOST_") and name not in _IGNORED_VARIABLES
     )
-    if variables:  # it may name a path
+    if variables:  # one of them may be a relative path
         with suppress(FileNotFoundError):
             variables.append(os.getcwd())  # noqa: PTH109 (a string will do)
     files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", f"{__file__[:-13]}settings/declared.py")
-    # not what was given itself: there may be secrets in it
+    # a hash, because the variables may contain secrets
     environment_hash = zlib.crc32("\0".join(variables).encode(errors="surrogatepass"))
     return [environment_hash, sys.version, *map(_build_file_stamp, files), *map(_build_file_stamp, sys.path[1:])]
 

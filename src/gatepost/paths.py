@@ -1,9 +1,9 @@
 """
-Where things are kept: the home, and the gateway that runs in it; and how its files are read and written. Nothing but
-`os` is imported for it, because every hook of a guest begins here.
+The home of Gatepost: where it is, and how its files are read and written safely. Nothing but `os` is imported, because
+every hook of a guest begins here.
 
-A home that was only come across counts if it belongs to this user or to the system, the link to it as well where it is
-reached by one, and if nobody else can write to it; one that was named is trusted as it is.
+A home that was found by searching is used only if it belongs to this user or to the system (so must a symbolic link to
+it), and if no other user can write to it. A home that was named in `GATEPOST_HOME` is trusted as it is.
 """
 
 import os
@@ -21,9 +21,10 @@ HOME_FOLDER = ".gatepost"
 
 def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project: str | None = None) -> tuple[str, str]:
     """
-    `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data directory; and which of them. `project`
-    is the folder that a host names as its project, and is looked in first: an agent may have gone elsewhere. `start` is
-    where to look instead of the working directory, which may be gone (FileNotFoundError, where it is needed).
+    Return the home, and how it was found: `GATEPOST_HOME`, else the nearest `.gatepost` upwards, else the user's data
+    directory. `project` is the folder that a host names as its project; the search begins there, because an agent may
+    have changed its folder. `start` replaces the working directory, which may be gone (FileNotFoundError if it is
+    needed). Raise Refused if the home cannot be trusted.
     """
     if path := environ.get(HOME_VARIABLE):
         path = os.path.expanduser(path)
@@ -44,6 +45,22 @@ def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project
     return home, origin
 
 
+def make_home(home: "str | os.PathLike[str]") -> bool:
+    """Create the folder of the home, for this user alone; return True if it was missing."""
+    if os.path.isdir(home):
+        return False
+    try:
+        os.makedirs(home, 0o700)
+    except OSError as error:
+        from gatepost.errors import Unavailable
+
+        raise Unavailable(
+            f"the folder {os.fspath(home)!r} cannot be made: {error.strerror}",
+            hint=f"name another one in {HOME_VARIABLE}",
+        ) from None
+    return True
+
+
 def _find_upwards(folder: str) -> str | None:
     while not os.path.isdir(candidate := os.path.join(folder, HOME_FOLDER)):
         if folder == (folder := os.path.dirname(folder)):
@@ -52,7 +69,7 @@ def _find_upwards(folder: str) -> str | None:
 
 
 def _is_shared(status: os.stat_result) -> bool:
-    """Whether others may write to it: all of them, or a group that this user is not in."""
+    """Return True if other users may write: all of them, or a group that this user is not in."""
     if not hasattr(os, "getuid"):
         return False
     groups = {0, os.getegid(), *os.getgroups()}
@@ -60,12 +77,12 @@ def _is_shared(status: os.stat_result) -> bool:
 
 
 def is_trusted(path: str, reference: str | None = None) -> bool:
-    """Whether it, and what it points to, belong to this user, to the system, or to whoever owns what it is `like`."""
+    """Return True if a path and its target belong to this user, to the system, or to the owner of `reference`."""
     return _is_owned(os.lstat(path), reference) and _is_owned(os.stat(path), reference)
 
 
 def read_trusted_file(path: str, reference: str) -> bytes:
-    """What a file holds that is `trusted`; OSError if it is not, or is no regular file: nobody waits for a pipe."""
+    """Return the content of a file; raise OSError if it is not trusted, or not a regular file (a pipe could block)."""
     with open(path, "rb", opener=_open_nonblocking) as file:
         status = os.fstat(file.fileno())
         if not S_ISREG(status.st_mode):
@@ -77,8 +94,8 @@ def read_trusted_file(path: str, reference: str) -> bytes:
 
 def check_socket(path: str, reference: str) -> None:
     """
-    Refuse a socket that another user has made, can reach or could put in the place of ours; OSError says why. What is
-    no socket counts as missing: nobody listens there.
+    Raise OSError if another user has made a socket, can connect to it or could replace it. A path that is no socket
+    counts as missing (FileNotFoundError).
     """
     status = os.lstat(path)
     if not S_ISSOCK(status.st_mode):
@@ -94,14 +111,14 @@ def check_socket(path: str, reference: str) -> None:
 
 class AtomicFile:
     """
-    Write a file all at once: while entered, a new file beside it is open for bytes; leaving puts it in the place of the
-    old one. Whoever reads finds all of the old or of the new, and where anything fails nothing is left but the old.
+    Write a file atomically: while entered, a temporary file beside it is open for bytes; leaving renames it to the
+    path. A reader finds the complete old content or the complete new one, and a failure leaves the old one only.
     """
 
     def __init__(self, path: str, *, mode: int = 0o600, is_durable: bool = False, must_be_new: bool = False) -> None:
         """
-        `is_durable` waits until the content is on the disk. A file that `must_be_new` replaces none (FileExistsError);
-        where there are no links, whoever is last has the name.
+        With `is_durable`, leaving waits until the content is on the disk. With `must_be_new`, it raises FileExistsError
+        if the path exists; on a file system without links the last writer wins.
         """
         folder, name = os.path.split(path)
         self._path = path
@@ -140,14 +157,14 @@ class AtomicFile:
 
 
 def write_atomically(path: str, text: str) -> None:
-    """Put a text in the place of a file, for this user alone."""
+    """Replace the content of a file, which only this user can read."""
     content = text.encode()
     with AtomicFile(path) as file:
         file.write(content)
 
 
 def is_running(pid: int) -> bool:
-    """Return False if there is no such process."""
+    """Return True if there is a process with that id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,10 +1,11 @@
 """
-The backoff: how long to wait before something is tried again. Written once, for every layer.
+The backoff: how long to wait before the next try. Written once, for every layer.
 
     delay = min(cap, first * factor ** retries) * (a number between the two of `jitter`)
 
-It is pure: who waits brings the number of tries and a random number from 0 to 1 (`chance`), and does the waiting. The
-jitter comes after the cap, so that processes that failed together do not try again together, however long they fail.
+It is pure: the caller passes the number of retries and a random number from 0 to 1 (`chance`), and does the waiting.
+The jitter is applied after the cap, so that processes that failed together do not try again together, however long they
+fail.
 """
 
 from typing import NamedTuple
@@ -21,7 +22,7 @@ class Backoff(NamedTuple):
     jitter: tuple[float, float] = (1.0, 1.0)
 
     def delay(self, retries: int, chance: float = 0.0) -> float:
-        """Return the delay after so many retries: 0 for the one before the first; in the unit of `first`."""
+        """Return the delay before the next retry, in the unit of `first`; `retries` is 0 before the first retry."""
         try:
             grown = self.first * (retries + 1 if self.is_linear else float(self.factor) ** retries)
         except OverflowError:
@@ -30,6 +31,6 @@ class Backoff(NamedTuple):
 
 
 def apply_jitter(delay: float, jitter: tuple[float, float], chance: float) -> float:
-    """Multiply by a number between the two of `jitter`: the first for a `chance` of 0, the second for 1."""
+    """Return the delay times a number between the two of `jitter`: the first for a `chance` of 0, the second for 1."""
     low, high = jitter
     return delay * (low + (high - low) * chance)

@@ -18,8 +18,7 @@ from gatepost.adapters.tools.ssrf import GuardedTransport
 from gatepost.core.event import Event, EventType, Priority
 from gatepost.core.guest import Guest
 from gatepost.errors import Invalid, Unavailable
-from gatepost.runtime import rewake
-from gatepost.runtime.nudge import CommandNudge, Nudger, render_nudge
+from gatepost.runtime.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
 
 GUEST = Guest(session="s/1", agent="ann", is_idle=True)
 TEXT = "Inbox: 1 event waits: [Event: ci] \"$(touch pwned); 'main' is red\""
@@ -232,7 +231,7 @@ def test_what_is_no_url_is_refused_at_once(url: str) -> None:
 
 
 def test_who_waits_for_a_file_is_woken_by_it_once(tmp_path: Path) -> None:
-    nudge = rewake.FileNudge(tmp_path)
+    nudge = FileNudge(tmp_path)
     waiting_results = iter([False, True])
     rounds: list[int] = []
 
@@ -240,14 +239,14 @@ def test_who_waits_for_a_file_is_woken_by_it_once(tmp_path: Path) -> None:
         rounds.append(len(rounds))
         asyncio.run(nudge(GUEST, f"number {len(rounds)}"))
 
-    message = rewake.wait_for_nudge(
+    message = wait_for_nudge(
         tmp_path, GUEST.session, has_waiting=lambda: next(waiting_results), is_over=lambda: False, sleep=pause
     )
     assert message == "number 2"  # when the first came, all had been read
     assert rounds == [0, 1]
     over_results = iter([False, True])
     assert (
-        rewake.wait_for_nudge(
+        wait_for_nudge(
             tmp_path, "s/1", has_waiting=lambda: True, is_over=lambda: next(over_results), sleep=lambda: None
         )
         is None
@@ -259,19 +258,17 @@ def test_only_one_waits_for_a_session(tmp_path: Path) -> None:
     results: list[str | None] = []
 
     def pause() -> None:
-        wait = partial(rewake.wait_for_nudge, tmp_path, has_waiting=lambda: True, is_over=lambda: bool(results))
+        wait = partial(wait_for_nudge, tmp_path, has_waiting=lambda: True, is_over=lambda: bool(results))
         results.append(wait("s1", sleep=lambda: pytest.fail("it waits too")))
-        asyncio.run(rewake.FileNudge(tmp_path)(Guest(session="s1", agent="ann"), "wake up"))
+        asyncio.run(FileNudge(tmp_path)(Guest(session="s1", agent="ann"), "wake up"))
 
-    assert (
-        rewake.wait_for_nudge(tmp_path, "s1", has_waiting=lambda: True, is_over=lambda: False, sleep=pause) == "wake up"
-    )
+    assert wait_for_nudge(tmp_path, "s1", has_waiting=lambda: True, is_over=lambda: False, sleep=pause) == "wake up"
     assert results == [None]
 
 
 async def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("in the way")
     with pytest.raises(Unavailable, match="cannot be written"):
-        await rewake.FileNudge(tmp_path / "sessions")(GUEST, TEXT)
+        await FileNudge(tmp_path / "sessions")(GUEST, TEXT)
     with pytest.raises(Unavailable, match="cannot be used"):
-        rewake.wait_for_nudge(tmp_path / "sessions", "s1", has_waiting=lambda: True, is_over=lambda: True)
+        wait_for_nudge(tmp_path / "sessions", "s1", has_waiting=lambda: True, is_over=lambda: True)

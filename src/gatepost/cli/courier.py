@@ -28,8 +28,9 @@ from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks import guests
 from gatepost.hooks.session import SESSIONS_FOLDER
 from gatepost.ports import Store, Subscription
-from gatepost.runtime import admin_key, rewake
+from gatepost.runtime import admin_key
 from gatepost.runtime.courier import PENDING_LIMIT, Courier
+from gatepost.runtime.nudge import wait_for_nudge, watch_process
 from gatepost.runtime.subscriptions import StoreSubscription
 from gatepost.settings import Configuration
 
@@ -179,8 +180,8 @@ def _wait(configuration: Configuration, session: str | None) -> int:
     parent = os.getppid()
     try:
         id = session or _told()
-        with rewake.watch_process(os.environ.get("CLAUDE_PID", "")) as is_host_gone:
-            text = rewake.wait_for_nudge(
+        with watch_process(os.environ.get("CLAUDE_PID", "")) as is_host_gone:
+            text = wait_for_nudge(
                 configuration.home / SESSIONS_FOLDER,
                 id,
                 has_waiting=lambda: bool(app.build_spool(configuration).peek(id)),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from gatepost import app, settings
+from gatepost import app, paths, settings
 from gatepost.cli import here, output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag, option
@@ -37,7 +37,7 @@ def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
     configuration = settings.load()
     found = _session(configuration, session)
     _known(configuration, name)
-    app.make_home(configuration.home)
+    paths.make_home(configuration.home)
     found.mark(name)
     if json:
         output.document({"name": name, "session": found.id, "marked": True})
@@ -146,7 +146,7 @@ def register(
     if soft and closed:
         raise Invalid("a soft gate holds nobody, so it cannot be closed", hint="give --soft or --closed")
     configuration = settings.load()
-    app.make_home(configuration.home)
+    paths.make_home(configuration.home)
     gate = SessionGate(name=name, hook=hook, soft=soft, closed=closed, hint=hint)
     gates.register(configuration.home, gate)
     if json:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from gatepost import app, settings
+from gatepost import app, paths, settings
 from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
@@ -24,7 +24,7 @@ def init(json: Json = False) -> None:
     """
     home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
     home = home if home.is_absolute() else here.folder() / home
-    steps = [("home", str(home), app.make_home(home)), *_files(home)]
+    steps = [("home", str(home), paths.make_home(home)), *_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     made: list[str] = []
     with app.prepare_store(configuration, report=made.append) as store:

@@ -22,7 +22,7 @@ import structlog
 import uvicorn
 
 from gatepost import app as house
-from gatepost import hook_entry
+from gatepost import hook_entry, paths
 from gatepost.actions import keys
 from gatepost.core.times import SECOND
 from gatepost.errors import Refused, Unavailable
@@ -139,7 +139,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
     _look_for(host)
     async with opened(configuration) as gateway:
         store, hub = gateway.office.store, gateway.office.hub
-        house.make_home(configuration.home)
+        paths.make_home(configuration.home)
         ensure_admin_key(store, configuration.home)
         if host not in _LOOPBACK:
             _refuse_without_keys(store, host)

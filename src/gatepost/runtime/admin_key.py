@@ -1,6 +1,6 @@
 """
-Secrets, and the administrator's own: made at the first time, kept in the home for this user alone, and good in the
-store that is set there.
+The administrator's key: created at the first start, kept in the home for this user alone, and valid in the store that
+is set there.
 """
 
 import secrets
@@ -14,17 +14,17 @@ from gatepost.paths import AtomicFile
 from gatepost.ports import Store
 
 ADMIN_KEY: Final = "admin.key"
-#: how to get in again where the key is good for nothing
+#: how to get access again if the key is not valid
 RENEW_HINT: Final = "remove the file and start the gateway again: `gatepost up` makes a new one"
 
 
 def generate_secret(*, public: bool = False) -> str:
-    """A secret for a key; whoever makes it shows it once."""
+    """Return a new secret for a key; the caller shows it once."""
     return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
 
 
 def read_admin_key(home: Path) -> str:
-    """The key in a home that has one."""
+    """Return the key in a home; raise Unavailable if it cannot be read."""
     path = home / ADMIN_KEY
     try:
         return key_rules.check("admin", path.read_text(encoding="utf-8").strip())
@@ -38,7 +38,10 @@ def read_admin_key(home: Path) -> str:
 
 
 def ensure_admin_key(store: Store, home: Path) -> bool:
-    """Let the key in the home be good here; make one if there is none, and say whether it was made."""
+    """
+    Make the key in the home valid in this store, and create the key if there is none; return True if it was created.
+    Raise Conflict if the key was revoked.
+    """
     path = home / ADMIN_KEY
     is_new = _create_key_file(path)
     secret = read_admin_key(home)
@@ -52,7 +55,7 @@ def ensure_admin_key(store: Store, home: Path) -> bool:
 
 
 def _create_key_file(path: Path) -> bool:
-    """Write a new key, unless there is one; nobody ever reads half of it."""
+    """Write a new key unless there is one; return True if it was written. Readers never see half of it."""
     if path.exists():
         return False
     try:

@@ -1,21 +1,22 @@
 """
-The courier: brings what is for an agent from the transport to the spools of its sessions on this machine.
+The courier: carries the events of an agent from a subscription to the spools of its sessions on this machine.
 
-    transport --parcel--> spool of each live session --> ack --> nudge, if the agent is idle
-    store     --pending--> the same, for what they have not yet (every ten minutes, and when something was missed)
+    subscription --event--> spool of each live session --> ack --> nudge, if the agent is idle
+    store        --pending items--> the same spools, for events that they do not have (every ten minutes, and when
+                                    an event may have been missed)
 
 Why each item reaches the agent, and is shown once:
 
-- A parcel is acked when its line is in the spool. Killed before the ack, the courier is handed it again and writes it
-  again; of lines with the same key the drain shows one. Where a line cannot be written, nothing is acked.
-- What was committed is in the store whatever becomes of the parcel. It is pending there until a drain has shown it, so
-  asking for what is pending, and writing what the spool has not, makes up for every loss. A session that begins asks by
-  itself; so where there is none, a parcel is acked and forgotten.
-- The courier marks nothing. Which of two lines, two sessions or two couriers was first is for the drain to find out,
-  from the store or, while that is out of reach, from the keys that it has noted as shown.
+- An event is acked when its line is in the spool. If the courier is killed before the ack, it receives the event again
+  and writes it again; of lines with the same key the drain shows one. If a line cannot be written, nothing is acked.
+- A committed event is in the store whatever happens to its delivery here. Its item is pending until a drain has shown
+  it, so reading the pending items, and writing those that the spool does not have, makes up for every loss. A session
+  that begins does this by itself; so if there is no session, an event is acked and dropped.
+- The courier changes no state in the store. The drain finds out which of two lines, two sessions or two couriers was
+  first, from the store or, while the store cannot be reached, from the keys that it has recorded as shown.
 
-What the spool has is read before the store is asked. The other way round, an item could be drained in between: pending
-when the store was asked, gone when the spool was read, and written once more.
+The courier reads the spool before it reads the store. In the other order, an item could be drained in between: pending
+when the store was read, gone when the spool was read, and written once more.
 """
 
 import asyncio
@@ -39,16 +40,16 @@ from gatepost.runtime.periodic import Duty, run_duties
 
 log = structlog.get_logger("gatepost.courier")
 
-#: items that are asked for at once; more are there when these have been read
+#: pending items that are read at once; a later reconciliation reads more
 PENDING_LIMIT: Final = 1_000
-#: seconds between two looks at the sessions
+#: seconds between two checks of the sessions
 SESSION_CHECK_INTERVAL: Final = 2.0
 #: seconds before the next try
 _BACKOFF: Final = Backoff(0.1, cap=30.0, jitter=(0.5, 1.0))
-#: seconds that a key is known that was written: as long as JetStream itself recognises a repeat
+#: seconds that a written key is remembered: as long as JetStream itself recognises a repeat
 _DEDUP_SECONDS: Final = 120.0
 
-#: what is pending in the agent's inbox; marks nothing
+#: returns the pending items of the agent's inbox, and changes nothing
 ReadPending = Callable[[], Awaitable[Sequence[Item]]]
 
 
@@ -65,7 +66,7 @@ class Courier:
         reconcile_interval: float = 600.0,
         check_interval: float = SESSION_CHECK_INTERVAL,
     ) -> None:
-        """`source` is asked anew for every connection; `interval` is how many seconds are between reconciliations."""
+        """`open_subscription` is called for every connection; intervals are in seconds."""
         self._agent = agent
         self._open_subscription = open_subscription
         self._read_pending = read_pending
@@ -75,17 +76,17 @@ class Courier:
         self.reconcile_duty = Duty("reconcile", self._reconcile, interval=reconcile_interval)
         self.session_duty = Duty("sessions", self._check_sessions, interval=check_interval)
         self._seen_sessions: frozenset[str] = frozenset()
-        #: by session and key, when it was written
+        #: by session and key, the time when it was written
         self._written_keys: dict[str, dict[str, float]] = {}
         self._connection_problem: str | None = "not connected yet"
-        #: how often in a row a parcel was refused, and reconciling failed
+        #: how many times in a row an event was refused, and a reconciliation failed
         self._refusal_count = 0
         self._reconcile_failures = 0
-        #: held while a parcel is in hand, so that it is not let go of half-way
+        #: held while an event is delivered, so that stopping does not interrupt it
         self._lock = asyncio.Lock()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Carry until told to stop; a parcel in hand is finished first."""
+        """Carry events until `stop` is set; finish the event that is being delivered."""
         async with run_duties([self.reconcile_duty, self.session_duty]):
             task = asyncio.create_task(self._keep_subscribed(), name="courier")
             try:
@@ -96,7 +97,7 @@ class Courier:
                 await asyncio.wait([task])
 
     async def _keep_subscribed(self) -> None:
-        """Keep a connection to where parcels come from, or try for one."""
+        """Follow the subscription, and connect again whenever the connection is lost."""
         loop = asyncio.get_running_loop()
         failures = 0
         while True:
@@ -107,7 +108,7 @@ class Courier:
                 reason = "the connection was closed"
             except GatepostError as error:
                 reason = error.message
-            except Exception as error:  # noqa: BLE001 (whatever it was, the next try may go better)
+            except Exception as error:  # noqa: BLE001 (whatever it was, the next try may succeed)
                 fallback_text = "it does not answer" if isinstance(error, TimeoutError) else type(error).__name__
                 reason = (str(error).strip() or fallback_text).splitlines()[0][:200]
             if reason != self._connection_problem:
@@ -144,11 +145,11 @@ class Courier:
         self._write_to_spools([event], no_keys, since=time.monotonic() - _DEDUP_SECONDS)
 
     def _is_own_broadcast(self, subscribed_event: SubscribedEvent, event: Event) -> bool:
-        """Whether it is the agent's own word to all, which does not come back to it."""
+        """Return True if the agent itself sent this broadcast; its sender does not receive it."""
         return subscribed_event.broadcast and event.sender is not None and event.sender.name == self._agent
 
     async def _reconcile(self) -> float | None:
-        """Ask for what is pending, and write what the spools have not."""
+        """Read the pending items, and write those that the spools do not have."""
         started_at = time.monotonic()
         try:
             spooled_keys, shown_keys = await asyncio.to_thread(self._read_spools)
@@ -166,7 +167,10 @@ class Courier:
         return None
 
     def _read_spools(self) -> tuple[dict[str, set[str]], set[str]]:
-        """The keys that wait in the spool of each session, and those shown from any that the store does not know of."""
+        """
+        Return the keys that wait in the spool of each session, and the keys that any session has shown and of which the
+        store does not know.
+        """
         sessions = [guest.session for guest in self._list_guests()]
         spooled_keys = {
             session: {line.dedup_key or line.id for line in self._spool.peek(session)} for session in sessions
@@ -180,8 +184,8 @@ class Courier:
 
     async def _read_waiting_keys(self, session: str) -> set[str]:
         """
-        Return the keys of what waits in the spool of a session and was not read by another way since. What the store
-        says counts if it can be asked, and says all.
+        Return the keys that wait in the spool of a session and were not read in another way since. The store decides
+        that, if it can be reached and returns all pending items.
         """
         lines = await asyncio.to_thread(self._spool.peek, session)
         keys = {line.dedup_key or line.id for line in lines}
@@ -194,7 +198,7 @@ class Courier:
     def _write_to_spools(
         self, events: Sequence[Event], spooled_keys: Mapping[str, AbstractSet[str]], *, since: float
     ) -> None:
-        """Write events to each of these sessions, but for those that it had, and those written `since`."""
+        """Write events to the spool of each session, except those in `spooled_keys` and those written `since` then."""
         last_error: Unavailable | None = None
         for session, keys in spooled_keys.items():
             known_keys = keys | {
@@ -205,17 +209,17 @@ class Courier:
                 if new_events:
                     self._spool.append(session, [spool_line.from_event(event) for event in new_events])
                     log.info("in the spool", session=session, events=len(new_events), first=new_events[0].id)
-            except Unavailable as error:  # the others get it all the same
+            except Unavailable as error:  # the other sessions get the events all the same
                 last_error = error
             else:
                 self._remember_keys(session, events)
                 if self._nudger is not None:
-                    self._nudger.schedule(session, events)  # also for what others wrote
+                    self._nudger.schedule(session, events)  # also for events that another program wrote
         if last_error is not None:
             raise last_error
 
     def _remember_keys(self, session: str, events: Sequence[Event]) -> None:
-        """What comes again and again, because another session cannot have it, stays known."""
+        """Remember that events were written; one that comes again and again, because another session fails, stays."""
         now = time.monotonic()
         recent_keys = {
             key: written_at
@@ -225,7 +229,7 @@ class Courier:
         self._written_keys[session] = recent_keys | {_get_key(event): now for event in events}
 
     async def _check_sessions(self) -> None:
-        """See who is there: a new session may have missed something, an idle one may be owed a nudge."""
+        """Reconcile if there is a new session, which may have missed an event; send the nudges that are due."""
         guests: dict[str, Guest] = {guest.session: guest for guest in await asyncio.to_thread(self._list_guests)}
         if guests.keys() - self._seen_sessions:
             self.reconcile_duty.wake()

@@ -1,15 +1,15 @@
 """
-A duty: something that is done again and again in the background. The loop is written once, here.
+A duty: a background task that runs again and again. The loop is written once, here.
 
-A round does what there is to do and may say how many seconds later it wants to look again. Between rounds a duty waits
-that long, or its interval, a little unevenly so that processes that were started together do not march in step; `wake`
-cuts the wait short. A round that fails is logged and tried again after a pause that grows; nothing else stops.
+A round does the work that is due and may return the seconds until the next round. Between rounds a duty waits that
+long, or its interval with some jitter, so that processes that started together do not run in step; `wake` ends the wait
+early. A round that fails is logged and tried again after a growing delay; other duties go on.
 
-A duty with a leader's lease is done by one process at a time: before each round it takes the lease of its name, and
-whoever does not get it waits. The lease is only to save work. Every round must be right without it, because a leader
-that was asleep past its deadline still finishes its round.
+A duty with a leader lease runs in one process at a time: before each round it takes the lease of its name, and a
+process that does not get it waits. The lease only saves work. Every round must be correct without it, because a leader
+that was suspended past its deadline still finishes its round.
 
-Stopping is graceful: the round under way is finished, and the lease is given back.
+Stopping is graceful: the current round is finished, and the lease is given back.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ log = structlog.get_logger("gatepost.duty")
 _MAX_BACKOFF: Final = 30.0
 _JITTER: Final = (0.9, 1.1)
 
-#: does what there is to do; returns in how many seconds to look again, None for the usual interval
+#: does the work that is due; returns the seconds until the next round, None for the usual interval
 Round = Callable[[], Awaitable[float | None]]
 
 
@@ -50,8 +50,8 @@ class Duty:
         holder: str = "",
     ) -> None:
         """
-        `wakes` says whether a signal begins the next round now. With a `store` and a `holder` (this process), the duty
-        needs the leader's lease.
+        `should_wake` says whether a signal starts the next round now. With a `store` and a `holder` (this process), the
+        duty needs the leader lease.
         """
         self.name = name
         self._round = round
@@ -64,11 +64,11 @@ class Duty:
         self._wake_event = asyncio.Event()
         self._is_stopping = False
         self._failures = 0
-        #: rounds that were done
+        #: rounds that succeeded
         self.rounds = 0
 
     def wake(self) -> None:
-        """Begin the next round now."""
+        """Start the next round now."""
         self._wake_event.set()
 
     def on_signal(self, signal: TransportMessage) -> None:
@@ -76,7 +76,7 @@ class Duty:
             self._wake_event.set()
 
     def stop(self) -> None:
-        """Finish the round under way and end."""
+        """Finish the current round and end."""
         self._is_stopping = True
         self._wake_event.set()
 
@@ -92,14 +92,14 @@ class Duty:
                 await self._store.run(leases.release, self._lease)
 
     async def _run_round(self) -> float:
-        """Do a round if it is ours to do; return how long to wait after it."""
+        """Run a round, unless another process has the lease; return the seconds to wait after it."""
         try:
             if not await self._acquire_lease():
                 return _add_jitter(self._interval)
             delay = await self._round()
         except GatepostError as error:
             return self._record_failure(error.message, is_expected=isinstance(error, Unavailable))
-        except Exception as error:  # noqa: BLE001 (a duty outlives whatever goes wrong in it)
+        except Exception as error:  # noqa: BLE001 (a duty survives every failure of a round)
             return self._record_failure(repr(error), is_expected=False)
         self._failures = 0
         self.rounds += 1
@@ -120,7 +120,7 @@ class Duty:
 
 @asynccontextmanager
 async def run_duties(duties: Sequence[Duty]) -> AsyncIterator[None]:
-    """While entered, the duties are done; leaving waits until each has finished its round."""
+    """While entered, run the duties; leaving waits until each has finished its round."""
     async with open_task_group() as group:
         for duty in duties:
             group.create_task(duty.run(), name=f"duty-{duty.name}")
@@ -133,12 +133,12 @@ async def run_duties(duties: Sequence[Duty]) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group out of which an error of whoever entered comes as it is; by itself it would wrap it."""
+    """Open a task group that raises an error of its body as it is; a plain task group would wrap it."""
     body_error: Exception | None = None
     async with asyncio.TaskGroup() as group:
         try:
             yield group
-        except Exception as error:  # noqa: BLE001 (whatever it was, it is not the tasks')
+        except Exception as error:  # noqa: BLE001 (any error of the body, not of the tasks)
             body_error = error
     if body_error is not None:
         raise body_error

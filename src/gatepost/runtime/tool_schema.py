@@ -1,14 +1,14 @@
 """
-What a model is told of a function, and how what the model writes becomes its arguments.
+Build the schema of a function for a model, and parse the arguments that the model writes.
 
-A function's signature is its schema: the types of its parameters, their defaults, and `Annotated[int, "what it means"]`
-for what a name cannot say; its docstring is the description. A parameter that is a `Desk` or a `Caller` is for us to
-fill in, and no model hears of it. Built-in tools, which are over a desk, are spoken to in camel case (`spaceId`);
-other functions by the names that their parameters have.
+The schema comes from the signature: the types of the parameters, their defaults, and `Annotated[int, "what it means"]`
+for what a name cannot say; the docstring is the description. A parameter of type `ToolContext` or `Caller` is filled in
+by Gatepost, and is not in the schema. Built-in tools, which have a `ToolContext`, have names in camel case (`spaceId`);
+other functions keep the names of their parameters.
 
-Reading is strict about names and shapes, and friendly about how a value is written: "5" is a number, and 5 a text. A
-whole number has 64 bits at the most, as in a database. Whatever is wrong comes back as one sentence, from which a model
-can mend its call.
+Parsing is strict about names and structure, and lenient about how a value is written: "5" is accepted as a number, and
+5 as a text. An integer has 64 bits at most, as in a database. An error is one sentence that lets the model correct its
+call.
 """
 
 import inspect
@@ -33,12 +33,12 @@ MAX_ARGUMENT_BYTES: Final = 256 * 1024
 
 _INT64_LIMIT: Final = 2**63
 _INJECTED_TYPES: Final = (ToolContext, Caller)
-_AS_OBJECT: Final = 'write them as one JSON object, {"name": value}'
+_OBJECT_HINT: Final = 'write them as one JSON object, {"name": value}'
 
 
 @dataclass(frozen=True, slots=True)
 class _ArgumentModel:
-    """The parameters of a function as one type, which reads JSON."""
+    """The parameters of a function as one type that parses JSON."""
 
     adapter: "TypeAdapter[Any]"
     schema: Json
@@ -51,7 +51,7 @@ def build_spec(name: str, function: Callable[..., Any]) -> ToolSpec:
 
 
 def parse_arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
-    """Read a call's arguments; raises Invalid with what is wrong with them."""
+    """Return the arguments of a call; raise Invalid if they do not fit the function."""
     from pydantic_core import ValidationError
 
     model = _build_model(function)
@@ -68,7 +68,7 @@ def parse_arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
 
 
 def parse_document(text: str) -> dict[str, Any]:
-    """Read arguments as they are: a JSON object; nothing at all is an empty one."""
+    """Return the arguments as a JSON object, which is {} for an empty text; raise Malformed, TooLarge or Invalid."""
     try:
         raw = text.encode()
     except UnicodeEncodeError:
@@ -80,16 +80,16 @@ def parse_document(text: str) -> dict[str, Any]:
     try:
         value = strict.parse_json(raw, "the text of the arguments") if raw.strip() else {}
     except Malformed as error:
-        raise Malformed(error.message, hint=_AS_OBJECT) from None
+        raise Malformed(error.message, hint=_OBJECT_HINT) from None
     if "\\u" in text and find_unstorable(json.dumps(value, ensure_ascii=False)):
-        raise Malformed("the arguments have half of a surrogate pair in them", hint=_AS_OBJECT)
+        raise Malformed("the arguments have half of a surrogate pair in them", hint=_OBJECT_HINT)
     if not isinstance(value, dict):
-        raise Invalid(f"the arguments are {quote_value(value)}, not an object", hint=_AS_OBJECT)
+        raise Invalid(f"the arguments are {quote_value(value)}, not an object", hint=_OBJECT_HINT)
     return value
 
 
 def find_caller_parameters(function: Callable[..., Any]) -> list[str]:
-    """The parameters that want to know who calls."""
+    """Return the names of the parameters of type `Caller`."""
     return [name for name, annotation in _get_hints(function).items() if _strip_annotated(annotation) is Caller]
 
 
@@ -146,7 +146,7 @@ def _build_field(parameter: inspect.Parameter, annotation: Any) -> tuple[str, An
 
 
 def _inline_schema(schema: dict[str, Any]) -> Json:
-    """The schema without titles, which say nothing; and what it refers to in its place, since not every model looks."""
+    """Return the schema without titles, and with references replaced by definitions: not every model follows them."""
     definitions = schema.pop("$defs", {})
 
     def inline(value: Any, parents: tuple[str, ...] = ()) -> Any:
@@ -166,12 +166,12 @@ def _inline_schema(schema: dict[str, Any]) -> Json:
         )
 
     result = {"type": "object", "properties": {}} | inline(schema)
-    # What refers to itself cannot be put in its place, and stays on the shelf.
+    # A definition that refers to itself cannot be inlined, and stays in `$defs`.
     return result | {"$defs": definitions} if "$ref" in json.dumps(result) else result
 
 
 def _drop_null_option(schema: dict[str, Any]) -> dict[str, Any]:
-    """What may be left out need not be said to be null as well."""
+    """Return the schema of an optional parameter without the option null: it can be left out instead."""
     match schema:
         case {"anyOf": [dict() as option, {"type": "null"}], "default": None}:
             return option | {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
@@ -180,7 +180,7 @@ def _drop_null_option(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
-    """One sentence about the first error."""
+    """Return an error with one sentence about the first problem."""
     error = errors[0]
     path, kind = _format_path(error["loc"]), error["type"]
     names_text = ", ".join(names) if len(error["loc"]) == 1 else ""
@@ -205,7 +205,7 @@ def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
 
 
 def _check_integers(value: Any, path: tuple[str | int, ...]) -> None:
-    """Refuse a whole number that has more than 64 bits, wherever it is."""
+    """Raise Invalid if there is an integer of more than 64 bits, at any depth."""
     if isinstance(value, int) and not -_INT64_LIMIT <= value < _INT64_LIMIT:
         raise _build_size_error(_format_path(path), value)
     children: Iterable[tuple[str | int, Any]] = ()
@@ -224,7 +224,7 @@ def _build_size_error(path: str, value: Any) -> Invalid:
 
 
 def _format_path(parts: Iterable[str | int]) -> str:
-    """Where in the arguments, such as `plans[2].runAfter`."""
+    """Return a path in the arguments, such as `plans[2].runAfter`."""
     path = ""
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
