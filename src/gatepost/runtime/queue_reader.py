@@ -76,10 +76,8 @@ class QueueReader:
                     await self._store_entries(entries)
 
     async def _store_entries(self, entries: Sequence[QueuedEntry]) -> None:
-        parse_results = [_parse_or_error(entry, self._queue.source) for entry in entries]
-        outcomes = iter(
-            await self._push_all([parse_result for parse_result in parse_results if isinstance(parse_result, Push)])
-        )
+        parse_results = [_parse_entry(entry, self._queue.source) for entry in entries]
+        outcomes = iter(await self._push_all([result for result in parse_results if isinstance(result, Push)]))
         entry_results: list[tuple[QueuedEntry, str | None]] = []
         for entry, parse_result in zip(entries, parse_results, strict=True):
             outcome = next(outcomes) if isinstance(parse_result, Push) else parse_result
@@ -108,15 +106,12 @@ class QueueReader:
         return [outcome for push_request in push_requests for outcome in await self._push_all([push_request])]
 
 
-def _parse_or_error(entry: QueuedEntry, channel: str) -> Push | GatepostError:
+def _parse_entry(entry: QueuedEntry, channel: str) -> Push | GatepostError:
+    """Return the push of an entry, or an error that says why it is rejected."""
     try:
-        return _parse_entry(entry, channel)
+        is_broadcast = channel == foreign.NATS and entry.agent == "*"
+        if not is_broadcast and not isinstance(address.parse(entry.agent), EntityAddress):
+            return Invalid(f"{entry.agent!r} is not one agent")
+        return foreign.read_push(entry.raw, entry.agent, transport=channel, fallback_key=entry.position)
     except GatepostError as error:
         return error
-
-
-def _parse_entry(entry: QueuedEntry, channel: str) -> Push:
-    is_broadcast = channel == foreign.NATS and entry.agent == "*"
-    if not is_broadcast and not isinstance(address.parse(entry.agent), EntityAddress):
-        raise Invalid(f"{entry.agent!r} is not one agent")
-    return foreign.read_push(entry.raw, entry.agent, transport=channel, fallback_key=entry.position)
