@@ -1,13 +1,13 @@
 """
-The words of each host: what it tells a hook, and what it understands in return. One dialect a module, imported only
-when its host calls.
+The dialects of the hosts: the JSON that a host sends to a hook, and the JSON that it reads. One module per host,
+imported only when that host calls.
 
-    parse       any payload at all becomes an occasion; what is missing, or is not what it should be, is left empty
-    can_show    whether text given here reaches the model; where it would not, nothing may be taken from an inbox
-    render      a verdict as this host takes it on this event; what it has no place for goes to the person
+    parse       return the HookEvent of any payload; a field that is missing, or has the wrong type, is left empty
+    can_show    return whether text reaches the model on this event; if not, nothing may be taken from an inbox
+    render      return a verdict as this host reads it on this event; text that has no field there goes to the person
 
-A host that is told something it does not understand may drop all of it, or stop. So a dialect says on each event only
-what the host documents for that event, and is silent elsewhere.
+A host that gets a field it does not know may drop the whole output, or stop. So a dialect uses on each event only the
+fields that the host documents for that event, and prints nothing elsewhere.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 from gatepost.errors import Invalid
 from gatepost.hooks.events import HookEvent, HookOutput, Verdict
 
-#: hosts that escape a tag, and show a message for the person in place of a reason
+#: hosts that escape tags, and show the message for the person instead of the reason
 _PLAIN_HOSTS: Final = frozenset({"gemini"})
 _REMINDER_TEMPLATE: Final = "<system-reminder>\n{}\n</system-reminder>"
 HOSTS: Final = ("claude", "codex", "gemini", "cursor")
@@ -24,13 +24,13 @@ HOSTS: Final = ("claude", "codex", "gemini", "cursor")
 
 class Dialect(Protocol):
     def parse(self, event_name: str, payload: object) -> HookEvent:
-        """Return what happened; `event` is the host's name of it, or ours."""
+        """Return the event of a payload; `event_name` is the host's name of it, or ours."""
 
     def can_show(self, event: HookEvent) -> bool:
-        """Tell whether the host shows the model what it is given here."""
+        """Return True if the host shows the model the text of this event."""
 
     def render(self, event: HookEvent, verdict: Verdict) -> HookOutput:
-        """Return what to print, and how to end."""
+        """Return what to print, and the exit code."""
 
 
 def parse(host: str, event_name: str, payload: object) -> HookEvent:
@@ -42,12 +42,12 @@ def can_show(event: HookEvent) -> bool:
 
 
 def can_warn(event: HookEvent, verdict: Verdict) -> bool:
-    """Tell whether the host shows the person the warnings of this verdict."""
+    """Return True if the host shows the person the warnings of this verdict."""
     return event.host not in _PLAIN_HOSTS or (verdict.block is None and not verdict.continues)
 
 
 def render(event: HookEvent, verdict: Verdict, *, wrap: bool = False) -> HookOutput:
-    """Say it in the host's words; with `wrap`, text for the model stands in a <system-reminder>, as some hosts like."""
+    """Return the output for the host; with `wrap`, text for the model is inside a <system-reminder>."""
     context = (verdict.context or "").strip() or None
     if wrap and context and event.host not in _PLAIN_HOSTS:
         from gatepost.hooks.wire import hook_json

@@ -1,13 +1,12 @@
 """
-Claude Code. What the model is shown goes into `hookSpecificOutput.additionalContext`, and only on the events below;
-on Stop that makes the agent go on. PreCompact has no such place: what was printed there would be read by nobody. After
-a tool that failed comes PostToolUseFailure, and no PostToolUse.
+Claude Code. Text for the model goes into `hookSpecificOutput.additionalContext`, and only on the events in
+`READABLE_EVENTS`; on Stop it makes the agent continue. PreCompact has no such field: nobody would read the text. After
+a tool that failed the host calls PostToolUseFailure, and not PostToolUse.
 
-Cursor runs the hooks of Claude Code too, beside those in its own dialect, and drops most of what they say. So under
-Cursor these name no session and say nothing: whatever is to be done is done once, by the others.
+Cursor runs the hooks of Claude Code too, beside those in its own dialect, and drops most of their output. So under
+Cursor these hooks have no session and print nothing: the others do the work, once.
 
-A helper inside a session (`agent_id`) has events of its own. They never show the agent's inbox: it would be the helper
-who reads it.
+A subagent (`agent_id`) has events of its own. They never show the agent's inbox, because the subagent would read it.
 """
 
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ def parse(
         stop_hook_active=fields.get("stop_hook_active") is True,
         prompt=hook_json.read_text(fields, "prompt"),
         tool=hook_json.read_text(fields, "tool_name"),
-        tool_input=hook_json.read_object(fields, "tool_input"),
+        tool_input=hook_json.as_object(fields.get("tool_input")),
         reason=hook_json.read_text(fields, "reason"),
         subagent=hook_json.read_text(fields, "agent_id"),
         raw=fields,
@@ -61,6 +60,5 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
         fields = hook_json.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
     elif verdict.context and can_show(event) and (verdict.continues or name != "Stop"):
         fields = hook_json.build_context(name, verdict.context)
-    return hook_json.build_host_output(
-        fields, verdict, reads_json=name != "SessionEnd"
-    )  # where nobody is there any more
+    # At the end of a session the host reads no JSON any more.
+    return hook_json.build_host_output(fields, verdict, reads_json=name != "SessionEnd")

@@ -1,7 +1,7 @@
 """
-Codex, which took its hooks from Claude Code and reads them more strictly: a field that an event does not have makes it
-throw away the whole answer. Stop has no place for context, so what is shown there is the reason to go on; SessionEnd
-has no answer at all, and a Notification does not exist.
+Codex. Its hooks are those of Claude Code, read more strictly: because of one field that an event does not have, it
+drops the whole output. Stop has no field for context, so the text goes into the reason to continue. SessionEnd has no
+output at all, and there is no Notification.
 """
 
 from typing import Any, Final

@@ -1,10 +1,10 @@
 """
-Cursor. Its events are written small, a session is a conversation, and an agent goes on with a `followup_message` after
-`stop`: the next user message. It counts those, and ignores them past the `loop_limit` of the entry; so nothing is taken
-from an inbox once the count is at the limit an entry has that names none. Nor after a turn that a person broke off, or
-that failed: whoever did that does not want it to go on by itself.
+Cursor. Names of events begin with a small letter, a session is a conversation, and a `followup_message` after `stop`
+makes the agent continue: it becomes the next user message. Cursor counts these messages and ignores them past the
+`loop_limit` of the entry, so nothing is taken from an inbox once the count has reached the default limit. Nothing is
+taken either after a turn that failed or that a person interrupted: then the agent should not continue by itself.
 
-A prompt can be refused, but has no place for context.
+A prompt can be refused, but has no field for context.
 """
 
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 from gatepost.hooks.events import HookEvent, HookOutput, Verdict
 from gatepost.hooks.wire import hook_json
 
-#: its name of an event, and ours
+#: the host's name of an event, and ours
 EVENTS: Final = {
     "sessionStart": "SessionStart",
     "beforeSubmitPrompt": "UserPromptSubmit",
@@ -23,7 +23,7 @@ EVENTS: Final = {
     "preCompact": "PreCompact",
     "sessionEnd": "SessionEnd",
 }
-#: how many follow-ups in a row it makes if an entry does not say
+#: the `loop_limit` of an entry that has none: follow-up messages in a row
 DEFAULT_LOOP_LIMIT: Final = 5
 _CONTEXT_EVENTS: Final = frozenset({"SessionStart", "PostToolUse"})
 _STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
@@ -42,7 +42,7 @@ def parse(event_name: str, payload: object) -> HookEvent:
         is_failed=hook_json.read_text(fields, "status") not in {None, "completed"},
         prompt=hook_json.read_text(fields, "prompt"),
         tool=hook_json.read_text(fields, "tool_name"),
-        tool_input=hook_json.read_object(fields, "tool_input"),
+        tool_input=hook_json.as_object(fields.get("tool_input")),
         reason=hook_json.read_text(fields, "reason"),
         subagent=hook_json.read_text(fields, "subagent_id", "agent_id"),
         raw=fields,
@@ -52,7 +52,8 @@ def parse(event_name: str, payload: object) -> HookEvent:
 def can_show(event: HookEvent) -> bool:
     if event.subagent is not None:
         return False
-    return event.name in _CONTEXT_EVENTS or (event.name == "Stop" and _can_continue(event))
+    can_continue = not event.is_failed and _get_loop_count(event.raw) < DEFAULT_LOOP_LIMIT
+    return event.name in _CONTEXT_EVENTS or (event.name == "Stop" and can_continue)
 
 
 def render(event: HookEvent, verdict: Verdict) -> HookOutput:
@@ -73,10 +74,6 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
         fields["user_message"], person_text = person_text, ""
     person_output, host_output = hook_json.build_stderr_output(person_text), hook_json.build_output(fields)
     return HookOutput(stdout=host_output.stdout, stderr=person_output.stderr)
-
-
-def _can_continue(event: HookEvent) -> bool:
-    return not event.is_failed and _get_loop_count(event.raw) < DEFAULT_LOOP_LIMIT
 
 
 def _get_loop_count(fields: Any) -> int:

@@ -1,4 +1,4 @@
-"""What the dialects share: how a field of a payload is read, whatever it holds, and how an answer is written."""
+"""Shared by the dialects: read a field of a payload, whatever its type, and build the output for a host."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -6,19 +6,19 @@ from typing import Any, Final
 
 from gatepost.hooks.events import HookOutput, Verdict
 
-#: UTF-8 bytes of a string that hosts show; what is longer they put into a file, or cut. Some count UTF-16 units, which
-#: are never more.
+#: UTF-8 bytes of a string that hosts show; a longer one they put into a file, or cut. Some hosts count UTF-16 units:
+#: there are never more of those than bytes.
 MAX_TEXT_BYTES: Final = 10_000
 _CUT_NOTE: Final = "\n... (cut here; {} bytes in all)"
 
 
 def as_object(payload: object) -> Mapping[str, Any]:
-    """The payload, if it is an object at all."""
+    """Return the payload if it is an object, else an empty one."""
     return payload if isinstance(payload, dict) else {}
 
 
 def read_text(payload: Mapping[str, Any], *names: str) -> str | None:
-    """The first of these fields that is a string with something in it, fit to be written anywhere."""
+    """Return the first of these fields that is a string and not empty, with lone surrogates replaced."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value:
@@ -26,12 +26,8 @@ def read_text(payload: Mapping[str, Any], *names: str) -> str | None:
     return None
 
 
-def read_object(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return as_object(payload.get(name))
-
-
 def normalize_event_name(event_name: str, names: Mapping[str, str]) -> str:
-    """Our name of an event, which may be given by the host's name or by ours, in any case; another stays as it is."""
+    """Return our name of an event, by the host's name or ours, in upper or lower case; an unknown name stays."""
     our_names = {host_name.lower(): name for host_name, name in names.items()} | {
         name.lower(): name for name in names.values()
     }
@@ -39,20 +35,20 @@ def normalize_event_name(event_name: str, names: Mapping[str, str]) -> str:
 
 
 def build_output(fields: Mapping[str, Any]) -> HookOutput:
-    """An answer in JSON, without those fields that are empty; with none at all, silence."""
+    """Return the fields as JSON on stdout, without empty ones; if all are empty, print nothing."""
     filled_fields = {name: truncate_values(value) for name, value in fields.items() if value not in (None, "", {})}
     return HookOutput(stdout=json.dumps(filled_fields)) if filled_fields else HookOutput()
 
 
 def truncate_values(value: Any) -> Any:
-    """Whatever is too long for a host, cut, and saying so."""
+    """Return a value in which every text that is too long for a host is cut."""
     if isinstance(value, dict):
         return {name: truncate_values(item) for name, item in value.items()}
     return truncate_text(value) if isinstance(value, str) else value
 
 
 def truncate_text(value: str, limit: int = MAX_TEXT_BYTES) -> str:
-    """Return the text if it has at most `limit` bytes, else its beginning and how long it is."""
+    """Return the text if it has at most `limit` bytes, else its beginning and its size."""
     if len(value) * 4 <= limit or (size := len(value.encode(errors="replace"))) <= limit:
         return value
     from gatepost.core.text import truncate  # most texts are short
@@ -61,7 +57,7 @@ def truncate_text(value: str, limit: int = MAX_TEXT_BYTES) -> str:
 
 
 def build_block(event_name: str, reason: str, blockable: Collection[str]) -> dict[str, Any]:
-    """How Claude Code says, and Codex after it, that something may not be done; nothing where it cannot be said."""
+    """Return the fields that block an event in Claude Code and Codex; none if the event cannot be blocked."""
     if event_name in blockable:
         return {"decision": "block", "reason": reason}
     deny = {"hookEventName": event_name, "permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -69,22 +65,22 @@ def build_block(event_name: str, reason: str, blockable: Collection[str]) -> dic
 
 
 def build_context(event_name: str, text: str) -> dict[str, Any]:
-    """How most hosts are told what to show the model, on an event by its own name."""
+    """Return the fields that show the model a text, for most hosts; `event_name` is the host's name."""
     return {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": text}}
 
 
 def build_host_output(fields: dict[str, Any], verdict: Verdict, *, reads_json: bool) -> HookOutput:
-    """What the host is told, and beside it what is for the person; on stderr, if the host does not `read` JSON here."""
+    """Return the output with the text for the person; only that text, on stderr, if the host reads no JSON here."""
     person_text = build_person_text(verdict, has_answer=bool(fields))
     return build_output(fields | {"systemMessage": person_text}) if reads_json else build_stderr_output(person_text)
 
 
 def build_person_text(verdict: Verdict, *, has_answer: bool) -> str:
-    """All that is for the person, a sentence a line: what had no place in what is `said` to the host, and warnings."""
+    """Return the text for the person, a sentence a line: the warnings, and without an answer the block and context."""
     unsaid_texts = () if has_answer else (verdict.block, verdict.context)
     return "\n".join(item for item in (*unsaid_texts, *verdict.warnings) if item)
 
 
 def build_stderr_output(sentences: str) -> HookOutput:
-    """For events on which a host reads no JSON: what there is to say goes to stderr."""
+    """Return the sentences on stderr, for events on which a host reads no JSON."""
     return HookOutput(stderr=f"{sentences}\n" if sentences else "")
