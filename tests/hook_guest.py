@@ -9,7 +9,7 @@ from typing import Any
 from gatepost.adapters.spool import FileSpool
 from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Unavailable
-from gatepost.hooks import chain, visit
+from gatepost.hooks import chain
 from gatepost.hooks.chain import Handler, LazyHandler, Wait
 from gatepost.hooks.context import HookContext, HookOptions
 from gatepost.hooks.events import HookEvent, Verdict
@@ -68,7 +68,7 @@ class HookGuest:
         """Run a hook to its end; whatever it waits for is up to `waits`, which may move the clock."""
         ctx = self.create_context()
         hook_event = HookEvent(host="claude", name=event_name, session=self.session_id, cwd=str(self.home), **payload)
-        verdict = run_to_end(visit.handle_event(ctx, hook_event, self.handlers), waits)
+        verdict = run_to_end(chain.handle_event(ctx, hook_event, self.handlers), waits)
         (verdict.printed if printed else verdict.unprinted)()
         self.notes = ctx.notes
         return verdict

@@ -163,7 +163,7 @@ def build_spool(configuration: Configuration) -> Spool:
 def build_spool_writer(configuration: Configuration, *, own_session: str | None = None) -> "SpoolWriter":
     """Return a writer of events to the spools of this machine's guests. It waits for another program's lock briefly."""
     from gatepost.adapters.spool import FileSpool
-    from gatepost.hooks.guests import list_guests
+    from gatepost.hooks.session import list_guests
     from gatepost.hooks.spool_writer import SpoolWriter
 
     clock, spool = SystemClock(), FileSpool(configuration.settings.spool.path, lock_timeout=0.2)

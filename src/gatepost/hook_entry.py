@@ -24,7 +24,7 @@ from gatepost.core.printed_batch import PrintedBatch
 from gatepost.core.session import encode_filename
 from gatepost.core.times import Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.hooks import chain, visit, wire
+from gatepost.hooks import chain, wire
 from gatepost.hooks.chain import Handler, LazyHandler, Wait
 from gatepost.hooks.context import HookContext, HookOptions
 from gatepost.hooks.events import HookEvent, HookOutput, do_nothing
@@ -134,7 +134,7 @@ class HookEntry:
         ctx.notes += notes
         ctx.has_other_home = lambda: _is_elsewhere(self._home, hook.environ, event.cwd)
         extra_handlers = self._handlers if self._handlers is not None else hook_config.handlers if hook_config else ()
-        verdict = yield from visit.handle_event(ctx, event, (*chain.BUILT_IN, *extra_handlers))
+        verdict = yield from chain.handle_event(ctx, event, (*chain.BUILT_IN, *extra_handlers))
         if hook.is_from_daemon:
             verdict = verdict.add_warnings(*_build_daemon_warnings(ctx))
         try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.adapters.spool import FileSpool
-from gatepost.hooks import visit
+from gatepost.hooks import chain
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
 from gatepost.ports import Store
@@ -119,7 +119,7 @@ class HostSession:
         verdict = Verdict()
         is_killed = False
         try:
-            verdict = run_to_end(visit.handle_event(ctx, hook_event))
+            verdict = run_to_end(chain.handle_event(ctx, hook_event))
             verdict.printed()
         except HookKilled:
             is_killed = True

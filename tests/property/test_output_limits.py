@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gatepost.hooks import chain, visit, wire
+from gatepost.hooks import chain, wire
 from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
@@ -58,7 +58,7 @@ def test_what_counts_as_shown_is_in_the_text_and_the_text_fits(
         guest.append_lines(*(f"#{number}# {letter * length}" for number, (letter, length) in enumerate(items)))
         first, last = build_speaker("first", 25, before[0] * before[1]), build_speaker("last", 35, after[0] * after[1])
         hook_event = HookEvent(host=host, name=event, session=guest.session_id, cwd=home)
-        verdict = run_to_end(visit.handle_event(guest.create_context(), hook_event, (*chain.BUILT_IN, first, last)))
+        verdict = run_to_end(chain.handle_event(guest.create_context(), hook_event, (*chain.BUILT_IN, first, last)))
         output = wire.render(hook_event, verdict, wrap=wrap)
         verdict.printed()
         remaining = {spool_line.content.split()[0] for spool_line in guest.spool.peek(guest.session_id)}

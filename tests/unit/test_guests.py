@@ -13,7 +13,7 @@ from gatepost.core.guest import ENDED, IDLE, WORKING
 from gatepost.core.session import decode_filename, encode_filename
 from gatepost.core.times import DAY
 from gatepost.errors import Unavailable
-from gatepost.hooks import guests
+from gatepost.hooks.session import find_guest, has_ended, list_guests
 
 NOW = 1_771_427_215_000_001
 
@@ -28,7 +28,7 @@ def write_state(home: Path, id: str, agent: str | None = "ann", state: str = WOR
 
 def list_live(home: Path, *names: str) -> dict[str, bool]:
     """The live sessions of an agent, and whether each is idle."""
-    return {guest.session: guest.is_idle for guest in guests.list_guests(home, names or ("ann",), now=NOW)}
+    return {guest.session: guest.is_idle for guest in list_guests(home, names or ("ann",), now=NOW)}
 
 
 def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> None:
@@ -46,15 +46,15 @@ def test_sessions_count_from_their_first_hook_to_their_last(tmp_path: Path) -> N
     (tmp_path / "sessions" / "broken" / "state.json").write_text("{")
     assert list_live(tmp_path) == {"works": False, "waits": True}
     assert list_live(tmp_path, "ann", "bead-42") == {"works": False, "waits": True, "of an alias": False}
-    assert guests.has_ended(tmp_path, "ended")
-    assert not guests.has_ended(tmp_path, "never heard of")
+    assert has_ended(tmp_path, "ended")
+    assert not has_ended(tmp_path, "never heard of")
 
 
 def test_a_hook_that_notes_something_is_seen(tmp_path: Path) -> None:
     write_state(tmp_path, "s1", age=DAY)
-    before = guests.find_guest(tmp_path, "s1")
+    before = find_guest(tmp_path, "s1")
     write_state(tmp_path, "s1")
-    after = guests.find_guest(tmp_path, "s1")
+    after = find_guest(tmp_path, "s1")
     assert before is not None
     assert after is not None
     assert before.revision != after.revision

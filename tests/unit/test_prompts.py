@@ -10,9 +10,9 @@ from gatepost.actions import directory, inbox
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.hook_entry import HookCall, HookEntry
+from gatepost.hooks.chain import normalize_text
 from gatepost.hooks.gates import SessionGate, register
 from gatepost.hooks.session import Session
-from gatepost.hooks.visit import normalize
 from gatepost.testing import Kit
 from tests.hook_guest import HookGuest
 
@@ -179,4 +179,4 @@ def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) 
 
 def test_normalized_texts_stay_different() -> None:
     texts = ["", "tested: it is not marked", "tested: it is marked", "Tested: it is not marked"]
-    assert len({normalize(text) for text in texts}) == len(texts)
+    assert len({normalize_text(text) for text in texts}) == len(texts)

@@ -25,8 +25,7 @@ from gatepost.core.event import Item
 from gatepost.core.guest import Guest
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
-from gatepost.hooks import guests
-from gatepost.hooks.session import SESSIONS_FOLDER
+from gatepost.hooks.session import SESSIONS_FOLDER, find_guest, has_ended, list_guests
 from gatepost.ports import Store, Subscription
 from gatepost.runtime import admin_key
 from gatepost.runtime.courier import PENDING_LIMIT, Courier
@@ -84,16 +83,16 @@ async def _carry(
     entity = await house.entity(name)
     agent, names = (entity.name, {entity.name, *entity.aliases}) if entity else (name, {name})
     home, chosen = configuration.home, configuration.settings.courier
-    known = guests.find_guest(home, session) if session else None
+    known = find_guest(home, session) if session else None
     if known is not None and known.agent not in names:
         raise Invalid(f"the session {session!r} is one of {known.agent!r}, not of {agent!r}", hint="leave --as out")
 
     def there() -> Sequence[Guest]:
         if session is None:
-            return guests.list_guests(home, names, now=time.time_ns() // 1_000)
-        if guests.has_ended(home, session):
+            return list_guests(home, names, now=time.time_ns() // 1_000)
+        if has_ended(home, session):
             return []
-        return [guests.find_guest(home, session) or Guest(session=session, agent=agent)]
+        return [find_guest(home, session) or Guest(session=session, agent=agent)]
 
     how = nudge or chosen.nudge
     carrying = Courier(
@@ -166,7 +165,7 @@ class _House:
 
 def _noted(configuration: Configuration, session: str | None) -> str | None:
     """Whose session it is, as its hooks have noted."""
-    found = guests.find_guest(configuration.home, session) if session else None
+    found = find_guest(configuration.home, session) if session else None
     return found.agent if found else None
 
 
@@ -185,7 +184,7 @@ def _wait(configuration: Configuration, session: str | None) -> int:
                 configuration.home / SESSIONS_FOLDER,
                 id,
                 has_waiting=lambda: bool(app.build_spool(configuration).peek(id)),
-                is_over=lambda: is_host_gone() or os.getppid() != parent or guests.has_ended(configuration.home, id),
+                is_over=lambda: is_host_gone() or os.getppid() != parent or has_ended(configuration.home, id),
             )
     except GatepostError as error:
         output.fail(error.message, error.hint)

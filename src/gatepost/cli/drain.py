@@ -40,9 +40,9 @@ from gatepost.core.claim import Batch, RenderedBatch
 from gatepost.core.event import Item, ItemState
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
-from gatepost.hooks import guests
 from gatepost.hooks.drain import DrainedBatch
 from gatepost.hooks.drain import drain as drained
+from gatepost.hooks.session import find_guest
 from gatepost.ports import Store
 from gatepost.settings import Configuration
 
@@ -212,7 +212,7 @@ def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
 
 def _whose(session: str, configuration: Configuration, store: Store | None) -> str | None:
     """Whose session it is, as its hooks have noted here or in the store; else the current agent's."""
-    if (guest := guests.find_guest(configuration.home, session)) is not None:
+    if (guest := find_guest(configuration.home, session)) is not None:
         return guest.agent
     if store is not None:
         from gatepost.actions import sessions

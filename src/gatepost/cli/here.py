@@ -27,8 +27,7 @@ from gatepost.core.guest import GuestSession
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
-from gatepost.hooks import guests
-from gatepost.hooks.session import Session
+from gatepost.hooks.session import Session, find_guest
 from gatepost.ports import Query, SignalSink, Store, Verb, ignore_signals
 from gatepost.runtime import gateway_file
 from gatepost.settings import Configuration, mask_passwords
@@ -154,7 +153,7 @@ def session(configuration: Configuration) -> str | None:
     ids = list(dict.fromkeys(id for name in _SESSIONS if (id := os.environ.get(name))))
     if len(ids) < 2:
         return ids[0] if ids else None
-    noted = {id: guest.revision for id in ids if (guest := guests.find_guest(configuration.home, id)) is not None}
+    noted = {id: guest.revision for id in ids if (guest := find_guest(configuration.home, id)) is not None}
     return max(noted, key=lambda id: noted[id], default=ids[0])
 
 

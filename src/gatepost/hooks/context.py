@@ -1,11 +1,13 @@
 """
-What the handlers of a hook have before them: who the guest is, its session on disk, the spool, and the store as long
-as it can be reached.
+The context of a hook, as its handlers see it: the agent, its session on disk, the spool, and the store while it can be
+reached.
 
-A hook must not make its host wait. The store is opened when it is first asked for; once it was out of reach, it is so
-for the rest of this hook, and nobody waits for it again.
+A hook must not make its host wait. The store is opened at its first use. Once it is out of reach, it counts as out of
+reach for the rest of this hook, and nothing waits for it again.
 """
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -15,7 +17,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks.session import Session, SessionState
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # a hook that has nothing to do needs neither
+if TYPE_CHECKING:  # a hook that has nothing to do imports neither at run time
     from gatepost.core.printed_batch import PrintedBatch
     from gatepost.ports import Clock, Reader, Spool, Store, Transaction
 
@@ -24,24 +26,36 @@ T = TypeVar("T")
 
 
 class HookOptions(NamedTuple):
-    """What is set, as far as hooks go by it."""
+    """The settings that hooks use."""
 
-    #: who the guest is, as the environment or the settings say
+    #: the name of the agent, from the environment or the settings
     agent: str | None = None
-    #: whether an agent asks for a decision before it stops, and how long it waits for the answer
+    #: whether an agent must ask for a decision before it stops, and how long it waits for the answer
     stop_decision: bool = False
     decision_wait: Duration = 540 * SECOND
-    #: `plain`, or `system-reminder`
+    #: `plain` or `system-reminder`
     format: str = "plain"
-    #: how long what was shown is remembered
+    #: how long the keys of shown items are remembered
     remember_for: Duration = DAY
-    #: whether there are work items that an agent can note something on; there are none without a ledger
+    #: whether there are work items that an agent can write notes on; without a ledger there are none
     has_work_items: bool = False
-    #: how long what was printed is held for its session, if nothing is heard of it
+    #: how long a printed batch is held for its session while nothing proves or disproves that it was read
     proof_timeout: Duration = 30 * MINUTE
 
 
+def locate_program() -> str | None:
+    """Return the path of the command `gatepost`: beside the interpreter that runs this, else on the PATH."""
+    sibling = Path(sys.executable).parent / "gatepost"
+    if os.access(sibling, os.X_OK):
+        return str(sibling)
+    from shutil import which  # not light, and rarely needed
+
+    return which("gatepost")
+
+
 class HookContext:
+    """What a handler knows and can use. One is made for each hook."""
+
     def __init__(
         self,
         *,
@@ -58,35 +72,35 @@ class HookContext:
         self.home = home
         self.options = options
         self.clock = clock
-        #: this session on disk, and what it remembers
+        #: this session on disk, and its recorded state
         self.session = session
         self.state = session.read()
-        #: opens the spool; None where there is none to be read
+        #: opens the spool; None if there is no spool to read
         self.open_spool = open_spool
-        #: whether anything lies in the spool, found out at no cost
+        #: whether the spool has any lines; a cheap check that does not open it
         self.has_lines = has_lines
-        #: what earlier hooks have printed and nobody has settled, found out at little cost
+        #: reads the batches that earlier hooks printed and that are not settled yet; cheap
         self.read_unproved = read_unproved
-        #: looks whether the store has anything for an agent, where that can be done without opening it as a store
+        #: checks whether the store has items for an agent, if that is possible without opening it as a store
         self._peek_items = peek_items
-        #: who the guest is; None as long as nobody has said
         is_same_name = options.agent in (None, self.state.named)
+        #: the name of the agent; None while it is not known
         self.agent = self.state.agent if is_same_name and self.state.agent else options.agent
-        #: why the settings cannot be used, and why the name of the agent cannot: sentences for the person
+        #: why the settings cannot be used, and why the name of the agent cannot be used: sentences for the person
         self.settings_problem: str | None = None
         self.agent_problem: str | None = None
         self.started_at = clock.now()
-        #: the ids of gates that do not hold this time
+        #: the ids of gates that do not block this time
         self.excused_gates: set[str] = set()
-        #: whether a person has said that it may stop, whatever waits for it
+        #: whether a person has decided that the agent may stop, even if its inbox has items
         self.can_stop = False
-        #: what a person has answered, by the dedup key under which it is in the inbox too
+        #: a person's answer: the dedup key that it also has in the inbox, and its text
         self.decision_answer: tuple[str, str] | None = None
-        #: whether the person is shown the warnings of this hook
+        #: whether the host shows the person the warnings of this hook
         self.can_warn = True
-        #: whether a command that the agent runs where it is now would find another home than this
+        #: whether a command that the agent runs in its current folder would use another home than this one
         self.has_other_home: Callable[[], bool] = lambda: False
-        #: for stderr, a sentence each
+        #: sentences for stderr
         self.notes: list[str] = [session.read_problem] if session.read_problem else []
         self._open_store = open_store
         self._store: Store | None = None
@@ -94,34 +108,32 @@ class HookContext:
 
     @property
     def store(self) -> "Store | None":
-        """The store; None where there is none, or it cannot be reached."""
+        """The store; None if there is none, or if it is out of reach."""
         if not self._is_store_opened:
             self._is_store_opened = True
             try:
                 self._store = self._open_store()
-            except Exception as error:  # noqa: BLE001 (a store that is none, a disk that fails: it is out of reach)
+            except Exception as error:  # noqa: BLE001 (a file that is no store, a disk that fails: out of reach)
                 self.add_note(str(error))
         return self._store
 
     def build_command(self, *arguments: str) -> str:
-        """Return a command of ours for the agent's shell, which works from where it is and whatever its PATH is."""
+        """Return a `gatepost` command for the agent's shell, which works in its current folder and with any PATH."""
         import shlex
-
-        from gatepost.hooks.host_settings import locate_program
 
         home = f"GATEPOST_HOME={shlex.quote(str(self.home))} " if self.has_other_home() else ""
         return home + shlex.join([locate_program() or "gatepost", *arguments, "--session", self.session.id])
 
-    def look(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the store; Unavailable if it is out of reach."""
+    def query(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a query; raise Unavailable if the store is out of reach."""
         return self._use_store(lambda store: store.query(query, *args, **kwargs))
 
     def call(self, verb: "Callable[Concatenate[Transaction, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have the store do something; Unavailable if it is out of reach."""
+        """Run a verb in one transaction; raise Unavailable if the store is out of reach."""
         return self._use_store(lambda store: store.call(verb, *args, **kwargs))
 
     def has_items(self) -> bool:
-        """Return True if the store has anything for this agent to read, False if not, or if it is out of reach."""
+        """Return True if the store has items for this agent; False if it has none, or is out of reach."""
         if self.agent is None:
             return False
         try:
@@ -129,17 +141,17 @@ class HookContext:
                 return self._peek_items(self.agent, self.clock.now())
             from gatepost.actions import sessions
 
-            return self.look(sessions.has_items, self.agent)
+            return self.query(sessions.has_items, self.agent)
         except GatepostError as error:
             self.add_note(error.message)
             return False
 
     def update_state(self, change: Callable[[SessionState], SessionState]) -> None:
-        """Change what the session remembers; OSError if it cannot be written."""
+        """Change the recorded state of the session; raise OSError if it cannot be written."""
         self.state = self.session.update(change)
 
     def add_note(self, note: str) -> None:
-        """Say something on stderr, once."""
+        """Add a sentence for stderr, once."""
         if note not in self.notes:
             self.notes.append(note)
 
@@ -152,7 +164,7 @@ class HookContext:
             if isinstance(error, Unavailable):
                 self._drop_store(error.message)
             raise
-        except Exception as error:  # a store that is not what it should be
+        except Exception as error:  # for example, a damaged file
             self._drop_store(f"the store failed: {error}")
             raise Unavailable("the store is out of reach") from error
 

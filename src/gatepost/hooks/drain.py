@@ -1,39 +1,42 @@
 """
-Drain: how a guest reads what is in its session's spool and in its inbox, as one batch.
+Drain: read the spool of a session and the inbox of its agent as one batch.
 
-    drain lock --+ lines: what a drain that died left, then what waits                                    (the spool)
-                 | claim the items they tell of, with `reconcile` whatever else is pending                (the store)
+    drain lock --+ read the lines: those that a killed drain left, then the new ones                      (the spool)
+                 | claim the items of these lines; with `include_pending`, all other pending items too    (the store)
                  | choose a batch from both                                                      `core/reconcile.py`
                  | print, flush                                                                     (the hook itself)
-                 | note the batch as unproved, extend its claim                            `await_proof`, in a hook
-                 | or ack the claim, note the keys as shown                                `ack`, in any other door
-                 | put back what did not fit; forget the lines
-    unlock    --+
+                 | add the batch to the unproved ones, extend its claim                    `await_proof`, in a hook
+                 | or ack the claim, record the keys as shown                       `ack`, for every other interface
+                 | put back the lines that did not fit; forget the rest
+    unlock     --+
 
-Why every line is seen. A line is always in the file that writers append to, or in the one that it was set aside in, or
-in both, until the last step (the argument for that is in `adapters/spool.py`). Whatever goes wrong before, the next
-drain is given it again. What is put back is in the first file before the second is removed. What a hook has printed
-is not seen yet: its host may fail, or drop it. So its lines stay in the note, and its items under the claim, until a
-reply of the model proves that they were read (`hooks/proof.py`). It is noted only after the flush, because what was
-noted and never printed could be proved by the reply to something else.
+The note is the file of unproved batches beside the spool.
 
-Why none is seen twice, but across a kill. Drains of one session take turns, by the drain lock. Drains of several
-sessions of one agent, and of other doors, take turns at the items by their claims: a line whose item another has
-claimed waits in the spool until that one has acked, and is then dropped, or until its claim has lapsed. So, killed
+Why every line is shown. Until the last step a line is always in the file that writers append to, or in the file that it
+was set aside in, or in both (`adapters/spool.py` argues that). If anything fails before, the next drain gets it again.
+A line that is put back is in the first file before the second is removed. A batch that a hook has printed is not
+delivered yet: its host may fail, or drop it. So its lines stay in the note, and its items under the claim, until a
+reply of the model proves that they were read (`hooks/proof.py`). The batch is written to the note only after the flush,
+because the reply to something else could prove a batch that is in the note and was never printed.
 
-- before the flush, nothing was seen; the claim lapses.
-- between flush and note, or flush and ack, all is seen again: nobody can tell whether it was printed.
-- between the note and the extension of the claim, a reply within the short time of the claim proves it; else the claim
-  lapses and the items are seen again.
-- after the note, the lines are read again, and those are dropped whose key is in it. What the note releases later comes
-  back from the note.
-- after the ack, the lines are read again; the store says of each that it was delivered. Of lines that the store does
-  not know, those that have a key are dropped because it was noted; those that have none are seen again.
+Why no line is shown twice, except after a kill. Drains of one session take turns, by the drain lock. Drains of several
+sessions of one agent, and readers through other interfaces, take turns by the claims on the items: a line whose item
+another reader has claimed waits in the spool until that reader has acked, and is then dropped, or until the claim has
+lapsed. If a drain is killed
 
-When the store is out of reach (or is locked, or fails half-way) the spool alone is shown, and the keys are noted as
-unknown to the store. The next drain that reaches it has their items marked as delivered before it reads anything, so
-none of them comes by that road again. All keys are noted, the known ones too: a copy of an item that the store has
-delivered may still be under way to the spool when the store goes.
+- before the flush, nothing was shown; the claim lapses.
+- between flush and note, or flush and ack, everything is shown again: nobody can tell whether it was printed.
+- between the note and the extension of the claim, a reply within the short time of the claim proves the batch; else the
+  claim lapses and the items are shown again.
+- after the note, the lines are read again, and those whose key is in the note are dropped. Lines that the note releases
+  later come back from the note.
+- after the ack, the lines are read again, and the store reports each as delivered. Of the lines that the store does not
+  know, those with a key are dropped because the key is recorded as shown; those without a key are shown again.
+
+If the store is out of reach (or locked, or fails half-way), only the spool is shown, and the keys are recorded as
+unknown to the store. The next drain that reaches the store marks their items as delivered before it reads anything, so
+the store does not show them again. All keys are recorded, also those that the store knows: a copy of a delivered item
+may still be on its way to the spool when the store goes out of reach.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -54,28 +57,28 @@ from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.hooks import proof
 from gatepost.ports import Spool, SpoolDrain, Store, UnprovedBatches
 
-#: characters of an owner of a claim
+#: characters in the owner of a claim
 _MAX_OWNER_CHARS = 200
 
 
 @dataclass(slots=True)
 class DrainedBatch:
     """
-    What is to be printed. Afterwards say one of `ack`, `await_proof` and `release`; nobody else drains the session
-    before that.
+    A batch to print. After printing, call one of `ack`, `await_proof` and `release`; until then nobody else can drain
+    the session.
     """
 
     text: str = ""
-    #: the same as events
+    #: the events of the text
     events: tuple[Event, ...] = ()
-    #: how many more wait
+    #: how many items did not fit and are still pending
     deferred_count: int = 0
-    #: what went wrong, a sentence each, for stderr
+    #: what went wrong, as sentences for stderr
     notes: tuple[str, ...] = ()
     _ending: "_DrainEnding | None" = field(default=None, repr=False)
 
     def ack(self) -> None:
-        """Say that the text was printed and flushed. It does not fail: what cannot be marked now is noted."""
+        """End the drain: the text was printed and flushed. It never fails: keys that the store missed are recorded."""
         if ending := self._take_ending():
             ending.ack()
 
@@ -83,14 +86,14 @@ class DrainedBatch:
         self, *, event_name: str, prompts: int, hold: Duration, turn: str | None = None, replies: int = 0
     ) -> None:
         """
-        Say that a hook of this event has printed and flushed the text, which is delivered once a reply proves it, or
-        given to another drain when `hold` is over. `prompts`, `turn` and `replies` are those of a `PrintedBatch`.
+        End the drain: a hook of this event has printed and flushed the text. The batch is delivered when a reply proves
+        it, and goes to another drain after `hold`. `prompts`, `turn` and `replies` are those of a `PrintedBatch`.
         """
         if ending := self._take_ending():
             ending.await_proof(event_name, prompts, turn, replies, hold)
 
     def release(self) -> None:
-        """Say that it was not printed: it is given to the next drain."""
+        """End the drain: the text was not printed, so the next drain gets the batch."""
         if ending := self._take_ending():
             ending.release()
 
@@ -112,9 +115,9 @@ def drain(
     remember_for: Duration = DAY,
 ) -> DrainedBatch:
     """
-    Take the next batch for a session of an agent. Without a store, or an agent, it is the spool's alone; without
-    `reconcile` only what lines tell of is taken from the store. `remember` is how long a key that was shown is known.
-    Never raises what Gatepost can explain.
+    Return the next batch for a session of an agent. Without a store, or an agent, it comes from the spool alone;
+    without `include_pending`, only items that have a line in the spool are taken from the store. Keys of shown items
+    count for `remember_for`. A GatepostError is never raised: it becomes a note of the batch.
     """
     drainer = _Drainer(store if agent else None, spool, session, agent or "", now, remember_for)
     try:
@@ -128,7 +131,7 @@ def drain(
 
 
 class _Drainer:
-    """Somebody who drains a session, from the lock to the end."""
+    """Reads the batch of one drain, and holds the lock until the batch ends."""
 
     def __init__(
         self, store: Store | None, spool: Spool, session: str, agent: str, now: Instant, remember_for: Duration
@@ -142,7 +145,7 @@ class _Drainer:
         self._owner = (
             session if session.isprintable() and len(session) <= _MAX_OWNER_CHARS else encode_filename(session)
         )
-        #: what went wrong so far
+        #: what went wrong so far, as sentences
         self.notes: list[str] = []
 
     def read_batch(self, include_pending: bool, limit: int, budget: int) -> DrainedBatch:
@@ -153,7 +156,10 @@ class _Drainer:
             if not reconciled_batch.lines:
                 draining.finish(reconciled_batch.remaining_lines)
                 return DrainedBatch(deferred_count=reconciled_batch.deferred_count, notes=tuple(self.notes))
-            text = self._render_text(reconciled_batch, draining)
+            header = render.render_header(
+                len(reconciled_batch.lines), reconciled_batch.deferred_count, reconciled_batch.at
+            )
+            text = "\n".join((header, *(_render_line(line, draining) for line in reconciled_batch.lines)))
             ending = _DrainEnding(
                 self.store, self._spool, self._session, self._now, reconciled_batch, draining, stack.pop_all()
             )
@@ -166,7 +172,7 @@ class _Drainer:
         )
 
     def _open_spool(self, stack: ExitStack) -> SpoolDrain:
-        """What was in the spool; nothing, if that cannot be used: then the store stands in for it."""
+        """Return the content of the spool; an empty one if it cannot be used: then the batch comes from the store."""
         try:
             return stack.enter_context(self._spool.drain(self._session))
         except Unavailable as error:
@@ -177,7 +183,7 @@ class _Drainer:
         lines = draining.lines
         shown_keys: dict[str, bool] = {}
         unproved_keys: set[str] = set()
-        with suppress(Unavailable):  # then the store alone tells a repeat
+        with suppress(Unavailable):  # then only the store recognises a repeat
             shown_keys = self._spool.read_shown_keys(self._session, since=self._now - self._remember_for)
             unproved_keys = {key for batch in draining.unproved.batches for key in batch.keys}
         unreported_keys = [key for key, is_stored in shown_keys.items() if not is_stored]
@@ -194,14 +200,14 @@ class _Drainer:
                     limit=limit,
                     budget=budget,
                 )
-            except Conflict as error:  # the agent is thinking elsewhere: it is told there
+            except Conflict as error:  # the agent has a run elsewhere, which reads the inbox
                 self.notes.append(_format_error(error))
                 return ReconciledBatch(remaining_lines=tuple(lines), at=self._now)
             except GatepostError as error:
                 self.notes.append(f"only the spool was read: {_format_error(error)}")
                 self.store = None
             else:
-                with suppress(GatepostError):  # then they are told again
+                with suppress(GatepostError):  # then the next drain reports them again
                     self._spool.record_shown_keys(self._session, unreported_keys, is_known=True, at=self._now)
                 return reconciled_batch
         sorted_lines = reconcile_rules.sort_lines(
@@ -212,13 +218,9 @@ class _Drainer:
         )
         return reconcile_rules.build_batch(sorted_lines, selection, at=self._now)
 
-    def _render_text(self, reconciled_batch: ReconciledBatch, draining: SpoolDrain) -> str:
-        header = render.render_header(len(reconciled_batch.lines), reconciled_batch.deferred_count, reconciled_batch.at)
-        return "\n".join((header, *(_render_line(batch_line, draining) for batch_line in reconciled_batch.lines)))
-
 
 class _DrainEnding:
-    """How a drain ends: by what became of its text."""
+    """Ends a drain, by what became of its text."""
 
     def __init__(
         self,
@@ -245,7 +247,7 @@ class _DrainEnding:
                 self._update_claim(inbox.ack)
             except GatepostError:
                 is_stored = False
-            with suppress(GatepostError):  # then a repeat is recognised by the store alone
+            with suppress(GatepostError):  # then only the store recognises a repeat
                 self._spool.record_shown_keys(
                     self._session, _list_keys(self._reconciled_batch), is_known=is_stored, at=self._now
                 )
@@ -270,13 +272,13 @@ class _DrainEnding:
             ),
         )
         with self._lock:
-            is_noted = False
-            with suppress(GatepostError):  # then nothing proves it: the lines stay set aside, and the claim lapses
+            is_recorded = False
+            with suppress(GatepostError):  # then nothing can prove it: the lines stay set aside, and the claim lapses
                 self._draining.unproved.add(batch)
-                is_noted = True
+                is_recorded = True
             with suppress(GatepostError):  # then it lapses sooner
                 self._update_claim(inbox.extend, hold=hold)
-            if is_noted:
+            if is_recorded:
                 with suppress(GatepostError):  # then the next drain does it
                     self._draining.finish(self._reconciled_batch.remaining_lines)
 
@@ -290,7 +292,7 @@ class _DrainEnding:
 
 
 class _EmptyDraining:
-    """What is taken out of a spool that cannot be used; nothing can be noted there either."""
+    """The content of a spool that cannot be used: it has no lines, and nothing can be written to it."""
 
     lines: Sequence[SpoolLine] = ()
     warnings: Sequence[str] = ()
@@ -320,7 +322,7 @@ _EMPTY_DRAINING = _EmptyDraining()
 
 
 def _render_line(batch_line: BatchLine, draining: SpoolDrain) -> str:
-    """A line of the batch. Where only the spool had it and it is cut, the whole is kept where it can be read."""
+    """Return the text of a line; if it is cut and only the spool has it, save a copy of the whole and say where."""
     if (
         batch_line.size_limit is None
         or batch_line.spool_line is None
@@ -335,7 +337,7 @@ def _render_line(batch_line: BatchLine, draining: SpoolDrain) -> str:
 
 
 def _list_keys(reconciled_batch: ReconciledBatch) -> list[str]:
-    """By what a repeat is recognised: an item of the store also by its id, a line by its key alone."""
+    """Return the keys that recognise a repeat: the dedup key, or the id for an item of the store without one."""
     keys = [
         batch_line.event.key or ("" if batch_line.spool_line else batch_line.event.id)
         for batch_line in reconciled_batch.lines

@@ -1,81 +1,81 @@
 """
-What a host tells a hook, and what the hook tells it back, whichever host it is.
+The values that a hook passes on, the same for every host.
 
-    the host's JSON -> wire.parse -> Occasion -> chain -> Verdict -> wire.render -> Answer
+    the host's JSON -> wire.parse -> HookEvent -> chain -> Verdict -> wire.render -> HookOutput
 
-Only `wire` knows a host's own words. Here an event has the name Claude Code gives it, also when Gemini or
-Cursor sent it under another.
+Only `wire` knows the format of a host. Everywhere else an event has the name that Claude Code gives it, also when
+Gemini or Cursor sent it under another name.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-#: Events whose output reaches the model (G6): only on these is an inbox shown. PreCompact is not one.
+#: Events whose output reaches the model (G6): an inbox is shown only on these. PreCompact is not one of them.
 READABLE_EVENTS = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEvent:
-    """One hook event. Whatever a host does not tell is empty; `raw` is all it told."""
+    """One hook event. A field that the host did not send is empty; `raw` is everything that it sent."""
 
     host: str
     name: str
-    #: The host's own id of the session; any text at all, and not to be trusted as the name of a file.
+    #: The host's own id of the session. It can be any text: never use it as a file name.
     session: str = ""
     cwd: str = ""
-    #: What the host calls the turn that this is part of: a prompt, and all that follows until the next one.
+    #: The host's id of the turn: a prompt, and everything that follows until the next prompt.
     turn: str | None = None
     #: SessionStart: startup, resume, clear, compact, fork.
     source: str | None = None
-    #: The agent is going on because an earlier Stop hook made it.
+    #: The agent continues because an earlier Stop hook made it continue.
     stop_hook_active: bool = False
     prompt: str | None = None
     tool: str | None = None
     tool_input: Mapping[str, Any] = field(default_factory=dict)
-    #: Stop: the turn has ended without an answer of the model; it failed, or a person broke it off.
+    #: Stop: the turn ended without a reply of the model. It failed, or a person interrupted it.
     is_failed: bool = False
-    #: Stop: characters of all replies to the prompt so far, where the host tells them.
+    #: Stop: characters of all replies to the prompt so far, if the host sends them.
     replies: int = 0
-    #: SessionEnd: why.
+    #: SessionEnd: the reason.
     reason: str | None = None
-    #: The helper inside the session that this is about (SubagentStop, a tool it uses), if not the agent itself.
+    #: The id of the subagent that the event is about (SubagentStop, a tool that it uses); None for the agent itself.
     subagent: str | None = None
-    #: UserPromptSubmit: the program wrote the prompt, not a person. Gemini sends what we said at a stop as a prompt.
+    #: UserPromptSubmit: a program wrote the prompt, not a person. Gemini sends our text at a stop as a prompt.
     is_program_prompt: bool = False
-    #: Another hook of ours is called for the same event in the host's own words: this one has nothing to do.
+    #: The host calls another hook of ours for the same event, in its own format: this hook has nothing to do.
     is_duplicate: bool = False
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_person_prompt(self) -> bool:
-        """Return True if a person wrote this prompt; the prompts of helpers and of the program do not count."""
+        """Return True if a person wrote this prompt; prompts of subagents and programs do not count."""
         return self.name == "UserPromptSubmit" and self.subagent is None and not self.is_program_prompt
 
 
 def do_nothing() -> None:
-    """Do nothing: what there is to confirm when nothing was taken."""
+    """Do nothing: the callback of a verdict that took nothing from an inbox."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """
-    What is to be said. Empty means: go on, and nothing was to be told.
+    The result of a handler, or of all of them. An empty verdict means: continue, there is nothing to say.
 
-    `printed` is called once the answer is written out and flushed, `unprinted` if that failed; never both.
+    `printed` is called after the output is written and flushed, `unprinted` if that failed; never both.
     """
 
-    #: Why the agent may not do this (stop, use the tool); with one, `context` is empty.
+    #: Why the agent may not do this (stop, use the tool). If it is set, `context` is empty.
     block: str | None = None
     #: Text for the model.
     context: str | None = None
-    #: On Stop: `context` is a reason to go on, not a farewell.
+    #: On Stop: `context` is a reason to continue.
     continues: bool = False
-    #: Sentences for the person who watches, each shown once.
+    #: Sentences for the person at the host, each shown once.
     warnings: tuple[str, ...] = ()
-    #: `block` holds also when nothing can be remembered of it: the user has asked for that.
+    #: `block` holds even if the session cannot record it: the user has asked for that.
     is_fail_closed: bool = False
-    #: Nobody after this handler is asked.
+    #: No handler after this one is called.
     final: bool = False
     printed: Callable[[], None] = do_nothing
     unprinted: Callable[[], None] = do_nothing
@@ -87,17 +87,17 @@ class Verdict:
 
     @property
     def is_silent(self) -> bool:
-        """Tell whether the host hears nothing at all."""
+        """Return True if there is nothing to say to the host."""
         return self.block is None and not self.context and not self.warnings
 
     def add_warnings(self, *sentences: str) -> "Verdict":
-        """Return it with more to tell the person."""
+        """Return this verdict with more warnings."""
         return replace(self, warnings=self.warnings + sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookOutput:
-    """What the hook's process does: writes this out, and ends with that code."""
+    """What the process of the hook writes, and its exit code."""
 
     stdout: str = ""
     stderr: str = ""

@@ -1,17 +1,16 @@
 """
-Session gates: what one session of a guest should not go past, and how to tell whether it may.
+Session gates: conditions that one session of a guest must meet before an event, and how to check them.
 
-A gate is open when somebody has marked it, or when looking at the world says so. Looking changes nothing and is never
-remembered as a mark: what was clean an hour ago need not be clean now.
+A gate is open if somebody has marked it, or if its check says so. A check changes nothing and is never recorded as a
+mark: a repository that was clean an hour ago may not be clean now.
 
-    decision      strict, where `stop_decision.enabled` is set: the agent has asked for a decision since it was last
-                  told to go on
+    decision      strict, if `stop_decision.enabled` is set: the agent has asked for a decision since it was last told
+                  to continue
     commit-push   soft: everything in the repository is committed and pushed, or there is no repository
-    work-update   soft: the agent has noted what it did on a work item since the session began, or there are no work
-                  items
+    work-update   soft: the agent has written on a work item since the session began, or there are no work items
 
-Users register more in HOME/gates.json; those are opened by a mark alone. A strict gate blocks, a soft one warns once. A
-`closed` one holds also when it cannot be looked at; without that word it does not: hooks fail open.
+Users register more gates in HOME/gates.json; only a mark opens those. A strict gate blocks, a soft one warns once. A
+`closed` gate blocks even if it cannot be checked; other gates do not: hooks fail open.
 """
 
 import json
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from gatepost.core.gate import Gate
 
 GATES_FILE: Final = "gates.json"
-#: the events at which a gate can stand
+#: the events that a gate can block
 GATE_EVENTS: Final = ("Stop", "SubagentStop", "PreToolUse", "UserPromptSubmit", "PreCompact")
 
 _NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -37,11 +36,16 @@ _MAX_HINT_CHARS: Final = 1_000
 
 
 class SessionGate(NamedTuple):
+    """A session gate; the field names are those of gates.json."""
+
     name: str
+    #: the event that it blocks
     hook: str = "Stop"
+    #: it warns once instead of blocking
     soft: bool = False
+    #: it blocks even if it cannot be checked
     closed: bool = False
-    #: how it is opened
+    #: how to open it
     hint: str = ""
 
 
@@ -53,9 +57,10 @@ BUILT_IN: Final = (
 
 
 class SessionGateStatus(NamedTuple):
-    """How a gate stands: open, or why not."""
+    """The result of a check."""
 
     gate: SessionGate
+    #: None if the gate is open
     shut_reason: str | None
 
     @property
@@ -65,7 +70,7 @@ class SessionGateStatus(NamedTuple):
 
 
 def check_name(name: str) -> str:
-    """Return the name if a gate may have it; it becomes the name of a file."""
+    """Return the name, which becomes a file name; raise Invalid if a gate may not have it."""
     if not _NAME_PATTERN.fullmatch(name):
         raise Invalid(
             f"{name[:80]!r} is not a name of a session gate",
@@ -75,12 +80,12 @@ def check_name(name: str) -> str:
 
 
 def list_gates(home: Path) -> tuple[SessionGate, ...]:
-    """Those that are built in, and those that were registered; Unavailable if these cannot be read."""
+    """Return the built-in and the registered gates; raise Unavailable if a registered one cannot be read."""
     return (*BUILT_IN, *list_registered_gates(home))
 
 
 def list_registered_gates(home: Path) -> tuple[SessionGate, ...]:
-    """Those that were registered, all of them; Unavailable if one cannot be read."""
+    """Return all registered gates; raise Unavailable if one cannot be read."""
     gates, problems = read_registered_gates(home)
     if problems:
         raise _build_read_error(home)
@@ -88,7 +93,7 @@ def list_registered_gates(home: Path) -> tuple[SessionGate, ...]:
 
 
 def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str]]:
-    """Those of the registered that can be read, and a sentence for each other one; Unavailable if there is no list."""
+    """Return the registered gates, and a sentence on each that cannot be read; raise Unavailable if the list cannot."""
     path = str(home / GATES_FILE)
     try:
         documents = json.loads(paths.read_trusted_file(path, reference=str(home)))
@@ -110,7 +115,7 @@ def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str
 
 
 def judge_unknown_session(home: Path, event_name: str, reason: str, add_note: Callable[[str], None]) -> Verdict:
-    """What holds at an event where nobody can tell in which session, and so whether it is marked: what is `closed`."""
+    """Return the verdict on an event of an unknown session: its marks are unknown, so every `closed` gate blocks."""
     gates, problems = read_registered_gates(home)
     for problem in problems:
         add_note(problem)
@@ -126,7 +131,7 @@ def _build_read_error(home: Path, detail: str = "") -> Unavailable:
 
 
 def register(home: Path, gate: SessionGate) -> None:
-    """Add a gate for every session, or change the one of that name."""
+    """Add a gate for every session, or replace the one of that name; raise Conflict for the name of a built-in one."""
     _validate_gate(gate)
     if gate.name in {other.name for other in BUILT_IN}:
         raise Conflict(f"the session gate {gate.name!r} is built in", hint="choose another name")
@@ -134,6 +139,7 @@ def register(home: Path, gate: SessionGate) -> None:
 
 
 def unregister(home: Path, name: str) -> SessionGate:
+    """Remove a registered gate and return it; raise Conflict for a built-in one, NotFound for an unknown name."""
     if name in {gate.name for gate in BUILT_IN}:
         raise Conflict(f"the session gate {name!r} is built in and stays")
     gates = list_registered_gates(home)
@@ -145,7 +151,7 @@ def unregister(home: Path, name: str) -> SessionGate:
 
 
 def check_gate(ctx: HookContext, gate: SessionGate, cwd: str) -> SessionGateStatus:
-    """Tell how a gate stands in this session; nothing changes by asking."""
+    """Check a gate in this session; nothing changes by it. A check that fails leaves only a `closed` gate shut."""
     try:
         if ctx.session.is_marked(gate.name):
             return SessionGateStatus(gate, None)
@@ -165,20 +171,20 @@ def check_gate(ctx: HookContext, gate: SessionGate, cwd: str) -> SessionGateStat
 
 
 def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
-    """The agent's own gates, in the store, that keep it from stopping; Unavailable if that cannot be told."""
+    """Return the agent's own gates in the store that block its stop; raise Unavailable if it is out of reach."""
     from gatepost.actions import sessions
 
-    if not ctx.look(sessions.has_blocking_gates, agent):
+    if not ctx.query(sessions.has_blocking_gates, agent):
         return []
     from gatepost.actions import gates
 
-    return [gate for gate in ctx.look(gates.list_blocking, agent) if gate.id not in ctx.excused_gates]
+    return [gate for gate in ctx.query(gates.list_blocking, agent) if gate.id not in ctx.excused_gates]
 
 
 def _check_decision(ctx: HookContext) -> str | None:
     if not ctx.options.stop_decision or ctx.agent is None:
         return None
-    from gatepost.hooks.asked import find_decision
+    from gatepost.hooks.handlers.decision import find_decision
 
     return None if find_decision(ctx, ctx.agent) else "no decision was asked for"
 
@@ -188,7 +194,7 @@ def _check_work_update(ctx: HookContext) -> str | None:
         return None
     from gatepost.actions import sessions
 
-    has_worked = ctx.look(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
+    has_worked = ctx.query(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
     return None if has_worked else "no work event or note in this session"
 
 

@@ -1,9 +1,10 @@
 """
-Proof: a reply of the model shows that what a hook printed was read.
+Proof of delivery: a reply of the model shows that it has read what a hook printed.
 
-What a hook prints is in the hands of its host. The request may fail, a person may interrupt it or leave, another hook's
-veto may drop the text. So a printed batch is not delivered yet: its items stay under a claim of kind `session`, its
-lines in a note beside the spool (`core/printed_batch.py`), and the hooks that follow say what became of it:
+After a hook has printed a batch, its host decides what happens to it. The request may fail, a person may interrupt it
+or leave, a veto of another hook may drop the text. So a printed batch is not delivered yet: its items stay under a
+claim of kind `session`, its lines stay in a file beside the spool, the note (`core/printed_batch.py`), and the hooks
+that follow decide:
 
     printed by                       proved by                                   released by
     SessionStart                     the next tool event or Stop                 SessionEnd, a failed Stop, the second
@@ -13,23 +14,23 @@ lines in a note beside the spool (`core/printed_batch.py`), and the hooks that f
     PostToolUse, PostToolUseFailure  the next Stop: tools that run side by side  the same
                                      belong to one reply
 
-Only events of the agent itself count, not those of helpers inside the session; a start is a SessionStart that does not
-follow a compaction. A Stop that a host reports for a turn without a reply (`is_failed`) proves nothing, and neither
-does one that tells of no more replies than there were when the batch was printed. If nothing is heard for
-`hooks.proof`, the claim lapses, and the next drain releases the lines. While tool events of the agent come, both are
-renewed. As long as a batch is unproved, its session shows nothing of it again.
+Only events of the agent itself count, not those of subagents. A start is a SessionStart that does not follow a
+compaction. A Stop for a turn without a reply (`is_failed`) proves nothing, and neither does a Stop with no more reply
+characters than there were when the batch was printed. If no event decides within `hooks.proof`, the claim lapses, and
+the next drain releases the lines. Tool events of the agent renew both. While a batch is unproved, its session does not
+show it again.
 
-Why nothing counts as delivered that no model has read: a tool event and a Stop follow a reply, the reply follows a
-request, and whatever was printed before the request is in it, or the host has dropped it together with the request or
-the prompt. In the last case no proof comes before the next prompt of a person, and that begins another turn: Claude
-Code and Codex name the turn on each event; for the others prompts are counted, which a hook does before anything else.
-A batch of another turn is released, whichever hook is the first to notice. Hosts that drop text and go on all the same
-are not given any there (`wire/gemini.py`).
+Why no batch counts as delivered that no model has read: a tool event and a Stop follow a reply, the reply follows a
+request, and everything printed before the request is in it, or the host has dropped it together with the request or the
+prompt. In the last case no proof comes before the next prompt of a person, and that begins another turn: Claude Code
+and Codex send an id of the turn with each event; for the others a hook counts prompts, before it does anything else. A
+batch of another turn is released by the first hook that notices. Where a host drops text and continues all the same, it
+gets no text (`wire/gemini.py`).
 
-Why nothing is lost: proof and release change the note last. Killed before that, the next hook does the same again. A
-second ack or release is refused by the store, a line is not put back twice, and a key that was noted as shown twice is
-noted once. With the store out of reach the files are settled at once, and what the store has to hear stays in the note
-until a hook reaches it.
+Why nothing is lost: proof and release change the note last. If a hook is killed before that, the next hook does the
+same again. The store refuses a second ack or release, a line is not put back twice, and a key that is recorded as shown
+twice is recorded once. If the store is out of reach, the files are settled at once, and the note keeps what the store
+must still be told until a hook reaches it.
 """
 
 from collections.abc import Callable
@@ -43,23 +44,23 @@ from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # most hooks have nothing to settle
+if TYPE_CHECKING:  # most hooks have nothing to settle, and import none of these at run time
     from gatepost.ports import Spool, Store, UnprovedBatches
 
-#: a reply of the model has asked for a tool
+#: events that follow a reply in which the model asks for a tool
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
 
-#: what a hook means for a printed batch
+#: what to do with a printed batch
 KEEP: Final = "keep"
 PROVE: Final = "prove"
 RELEASE: Final = "release"
 RENEW: Final = "renew"
-#: it was settled before, and the store has still to hear of it
+#: the batch is settled in the files, and the store must still be told
 FINISH: Final = "finish"
 
 
 def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, hold: Duration) -> str:
-    """Return what a hook, after so many `prompts` of the session, means for a batch that an earlier one printed."""
+    """Return what to do at this event with a batch printed before; `prompts` counts the prompts of the session."""
     if batch.outcome is not None:
         return FINISH
     if event.name == "SessionEnd":
@@ -79,7 +80,7 @@ def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, 
 
 
 def _is_current(batch: PrintedBatch, event: HookEvent, prompts: int) -> bool:
-    """Return True if a hook belongs to the turn in which the batch was printed, or which follows that start."""
+    """Return True if the event is in the turn in which the batch was printed, or in the one after that start."""
     if batch.event == "SessionStart":
         return prompts in (batch.prompts, batch.prompts + 1)
     if batch.turn and event.turn:
@@ -88,42 +89,42 @@ def _is_current(batch: PrintedBatch, event: HookEvent, prompts: int) -> bool:
 
 
 def settle(ctx: HookContext, event: HookEvent) -> None:
-    """Prove, release or renew the batches that earlier hooks of this session printed, as this hook tells."""
+    """Prove, release or renew the batches that earlier hooks of this session printed."""
     now, hold = ctx.clock.now(), ctx.options.proof_timeout
 
-    def action(batch: PrintedBatch) -> str:
+    def choose_action(batch: PrintedBatch) -> str:
         return judge(batch, event, prompts=ctx.state.prompts, now=now, hold=hold)
 
-    if ctx.open_spool is not None and any(action(batch) is not KEEP for batch in ctx.read_unproved()):
-        settle_batches(ctx.call, ctx.open_spool(), ctx.session.id, action, now=now, hold=hold)
+    if ctx.open_spool is not None and any(choose_action(batch) is not KEEP for batch in ctx.read_unproved()):
+        settle_batches(ctx.call, ctx.open_spool(), ctx.session.id, choose_action, now=now, hold=hold)
 
 
 def release_expired(store: "Store | None", spool: "Spool", session: str, now: Instant) -> None:
-    """Release the batches of a session that nobody has proved in time."""
+    """Release the batches of a session that were not proved in time."""
 
-    def action(batch: PrintedBatch) -> str:
+    def choose_action(batch: PrintedBatch) -> str:
         return RELEASE if batch.outcome is None and batch.expires_at <= now else KEEP
 
-    if any(action(batch) is RELEASE for batch in spool.read_unproved(session)):
-        settle_batches(store.call if store else _raise_unreachable, spool, session, action, now=now, hold=0)
+    if any(choose_action(batch) is RELEASE for batch in spool.read_unproved(session)):
+        call_store = store.call if store else _raise_unreachable
+        settle_batches(call_store, spool, session, choose_action, now=now, hold=0)
 
 
 def settle_batches(
     call_store: Callable[..., object],
     spool: "Spool",
     session: str,
-    action: Callable[[PrintedBatch], str],
+    choose_action: Callable[[PrintedBatch], str],
     *,
     now: Instant,
     hold: Duration,
 ) -> None:
-    """Do with each printed batch of a session what `action` says, while nobody else drains it."""
+    """Settle each printed batch of a session as `choose_action` says, while nobody else drains the session."""
     with spool.settle_unproved(session) as settling:
         settler = _Settler(call_store, spool, settling, session, now, hold)
         old_batches = settling.batches
-        new_batches = [
-            unfinished for batch in old_batches if (unfinished := settler.settle(batch, action(batch))) is not None
-        ]
+        settled_batches = (settler.settle(batch, choose_action(batch)) for batch in old_batches)
+        new_batches = [batch for batch in settled_batches if batch is not None]
         if new_batches != old_batches:
             settling.replace(new_batches)
 
@@ -133,7 +134,7 @@ def _raise_unreachable(*_: object, **__: object) -> object:
 
 
 class _Settler:
-    """Settles printed batches of a session, one after the other."""
+    """Settles the printed batches of a session, one after the other."""
 
     def __init__(
         self,
@@ -152,13 +153,13 @@ class _Settler:
         self._hold = hold
 
     def settle(self, batch: PrintedBatch, action: str) -> PrintedBatch | None:
-        """Do what has to be done about a batch; return what is left of it to be done."""
+        """Apply an action to a batch; return what the note must keep of it, or None."""
         from gatepost.actions import inbox
 
         match action:
             case "prove":
                 store_result = self._update_claim(inbox.ack, batch)
-                with suppress(GatepostError):  # then a repeat is recognised by the store alone
+                with suppress(GatepostError):  # then only the store recognises a repeat
                     self._spool.record_shown_keys(
                         self._session, batch.keys, is_known=store_result is True, at=self._now
                     )
@@ -170,7 +171,7 @@ class _Settler:
             case "renew":
                 if self._update_claim(inbox.extend, batch, hold=self._hold) is None:
                     return batch
-                # A claim that lapsed cannot be renewed. The note can: what it is about is not shown here again.
+                # A claim that lapsed cannot be renewed. The note can, so this session does not show the batch again.
                 return batch._replace(expires_at=self._now + self._hold)
             case "finish":
                 verb = inbox.ack if batch.outcome == PROVED else inbox.release
@@ -180,7 +181,7 @@ class _Settler:
 
     def _update_claim(self, verb: Callable[..., object], batch: PrintedBatch, **options: object) -> bool | None:
         """
-        Have the store ack, release or extend the claim of a batch. Return False if it has none, or it has ended (it
+        Ack, release or extend the claim of a batch in the store. Return False if there is no claim, or it has ended (it
         lapsed, or this was done before), None if the store is out of reach.
         """
         if batch.claim is None:
@@ -196,5 +197,5 @@ class _Settler:
 
 
 def _get_unreported(batch: PrintedBatch, outcome: str, store_result: bool | None) -> PrintedBatch | None:
-    """Return what the store has still to hear of a batch that is settled in the files."""
+    """Return what the store must still be told about a batch that is settled in the files, or None."""
     return None if store_result is not None else batch._replace(outcome=outcome, keys=(), lines=())

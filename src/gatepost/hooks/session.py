@@ -1,20 +1,23 @@
 """
-A guest's session on disk: what its hooks remember from one to the next.
+The sessions of guests on disk: the state that the hooks of a session keep from one to the next.
 
     HOME/sessions/SESSION/
-        state.json      who the guest is, what it is doing, and what its stops came to
-        marks/GATE      the guest, or its person, said that this gate is open
-        warned/GATE     the person was warned of this gate
+        state.json      the agent, its activity, and the results of its stops
+        marks/GATE      the agent, or its person, has marked this gate as open
+        warned/GATE     the person was warned about this gate
+        lock            held while a hook changes state.json
 
-Every file is written aside and then renamed, so that whoever is killed leaves the old one or the new one. What cannot
-be read counts as not there, and is told of: a hook that knows nothing lets its guest go. A folder that is a link is
-nobody's we know, and not followed.
+Every file is written under another name and then renamed, so that a process that is killed leaves the old file or the
+new one. A file that cannot be read counts as missing, and a note says so: a hook that knows nothing lets the agent go
+on. A session folder that is a symbolic link may belong to anybody, and is not followed.
+
+The same files tell which agents have live sessions on this machine (`list_guests`).
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from errno import ELOOP
 from itertools import islice
@@ -23,51 +26,58 @@ from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
 from gatepost import paths
-from gatepost.core.guest import WORKING
+from gatepost.core.guest import ENDED, IDLE, WORKING, Guest
 from gatepost.core.session import decode_filename, encode_filename
-from gatepost.core.times import Instant
+from gatepost.core.times import DAY, Instant
+from gatepost.errors import Unavailable
 
 SESSIONS_FOLDER: Final = "sessions"
-#: seconds that a hook waits for another one of its session to write its state
+#: seconds that a hook waits while another hook of its session writes the state
 _LOCK_TIMEOUT: Final = 1.0
+#: how long a silent session counts as live: its host may have been killed. One that comes back counts again.
+_MAX_SILENCE: Final = 7 * DAY
 
 
 class FailClosedGate(NamedTuple):
-    """A gate that is to hold also when nobody can look: the user has said so, and it was shut when last seen."""
+    """A gate that blocks even if it cannot be checked: the user wants that, and it was shut at the last check."""
 
     name: str
     instruction: str = ""
-    #: the event on which it holds
+    #: the event that it blocks
     hook: str = "Stop"
-    #: whether it is in the store, and not one of the session's own
+    #: True for a gate in the store, False for a session gate
     durable: bool = True
 
 
 class SessionState(NamedTuple):
+    """The content of state.json; the field names are those of the JSON."""
+
     agent: str | None = None
-    #: how the agent was called when its name was found out: by an alias, it may be
+    #: the name by which `agent` was found, possibly an alias
     named: str | None = None
     host: str = ""
+    #: working, idle or ended
     state: str = WORKING
     started_at: Instant = 0
-    #: the name that no agent has, of which the person was warned
+    #: a name that no agent has; the person was warned about it
     unknown_agent: str | None = None
     #: whether the store knows this session
     registered: bool = False
-    #: since when a decision counts that the agent asked for: since it was last told to go on
+    #: a decision counts if the agent asked for it after this time: when it was last told to continue
     turn: Instant = 0
-    #: the decision that the agent was told to ask again
+    #: the id of the decision that the agent was told to ask again
     again: str | None = None
-    #: when stops were blocked, of late
+    #: when recent stops were blocked
     stops: tuple[Instant, ...] = ()
-    #: when stops of helpers were blocked, of late, with the helper's id
+    #: when recent stops of subagents were blocked, each with the id of the subagent
     helper_stops: tuple[tuple[str, Instant], ...] = ()
-    #: how the text begins that the last stop was answered with, normalized; None once a prompt came
+    #: the beginning of the text that the last stop was answered with, normalized; None after the next prompt
     stop_text: str | None = None
-    #: how often in a row a stop became a continuation
+    #: how many stops in a row became a continuation
     continuations: int = 0
-    #: prompts of a person so far; a start of the session counts as two, so that whatever was printed before is outdated
+    #: prompts of a person so far; a start of the session counts as two, so that every batch printed before is outdated
     prompts: int = 0
+    #: the gates that block even if they cannot be checked
     closed: tuple[FailClosedGate, ...] = ()
 
 
@@ -75,14 +85,14 @@ class Session:
     def __init__(self, home: Path, id: str) -> None:
         self.id = id
         self.folder = home / SESSIONS_FOLDER / encode_filename(id)
-        #: why what is remembered could not be read
+        #: why the state could not be read
         self.read_problem: str | None = None
 
     @staticmethod
     def sweep(home: Path, before: Instant, limit: int, clear_spool: Callable[[str], bool] = lambda _: True) -> None:
         """
-        Remove the folders of some sessions that have noted nothing since then. One whose spool is not `cleared`, by its
-        id, stays as long again.
+        Remove the folders of up to `limit` sessions that have recorded nothing since `before`. `clear_spool` gets the
+        id of a session; if it returns False, the folder counts as new and stays.
         """
         with suppress(FileNotFoundError):
             old_folders = (path for path in (home / SESSIONS_FOLDER).iterdir() if _is_old(path, before))
@@ -96,7 +106,7 @@ class Session:
                     os.utime(folder)
 
     def read(self) -> SessionState:
-        """What is remembered; a fresh state where nothing is, or where it cannot be read, and then `trouble` is why."""
+        """Return the state; a new one if there is none, or if it cannot be read (then `read_problem` says why)."""
         try:
             self._refuse_link()
             return _parse_state(json.loads((self.folder / "state.json").read_bytes()))
@@ -109,7 +119,7 @@ class Session:
         return SessionState()
 
     def update(self, change: Callable[[SessionState], SessionState]) -> SessionState:
-        """Change what is remembered, while no other hook does; nothing is written where nothing changed."""
+        """Change the state under the lock, and return it; nothing is written if nothing changed."""
         with self._hold_lock():
             old_state = self.read()
             new_state = change(old_state)
@@ -128,7 +138,7 @@ class Session:
         self._write(f"marks/{gate}")
 
     def clear_mark(self, gate: str) -> bool:
-        """Take a mark away, and forget that anybody was warned; say whether there was one."""
+        """Remove a mark, and the record of a warning; return True if there was a mark."""
         is_marked = self.is_marked(gate)
         for folder in ("marks", "warned"):
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -148,22 +158,22 @@ class Session:
         paths.write_atomically(str(path), text)
 
     def _make_folder(self, folder: Path) -> None:
-        """Make one of the session's folders, for this user alone; the home itself is not made."""
+        """Create a folder of the session, for this user alone; the home itself is not created."""
         self._refuse_link()
         if not folder.is_dir():
             for path in (self.folder.parent, self.folder, folder):
                 path.mkdir(mode=0o700, exist_ok=True)
 
     def _refuse_link(self) -> None:
-        """OSError if the session's folder is somewhere else."""
+        """Raise OSError if the folder of the session is a symbolic link."""
         if self.folder.is_symlink():
             raise OSError(ELOOP, f"{str(self.folder)!r} is a link, which is not followed")
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
         """
-        Keep other hooks of this session from writing its state meanwhile. Whoever keeps us waiting is not waited for
-        long: then the last one to write is right.
+        Keep other hooks of this session from writing the state meanwhile. After `_LOCK_TIMEOUT` the hook continues
+        without the lock, and the last writer wins.
         """
         self._make_folder(self.folder)
         lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -177,7 +187,7 @@ class Session:
 
 
 def _try_lock(lock: int) -> bool:
-    import fcntl  # not everywhere; commands that write nothing do without
+    import fcntl  # not on every system; commands that write nothing do not need it
 
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,13 +199,13 @@ def _try_lock(lock: int) -> bool:
 def _is_old(folder: Path, before: Instant) -> bool:
     try:
         info = folder.lstat()
-    except OSError:  # another one has removed it
+    except OSError:  # another process has removed it
         return False
     return S_ISDIR(info.st_mode) and info.st_mtime_ns // 1_000 < before
 
 
 def _exists(path: Path) -> bool:
-    """Whether it is there; unlike `Path.exists` it does not take what cannot be looked at for missing."""
+    """Return True if the path exists; unlike `Path.exists`, raise OSError if that cannot be told."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -206,6 +216,42 @@ def _exists(path: Path) -> bool:
 def _parse_state(document: Any) -> SessionState:
     fields = {name: document[name] for name in SessionState._fields if name in document}
     fields["stops"] = tuple(int(at) for at in fields.get("stops", ()))
-    fields["helper_stops"] = tuple((str(helper), int(at)) for helper, at in fields.get("helper_stops", ()))
+    fields["helper_stops"] = tuple((str(subagent), int(at)) for subagent, at in fields.get("helper_stops", ()))
     fields["closed"] = tuple(FailClosedGate(**gate) for gate in fields.get("closed", ()))
     return SessionState(**fields)
+
+
+def list_guests(home: Path, names: Collection[str] | None = None, *, now: Instant) -> list[Guest]:
+    """
+    Return the live sessions of the agent whose names these are: its hooks may know it by any of them. Without names,
+    return those of all agents. Raise Unavailable if the folder of sessions cannot be read.
+    """
+    try:
+        folders = sorted((home / SESSIONS_FOLDER).iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Unavailable(f"the sessions in {str(home)!r} cannot be read: {error.strerror}") from None
+    ids = [id for id in map(decode_filename, (folder.name for folder in folders)) if id is not None]
+    live_guests = [guest for id in ids if (guest := find_guest(home, id, since=now - _MAX_SILENCE)) is not None]
+    return [guest for guest in live_guests if names is None or guest.agent in names]
+
+
+def find_guest(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
+    """Return the session if its hooks have recorded something after `since`, and not that it has ended; else None."""
+    session = Session(home, id)
+    try:
+        recorded_at = (session.folder / "state.json").stat().st_mtime_ns // 1_000
+    except OSError:
+        return None
+    if recorded_at <= since:
+        return None
+    state = session.read()
+    if state.agent is None or state.state == ENDED:
+        return None
+    return Guest(session=id, agent=state.agent, is_idle=state.state == IDLE, revision=recorded_at)
+
+
+def has_ended(home: Path, id: str) -> bool:
+    """Return True if the hooks of a session have recorded its end."""
+    return Session(home, id).read().state == ENDED

@@ -1,9 +1,9 @@
 """
-A push on a machine where its recipient has live sessions goes to their spools too, so that their next hook shows it,
-also when that cannot reach the store.
+Write pushed events to the spools of the recipient's live sessions on this machine, so that their next hook shows them
+even if it cannot reach the store.
 
-It is done after the commit and is never missed by anybody: what is not written here is still pending in the store. So
-whatever goes wrong is counted and no more.
+This happens after the commit, and nothing is lost without it: an event that is not written here is still pending in the
+store. So a failure is counted and nothing else.
 """
 
 from collections import Counter
@@ -18,19 +18,24 @@ from gatepost.ports import ListGuests, Spool
 
 
 class SpoolWriter:
-    """A bell that writes to spools. The pusher is not told by its own: not in the session `own`, if that is known."""
+    """
+    A signal sink that writes to spools.
 
-    def __init__(self, spool: Spool, guests: ListGuests, *, own_session: str | None = None) -> None:
+    A sender does not get its own events: with `own_session`, the session that pushes gets none; without it, no session
+    of the sending agent does. A broadcast never goes to the sending agent.
+    """
+
+    def __init__(self, spool: Spool, list_guests: ListGuests, *, own_session: str | None = None) -> None:
         self._spool = spool
-        self._guests = guests
+        self._list_guests = list_guests
         self._own_session = own_session
-        #: lines that were `written`, and those that could not be (`failed`)
+        #: `written` counts the lines in spools, `failed` those that could not be written
         self.counts: Counter[str] = Counter()
 
     def __call__(self, signals: Sequence[Signal]) -> None:
         if not any(signal.event for signal in signals):
             return
-        for guest in self._guests():
+        for guest in self._list_guests():
             events = {
                 signal.event.id: signal.event
                 for signal in signals

@@ -1,1 +1,1 @@
-"""The handlers that Gatepost brings along, one a module, imported only for the events they are asked on."""
+"""The built-in handlers, one per module; each is imported only for the events on which it is called."""

@@ -1,9 +1,9 @@
 """
-20, the gates: those of the session on whichever event they stand at, and on Stop the agent's own in the store.
+20, the gates: the session gates on their events, and on Stop the agent's own gates in the store.
 
-What is to hold although nobody can look (`fail: closed`) is kept in the session's files each time it was seen shut. As
-long as the store, or the list of session gates, is out of reach, what is kept there holds; and what is in the store is
-kept from the beginning on, so that it holds also at the first stop.
+A gate that fails closed (`fail: closed`) is recorded in the state of the session each time it is seen shut. While the
+store, or the list of session gates, is out of reach, the recorded gates block. Gates in the store are recorded from the
+start of the session on, so that they block also at the first stop.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from gatepost.hooks.events import HookEvent, Verdict, do_nothing
 from gatepost.hooks.gates import SessionGate, SessionGateStatus
 from gatepost.hooks.session import FailClosedGate
 
-#: the events on which what holds in the store is kept, before anything can hold
+#: the events on which blocking gates in the store are recorded, before any stop
 _START_EVENTS: Final = ("SessionStart", "UserPromptSubmit")
 
 
@@ -27,7 +27,7 @@ def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | No
         if event.name in _START_EVENTS:
             _check_agent_gates(ctx)
         return None if event.name not in gates.GATE_EVENTS or result.continues else _check_gates(ctx, event, result)
-    except Exception as error:  # noqa: BLE001 (whatever it was, what is kept holds)
+    except Exception as error:  # noqa: BLE001 (whatever it was, the recorded gates block)
         ctx.add_note(f"the gates cannot be looked at: {str(error) or type(error).__name__}")
         closed_gates = () if result.continues else ctx.state.closed
         blocking_gates = [gate for gate in closed_gates if gate.hook == event.name and not _is_marked(ctx, gate)]
@@ -58,7 +58,7 @@ def _check_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict
 
 
 def _explain(ctx: HookContext, event: HookEvent, status: SessionGateStatus) -> str:
-    """Return why a gate holds; at a stop also the command that opens it, where a mark does and one can be made."""
+    """Return why a gate blocks; at a stop also the command that opens it, if a mark can open it."""
     try:
         can_mark = event.name in ("Stop", "SubagentStop") and status.gate in gates.list_registered_gates(ctx.home)
     except Unavailable:  # then `gate mark` cannot read the list either
@@ -69,7 +69,7 @@ def _explain(ctx: HookContext, event: HookEvent, status: SessionGateStatus) -> s
 
 
 def _check_session_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Iterator[SessionGateStatus]:
-    """How the session gates stand, but for those that need not be looked at: they were warned of, or told of by now."""
+    """Check the session gates of this event, except those that the person or the agent has heard of already."""
     for gate in (*gates.BUILT_IN, *_list_registered_gates(ctx)):
         if gate.hook != event.name or (gate.soft and _has_warned(ctx, gate)):
             continue
@@ -79,7 +79,7 @@ def _check_session_gates(ctx: HookContext, event: HookEvent, result: Verdict) ->
 
 
 def _list_registered_gates(ctx: HookContext) -> tuple[SessionGate, ...]:
-    """The session gates that were registered; for those that cannot be read, what is kept of them."""
+    """Return the registered session gates; for those that cannot be read, the recorded ones."""
     try:
         readable_gates, problems = gates.read_registered_gates(ctx.home)
     except Unavailable as error:
@@ -92,37 +92,35 @@ def _list_registered_gates(ctx: HookContext) -> tuple[SessionGate, ...]:
     ]
     if problems:
         names = {gate.name for gate in readable_gates}
-        unreadable_gates = [
-            kept_gate for kept_gate in ctx.state.closed if not kept_gate.durable and kept_gate.name not in names
-        ]
+        unreadable_gates = [gate for gate in ctx.state.closed if not gate.durable and gate.name not in names]
         readable_gates += tuple(
             SessionGate(name=gate.name, hook=gate.hook, hint=gate.instruction, closed=True) for gate in unreadable_gates
         )
         current += unreadable_gates
-    _remember_closed_gates(ctx, current, durable=False)
+    _record_closed_gates(ctx, current, durable=False)
     return readable_gates
 
 
 def _check_agent_gates(ctx: HookContext) -> tuple[list[str], bool]:
-    """What holds the agent in the store, as it is told, and whether something of it holds in any case."""
+    """Return the reasons of the gates in the store that block the agent, and whether one of them fails closed."""
     if ctx.agent is None:
         return [], False
     try:
         blocking_gates = gates.list_blocking_gates(ctx, ctx.agent)
         if not blocking_gates:
-            _remember_closed_gates(ctx, (), durable=True)
+            _record_closed_gates(ctx, (), durable=True)
             return [], False
         from gatepost.core.gate import FailMode, render_blocked_stop
 
         closed_gates = [gate for gate in blocking_gates if gate.fail is FailMode.CLOSED]
-        _remember_closed_gates(
+        _record_closed_gates(
             ctx,
             (FailClosedGate(name=gate.name, instruction=render_blocked_stop([gate])) for gate in closed_gates),
             durable=True,
         )
         return [render_blocked_stop(blocking_gates)], bool(closed_gates)
     except GatepostError:
-        reasons = [_describe_unchecked(closed_gate) for closed_gate in ctx.state.closed if closed_gate.durable]
+        reasons = [_describe_unchecked(gate) for gate in ctx.state.closed if gate.durable]
         return reasons, bool(reasons)
 
 
@@ -138,9 +136,9 @@ def _describe_unchecked(gate: FailClosedGate) -> str:
     return f"{description} (it could not be looked at just now)"
 
 
-def _remember_closed_gates(ctx: HookContext, gates_to_keep: Iterable[FailClosedGate], *, durable: bool) -> None:
-    """Note what is to hold when nobody can look; what is noted already is not written again."""
-    current = tuple(gates_to_keep)
+def _record_closed_gates(ctx: HookContext, gates_to_record: Iterable[FailClosedGate], *, durable: bool) -> None:
+    """Record the gates that block even if they cannot be checked; nothing is written if nothing changed."""
+    current = tuple(gates_to_record)
     if current == tuple(gate for gate in ctx.state.closed if gate.durable is durable):
         return
     with suppress(OSError):

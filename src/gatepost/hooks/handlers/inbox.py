@@ -1,8 +1,8 @@
 """
-30, the inbox: what waits, in the spool or in the store, is shown wherever the host passes it on to the model, and only
-there. On Stop that makes the agent go on, so it is done a few times in a row at most, and only for what wakes; what
-still waits is shown when its person speaks. It counts as delivered when a reply of the model proves that it was read
-(`hooks/proof.py`).
+30, the inbox: pending items, from the spool or the store, are shown on every event whose text the host passes on to the
+model, and only there. On Stop they make the agent continue, so this happens at most `MAX_CONTINUATIONS` times in a row,
+and only if one of them wakes an agent. The rest is shown at the next prompt. Items count as delivered when a reply of
+the model proves that they were read (`hooks/proof.py`).
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
 
-#: how often in a row a stop may become a continuation; hosts cut off at 8
+#: how many stops in a row may become a continuation; hosts allow 8
 MAX_CONTINUATIONS: Final = 5
 
 
@@ -31,10 +31,10 @@ def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | No
 
 
 def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tuple[Verdict, set[str | None]]:
-    """What waits, to be shown beside text of `taken` bytes, and the dedup keys of what is in it."""
+    """Return a verdict with the next batch, and its dedup keys; `used_bytes` of the budget are used by other text."""
     if ctx.open_spool is None:
         return Verdict(), set()
-    # An answer for which the agent goes on is in its inbox too, whether a line tells of it or not.
+    # The answer that makes the agent continue is in its inbox too, even if the spool has no line about it.
     include_pending = event.name == "SessionStart" or ctx.decision_answer is not None or ctx.has_items()
     if not (include_pending or ctx.has_lines()):
         return Verdict(), set()
@@ -56,7 +56,7 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
     )
     for note in batch.notes:
         ctx.add_note(note)
-    # What wakes nobody (fyi, the end of a long chain) is no reason to go on; it comes with the next prompt or tool.
+    # An item that wakes nobody (fyi, the end of a long chain) is no reason to continue: a later event shows it.
     is_reason = ctx.decision_answer is not None or any(inbox_event.wakes for inbox_event in batch.events)
     if event.name == "Stop" and not is_reason:
         batch.release()

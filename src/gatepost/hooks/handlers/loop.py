@@ -1,16 +1,15 @@
 """
-14, the loop detector. An agent that is told three times within two minutes that it may not stop, and does not get
-anywhere, goes round in circles. Then everything lets it go, its person is told, and so is its owner. The stops of each
-helper inside the session are counted apart.
+14, the loop detector. If three stops of an agent are blocked within two minutes, the agent makes no progress: it runs
+in a loop. Then no handler blocks this stop, its person sees a warning, and its owner gets an alert. The stops of each
+subagent are counted separately.
 """
 
 from typing import Final
 
 from gatepost.errors import GatepostError
-from gatepost.hooks.chain import STOP_EVENTS, Handler
+from gatepost.hooks.chain import LOOP_WINDOW, STOP_EVENTS, Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
-from gatepost.hooks.visit import LOOP_WINDOW
 
 #: blocked stops within the window after which nothing blocks any more
 MAX_BLOCKED_STOPS: Final = 3
@@ -18,9 +17,9 @@ MAX_BLOCKED_STOPS: Final = 3
 
 def _handle(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | None:
     if event.name == "SubagentStop":
-        helper = event.subagent or ""
-        stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == helper)
-        subject, reason = "helper", f"the last {MAX_BLOCKED_STOPS} stops of its helper {helper[:80]!r} were blocked"
+        subagent = event.subagent or ""
+        stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == subagent)
+        subject, reason = "helper", f"the last {MAX_BLOCKED_STOPS} stops of its helper {subagent[:80]!r} were blocked"
     else:
         stops, subject, reason = ctx.state.stops, "agent", f"its last {MAX_BLOCKED_STOPS} stops were blocked"
     if sum(stopped_at > ctx.started_at - LOOP_WINDOW for stopped_at in stops) < MAX_BLOCKED_STOPS:
