@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hooks import host_settings, install, jsonc, merge, toml
+from gatepost.hooks import host_settings, install, jsonc, toml
 from gatepost.hooks.wire import HOSTS
 from tests.property.settings_files import OLD_COMMANDS, build_values, is_ours, write_jsonc, write_toml
 
@@ -75,11 +75,11 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
 def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
     our_entries = host_settings.build_entries(host, PROGRAM)
-    added = merge.add_to_json(text, host, our_entries)
+    added = host_settings.add_to_json(text, host, our_entries)
     assert jsonc.list_comments(added) == jsonc.list_comments(text)
     hooks = value.get("hooks", {})
     expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in our_entries.items()}
-    head = {} if value else merge.build_head(host)
+    head = {} if value else host_settings.build_head(host)
     assert parse_value(added) == head | value | {"hooks": expected}
 
 
@@ -91,7 +91,7 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     our_entries = host_settings.build_entries(host, PROGRAM)
     hooks = value.get("hooks", {"": [0]})
     assume(value and hooks and all(hooks.get(event, [0]) for event in our_entries))
-    assert merge.strip_from_json(merge.add_to_json(text, host, our_entries), host, value) == text
+    assert host_settings.strip_from_json(host_settings.add_to_json(text, host, our_entries), host, value) == text
 
 
 @given(settings_texts(with_old=True, is_host_readable=True), st.text(max_size=4), st.booleans())
@@ -119,7 +119,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
 @given(settings_texts(with_old=True))
 def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    remaining = merge.strip_from_json(text, host)
+    remaining = host_settings.strip_from_json(text, host)
     assert select_foreign(parse_value(remaining), host) == select_foreign(value, host)
     assert jsonc.list_comments(remaining) == jsonc.list_comments(text)
     assert not any(json.dumps(command) in remaining for command in OLD_COMMANDS)
@@ -211,8 +211,8 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr(jsonc, "parse", count_reads(jsonc.parse))
     our_entries = host_settings.build_entries("claude", PROGRAM)
     text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*our_entries, "PreToolUse"]}}, indent=2)
-    added = merge.add_to_json(text, "claude", our_entries)
-    assert merge.strip_from_json(added, "claude") == text
+    added = host_settings.add_to_json(text, "claude", our_entries)
+    assert host_settings.strip_from_json(added, "claude") == text
     assert len(read_sizes) == 2
     read_sizes.clear()
 
@@ -241,4 +241,4 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
 )
 def test_it_says_where(text: str, place: str) -> None:
     with pytest.raises(Malformed, match=rf"\({place}\)"):
-        merge.add_to_json(text, "claude", host_settings.build_entries("claude", PROGRAM))
+        host_settings.add_to_json(text, "claude", host_settings.build_entries("claude", PROGRAM))

@@ -16,6 +16,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Refused, Unavailable
 from gatepost.hooks import gates, host_settings
 from gatepost.hooks import install as files
+from gatepost.hooks.context import locate_program
 from gatepost.hooks.install import SCOPES, InstallState
 from gatepost.hooks.wire import HOSTS
 
@@ -215,7 +216,7 @@ def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dic
 
 def _program() -> str:
     """Return where this command is, for others to run."""
-    found = host_settings.locate_program()
+    found = locate_program()
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     return str(here.folder() / found)

@@ -1,16 +1,16 @@
 """
-Our entries in the settings files of hosts: put in, taken out, looked for.
+Install, uninstall and inspect our entries in the settings files of hosts.
 
-A file is never half written: what it is to say is written beside it, flushed to disk, and takes its place at once, with
-its mode, also at the other end of a symbolic link. What it was before is kept beside it as
+A file is never half written: the new content is written beside it, flushed to disk, and replaces it at once, with its
+mode, also at the target of a symbolic link. The old content is kept beside it as
 
     settings.json.gatepost-<digest>.bak     (.new, and empty, if there was no file)
 
-where the digest is that of what we wrote. So taking out needs no other record: if the file still has that digest,
-nobody changed it since, and what it was is put back, byte for byte; else our entries alone are taken out of it, and
-what that leaves empty, unless it was there before. Only what the last install found is kept, and nothing after taking
-out. What cannot be read is refused and left alone, and so is what the host itself would ignore: Claude Code and Codex
-read strict JSON, and skip a whole file because of one comment.
+where the digest is that of the content that we wrote. So an uninstall needs no other record: if the file still has that
+digest, nobody has changed it since, and the old content is restored, byte for byte. Else only our entries are removed,
+with the containers that this leaves empty, unless those were there before. Only the backup of the last install is kept,
+and none after an uninstall. A file that cannot be read is refused and not changed, and so is a file that the host
+itself would ignore: Claude Code and Codex read strict JSON, and skip a whole file because of one comment.
 """
 
 import hashlib
@@ -25,38 +25,39 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
-from gatepost.hooks import host_settings, jsonc, merge, toml
+from gatepost.hooks import host_settings, jsonc, toml
 from gatepost.hooks.wire import HOSTS
 from gatepost.paths import AtomicFile
 
 SCOPES: Final = ("user", "project", "local")
-#: the folder of each host, its settings file, and the variable that names another folder than the user's
+#: the folder of each host, its settings file, and the variable that names another folder instead
 _SETTINGS_FILES: Final = {
     "claude": (".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
     "codex": (".codex", "hooks.json", "CODEX_HOME"),
     "gemini": (".gemini", "settings.json", None),
     "cursor": (".cursor", "hooks.json", None),
 }
-#: the hosts that read nothing but strict JSON
+#: the hosts that read only strict JSON, and their names
 _STRICT_JSON_HOSTS: Final = {"claude": "Claude Code", "codex": "Codex"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """What was done to a file."""
+    """The result of an install or an uninstall."""
 
     file: Path
     is_changed: bool
-    #: where what it was before is kept
+    #: the file with the old content
     backup: Path | None = None
-    #: after taking out: it is again what it was before, byte for byte; or gone, if it was made for us
+    #: uninstall: the file is as it was before, byte for byte, or gone if there was none
     is_restored: bool = False
+    #: uninstall: the file is gone
     is_removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallState:
-    """How a file stands."""
+    """The state of our entries in a file."""
 
     file: Path
     #: missing, none, installed, outdated, ignored or disabled (by the host), unreadable
@@ -64,12 +65,12 @@ class InstallState:
     events: tuple[str, ...] = ()
     #: the agents that our entries name
     agents: tuple[str, ...] = ()
-    #: why it cannot be read, or what of ours is not as it would be put in now
+    #: why it cannot be read, or how our entries differ from those of a new install
     why: str | None = None
 
 
 def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], project: Path) -> Path:
-    """The settings file of a host: the user's, or that of the project in a folder."""
+    """Return the path of a host's settings file: the user's, or that of the project in a folder."""
     if host not in HOSTS:
         raise Invalid(f"{host!r} is not a host known here", hint=f"use one of {', '.join(HOSTS)}")
     if scope not in SCOPES:
@@ -88,7 +89,10 @@ def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], projec
 
 
 def _find_codex_toml(folder: Path) -> Path | None:
-    """Codex reads two files and wants hooks in one of them: if there are some in config.toml already, ours go there."""
+    """
+    Return config.toml if it has entries of ours, or other hooks while there is no hooks.json: Codex reads both files
+    and wants all hooks in one. Else return None.
+    """
     file = folder / "config.toml"
     with suppress(OSError, Malformed, UnicodeDecodeError):
         document = toml.parse(file.read_text(encoding="utf-8"))
@@ -102,7 +106,7 @@ def _find_codex_toml(folder: Path) -> Path | None:
 
 
 def install(file: Path, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> FileChange:
-    """Put our entries in, in place of any that are there; nothing is done if they are as they should be."""
+    """Write our entries, in place of older ones; do nothing if they are up to date."""
     with _name_file_in_errors(file):
         text = _read_text(file)
         old_entries = host_settings.list_our_entries(_parse_file(file, text), host) if text is not None else []
@@ -115,14 +119,14 @@ def install(file: Path, host: str, hook_entries: Mapping[str, dict[str, Any]]) -
         bak_path, new_path = (_get_backup_path(file, new_text, suffix) for suffix in (".bak", ".new"))
         backup, stale = (new_path, bak_path) if original is None else (bak_path, new_path)
         _write_atomically(backup, original or "", mode_source=_resolve_links(file))
-        stale.unlink(missing_ok=True)  # before the file is written, of which it would tell the same
+        stale.unlink(missing_ok=True)  # before the file is written, because it has the same digest
         _write_atomically(_resolve_links(file), new_text)
         _delete_backups(file, keep=backup)
     return FileChange(file=file, is_changed=True, backup=backup if original is not None else None)
 
 
 def uninstall(file: Path, host: str) -> FileChange:
-    """Take our entries out: if nobody changed the file since they were put in, it is again what it was."""
+    """Remove our entries; restore the old content if nobody has changed the file since the install."""
     with _name_file_in_errors(file):
         text = _read_text(file)
         if text is None:
@@ -141,7 +145,7 @@ def uninstall(file: Path, host: str) -> FileChange:
 def inspect_file(
     file: Path, host: str, build_entries: Callable[[str | None], Mapping[str, dict[str, Any]]]
 ) -> InstallState:
-    """Look how a file stands; nothing is raised. `wanted` is what would be put in, for an agent or for none."""
+    """Return the state of a file; never raise. `build_entries` returns what an install would write for an agent."""
     try:
         with _name_file_in_errors(file):
             text = _read_text(file)
@@ -173,7 +177,7 @@ def inspect_file(
 
 
 def read_disable_switch(file: Path) -> bool | None:
-    """Return what a settings file of Claude Code says of `disableAllHooks`; None if it says nothing."""
+    """Return the value of `disableAllHooks` in a settings file of Claude Code; None if it has none."""
     with suppress(OSError, GatepostError, UnicodeDecodeError):
         document = _parse_file(file, _read_text(file) or "{}")
         switch = document.get("disableAllHooks") if isinstance(document, dict) else None
@@ -182,7 +186,7 @@ def read_disable_switch(file: Path) -> bool | None:
 
 
 def _compute_original(file: Path, text: str | None, host: str) -> str | None:
-    """What the file is without us; None if there would be none."""
+    """Return the content of the file without our entries; None if the file would not exist."""
     if text is None:
         return None
     backup = _find_backup(file, text)
@@ -192,7 +196,7 @@ def _compute_original(file: Path, text: str | None, host: str) -> str | None:
     stripped_text = (
         toml.strip_from_toml(text)
         if _is_toml(file)
-        else merge.strip_from_json(text, host, _read_original_document(file))
+        else host_settings.strip_from_json(text, host, _read_original_document(file))
     )
     if host_settings.remove_our_entries(_parse_file(file, stripped_text), host) != host_settings.remove_our_entries(
         document, host
@@ -202,11 +206,14 @@ def _compute_original(file: Path, text: str | None, host: str) -> str | None:
 
 
 def _add_entries(file: Path, original: str, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
-    """The file with our entries: read again, to be sure that nothing else has changed."""
+    """Return the content with our entries, parsed again to be sure that nothing else has changed."""
     new_text = (
-        toml.add_to_toml(original, hook_entries) if _is_toml(file) else merge.add_to_json(original, host, hook_entries)
+        toml.add_to_toml(original, hook_entries)
+        if _is_toml(file)
+        else host_settings.add_to_json(original, host, hook_entries)
     )
-    document, original_document = _parse_file(file, new_text), _parse_file(file, original) or merge.build_head(host)
+    document = _parse_file(file, new_text)
+    original_document = _parse_file(file, original) or host_settings.build_head(host)
     is_rest_unchanged = host_settings.remove_our_entries(document, host) == host_settings.remove_our_entries(
         original_document, host
     )
@@ -247,13 +254,13 @@ def _is_toml(file: Path) -> bool:
 
 
 def _find_backup(file: Path, text: str) -> Path | None:
-    """What the file was before we wrote this text into it."""
+    """Return the backup that belongs to this content, or None."""
     candidates = (_get_backup_path(file, text, suffix) for suffix in (".bak", ".new"))
     return next((path for path in candidates if path.exists()), None)
 
 
 def _read_original_document(file: Path) -> dict[str, Any] | None:
-    """What the file said when we were put in; None if that is not known."""
+    """Return the parsed file as it was before the last install; None if that is not known."""
     backups = sorted(_list_backups(file), key=lambda path: path.stat().st_mtime_ns)
     with suppress(Malformed):
         document = (_parse_file(file, _read_text(backups[-1]) or "") or {}) if backups else None
@@ -279,7 +286,7 @@ def _get_backup_path(file: Path, text: str, suffix: str) -> Path:
 
 
 def _resolve_links(file: Path) -> Path:
-    """The file itself, at the end of all symbolic links."""
+    """Return the target of all symbolic links."""
     return Path(os.path.realpath(file))
 
 
@@ -297,7 +304,7 @@ def _read_text(file: Path) -> str | None:
 
 
 def _write_atomically(file: Path, text: str, *, mode_source: Path | None = None) -> None:
-    """Put a text in the place of a file, all at once, with the mode and the owner of what it stands for."""
+    """Replace a file at once, with the mode and the owner of the old one, or of `mode_source`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with AtomicFile(str(file), mode=0o666, is_durable=True) as stream:
         with suppress(FileNotFoundError):
@@ -310,7 +317,7 @@ def _write_atomically(file: Path, text: str, *, mode_source: Path | None = None)
 
 @contextmanager
 def _name_file_in_errors(file: Path) -> Iterator[None]:
-    """Whatever is wrong is said of this file, which is left as it is."""
+    """Turn errors into ones that name the file, which is not changed."""
     try:
         yield
     except OSError as error:

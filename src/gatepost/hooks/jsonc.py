@@ -1,13 +1,13 @@
 """
-JSON as people write it in settings files, with comments and trailing commas, changed in place: what is not changed
-stays as it is, byte for byte, however it is formatted.
+Edit JSON with comments and trailing commas in place, as people write it in settings files: everything that is not
+edited stays as it is, byte for byte, in any formatting.
 
-    parse     the text as a tree in which everything knows where it stands
-    append    put more at the end of an object or an array, written in the manner of the file
-    remove    take things out, each with its comma and the white space before it
+    parse     return the text as a tree in which every node has its offsets
+    append    add values at the end of an object or an array, in the formatting of the file
+    remove    remove values, each with its comma and the white space before it
 
-Removing what was appended gives the text that was there before, unless the object or the array was empty: then its
-white space may differ. Comments are nobody's: they stay, in their order.
+Removing an appended value restores the text, unless the object or the array was empty: then its white space may differ.
+Comments belong to no value: they stay, in their order.
 """
 
 import json
@@ -37,13 +37,13 @@ class Node:
 
     start: int
     end: int
-    #: what any reader of JSON would make of it
+    #: the parsed value
     value: Any
-    #: what an object or an array holds
+    #: the members of an object or the items of an array
     parts: tuple["NodePart", ...] = ()
 
     def get(self, key: str) -> "Node | None":
-        """The member of an object; of several with one name, the last counts."""
+        """Return the value of a member, or None; of several members with one name, the last counts."""
         return next((part.node for part in reversed(self.parts) if part.key == key), None)
 
 
@@ -54,17 +54,17 @@ class NodePart:
     start: int
     key: str | None
     node: Node
-    #: where the comma after it stands, if there is one
+    #: the offset of the comma after it, if there is one
     comma: int | None
 
 
-#: a part of an object or an array, and which
+#: an object or an array, and the index of one of its parts
 PartPosition = tuple[Node, int]
 
 
-@lru_cache(maxsize=2)  # it may be long, and whoever changes it looks at it several times, before and after
+@lru_cache(maxsize=2)  # a text may be long, and an edit parses it several times, before and after
 def parse(text: str) -> Node | None:
-    """Return the tree, or None if there is nothing but white space and comments. Raises Malformed, saying where."""
+    """Return the tree, or None if there are only white space and comments; raise Malformed with the position."""
     offset = _skip_trivia(text, text.startswith(BOM))
     if offset == len(text):
         return None
@@ -103,9 +103,9 @@ def append(text: str, container: Node, *members: tuple[str | None, Any]) -> str:
 
 
 def remove(text: str, places: Collection[PartPosition]) -> str:
-    """Return the text without these, none of which is within another."""
+    """Return the text without these parts, none of which is inside another."""
     removed_parts = {(container.start, index) for container, index in places}
-    # from the end on, so that what is before it is where it was
+    # from the end to the beginning, so that earlier offsets stay valid
     for container, index in sorted(places, key=lambda place: place[0].parts[place[1]].start, reverse=True):
         is_tail = all(
             (container.start, later_index) in removed_parts for later_index in range(index, len(container.parts))
@@ -115,7 +115,7 @@ def remove(text: str, places: Collection[PartPosition]) -> str:
 
 
 def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> str:
-    """`last` is whether nothing comes after it any more, not even a comma."""
+    """Remove one part. `is_last`: after it nothing remains, not even a comma."""
     part = container.parts[index]
     comments = _match_comments(text, _find_previous_end(container, index), part.start)
     begin = comments[-1].end() if comments else _find_previous_end(container, index)
@@ -123,7 +123,7 @@ def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> st
     cuts = [(begin, part.node.end)] + ([(comma, comma + 1)] if comma is not None else [])
     rest = text[part.node.end :] if is_last or comma is None else text[part.node.end : comma] + text[comma + 1 :]
     if comments and comments[-1][0].startswith("//") and not re.match(r"\r?\n|\Z", rest):
-        cuts[0] = (text.index("\n", begin) + 1, part.node.end)  # what follows must not become part of the comment
+        cuts[0] = (text.index("\n", begin) + 1, part.node.end)  # the rest must not become part of the comment
     for start, end in sorted(cuts, reverse=True):
         text = text[:start] + text[end:]
     content_start = container.start + 1
@@ -134,13 +134,13 @@ def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> st
 
 
 def list_comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
-    """The comments between two places, neither of which is within a string."""
+    """Return the comments between two offsets, neither of which is inside a string."""
     tokens = _TOKEN.finditer(text, start, len(text) if end is None else end)
     return [token[0] for token in tokens if token[0].startswith("/")]
 
 
 def find_extension(text: str) -> tuple[int, str] | None:
-    """Return the place and the name of the first thing that strict JSON does not allow, or None."""
+    """Return the offset and the name of the first thing that strict JSON does not allow, or None."""
     extensions = [(token.start(), "comments in it") for token in _TOKEN.finditer(text) if token[0].startswith("/")][:1]
     root = parse(text)
     containers = [root] if root is not None else []
@@ -153,12 +153,12 @@ def find_extension(text: str) -> tuple[int, str] | None:
 
 
 def refuse(text: str, offset: int, reason: str) -> Never:
-    """Say what is wrong, and where."""
+    """Raise Malformed with a reason and the position."""
     raise Malformed(f"{reason} {describe_position(text, offset)}")
 
 
 def describe_position(text: str, offset: int) -> str:
-    """Return a place in the text as editors count it, in brackets."""
+    """Return an offset as line and column, as editors count them, in brackets."""
     line = text.count("\n", 0, offset) + 1
     column = offset - text.rfind("\n", 0, offset) - (line == 1 and offset > 0 and text.startswith(BOM))
     return f"(line {line}, column {column})"
@@ -208,16 +208,16 @@ def _parse_container(text: str, start: int, depth: int) -> Node:
 
 
 def _skip_trivia(text: str, offset: int) -> int:
-    """Go past white space and comments."""
+    """Return the offset after white space and comments; raise Malformed if a comment has no end."""
     match = _TRIVIA.match(text, offset)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # the pattern matches the empty text too
     if text.startswith("/*", match.end()):
         refuse(text, match.end(), "a comment has no end")
     return match.end()
 
 
 def _find_previous_end(container: Node, index: int) -> int:
-    """Where the part before this one ends, with its comma, or where the box begins."""
+    """Return the end of the part before this one, with its comma, or the start of the content."""
     if index == 0:
         return container.start + 1
     previous = container.parts[index - 1]
@@ -225,18 +225,18 @@ def _find_previous_end(container: Node, index: int) -> int:
 
 
 def _match_comments(text: str, start: int, end: int) -> list[re.Match[str]]:
-    """The comments between two places that have only white space and comments between them."""
+    """Return the comments between two offsets that have only white space and comments between them."""
     return list(_COMMENT.finditer(text, start, end))
 
 
 def _detect_indent(text: str) -> str:
-    """How the file is indented, going by its first indented line."""
+    """Return the indentation of the file, taken from its first indented line."""
     match = re.search(r'\n([ \t]*)["{\[]', text)
     return match[1] if match else "  "
 
 
 def _get_margin(text: str, container: Node, indent: str) -> str:
-    """What stands before each part of a box that has its parts on lines of their own."""
+    """Return the white space before each part, if every part is on a line of its own."""
     for part in container.parts:
         line_start = text[text.rfind("\n", 0, part.start) + 1 : part.start]
         if "\n" in text[container.start : part.start] and not line_start.strip():

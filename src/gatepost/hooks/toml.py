@@ -1,5 +1,5 @@
 """
-Our entries in Codex's config.toml: added at its end, and taken out from wherever they are. Nothing else is touched.
+Our entries in Codex's config.toml: added at its end, and removed wherever they are. Nothing else is touched.
 
     [[hooks.Stop]]
 
@@ -8,9 +8,9 @@ Our entries in Codex's config.toml: added at its end, and taken out from whereve
     command = "/usr/bin/gatepost hook Stop --host codex"
     timeout = 600
 
-A table may always begin at the end of a file, so adding needs no more. To take out, the file is cut at its headers. A
-line that looks like one may lie within a string or an array of several lines: then what stands between the header
-before it and the line is not whole by itself.
+A table may always begin at the end of a file, so adding is simple. To remove, the file is split at its headers. A line
+that looks like a header may be inside a string or an array of several lines: then the text between the header before it
+and that line is not valid TOML by itself.
 """
 
 import json
@@ -30,7 +30,7 @@ _MANUAL_HINT = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take o
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A header and what stands under it: `lines[start:end]`, without comments and blank lines before the next."""
+    """A header and its content: `lines[start:end]`, without the comments and blank lines before the next header."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class _Table:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """What it says. Raises Malformed, saying where it cannot be read."""
+    """Return the parsed text; raise Malformed with the position."""
     text = text.removeprefix(BOM)
     try:
         return tomllib.loads(text)
@@ -53,7 +53,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def add_to_toml(text: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
-    """Put in what is wanted, into a text that has nothing of ours yet."""
+    """Add our entries to a text that has none yet; raise Invalid if its hooks are inline tables."""
     lines: list[str] = []
     for event, group in hook_entries.items():
         lines += ["", f"[[hooks.{event}]]", *_write_pairs(group)]
@@ -71,7 +71,7 @@ def add_to_toml(text: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
 
 
 def strip_from_toml(text: str) -> str:
-    """Take out what is ours."""
+    """Remove our entries; raise Invalid if one is in an inline table."""
     document = parse(text)
     bom = BOM if text.startswith(BOM) else ""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
@@ -85,13 +85,13 @@ def strip_from_toml(text: str) -> str:
 
 
 def _write_pairs(table: Mapping[str, Any]) -> list[str]:
-    """What a table says of itself, a line each; what JSON writes of a string or a number, TOML reads."""
+    """Return the strings and numbers of a table, one per line; TOML reads them as JSON writes them."""
     scalars = {name: value for name, value in table.items() if not isinstance(value, list)}
     return [f"{name} = {json.dumps(value)}" for name, value in scalars.items()]
 
 
 def _find_our_tables(tables: list[_Table], document: Mapping[str, Any]) -> list[_Table]:
-    """The tables that are entries of ours, and those of groups that have no others."""
+    """Return the tables of our entries, and those of groups that have no other entries."""
     our_tables: list[_Table] = []
     group: dict[str, Any] = {}
     groups: dict[str, Iterator[dict[str, Any]]] = {}
@@ -119,7 +119,7 @@ def _split_tables(lines: list[str]) -> list[_Table]:
 
 
 def _find_headers(lines: list[str]) -> Iterator[int]:
-    """The lines that begin a table."""
+    """Yield the indexes of the lines that begin a table."""
     last_header = 0
     for index, line in enumerate(lines):
         if line.lstrip().startswith("[") and _is_whole("".join(lines[last_header:index])):
