@@ -15,6 +15,7 @@ from gatepost.actions import (
     gates,
     health,
     inbox,
+    inbox_items,
     jobs,
     keys,
     maintenance,
@@ -131,7 +132,7 @@ def _fill_inboxes(kit: Kit) -> None:
     send("delivered", key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
     send("also delivered", type=EventType.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
     drain()
-    store.call(inbox.discard, send("put away"))
+    store.call(inbox_items.discard, send("put away"))
     send("runs out", ttl=1)
     clock.advance("1 second")
     store.call(maintenance.expire_items)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, goals, memories, push, run_journal
+from gatepost.actions import agents, goals, memories, push, run_endings, run_journal
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import agent_config
 from gatepost.core.entity import EntityKind
@@ -62,7 +62,7 @@ def parse_call_id(result: CallResult) -> str:
 
 def finish_run(store: Store, waiting_run: WaitingRun, summary: str = "Asked the warehouse about order 7.") -> None:
     store.call(
-        run_journal.finish_run,
+        run_endings.finish_run,
         waiting_run.run_state.run_lease,
         4,
         ModelReply(summary, usage=Usage(150, 9), model="demo"),

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, gates, inbox
+from gatepost.actions import directory, gates, inbox, inbox_items
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
@@ -89,7 +89,7 @@ class HookHome:
         """Tell ann something, in her inbox and in the spool of her session."""
         with self.store() as store:
             pushed = store.call(push_actions.push_event, Push(to="ann", source="test", content=text))
-            [item] = store.query(inbox.show, pushed.event)
+            [item] = store.query(inbox_items.show, pushed.event)
         FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [spool_line.from_event(item.event)])
 
     def run_process(self, event: str, *program_arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":

@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.app import open_store
@@ -179,7 +179,7 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
         ]
         for number in range(count // 3):
             push_result = store.call(push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}"))
-            [item] = store.query(inbox.show, push_result.event)
+            [item] = store.query(inbox_items.show, push_result.event)
             spool.append(session, [spool_lines.from_event(item.event)])
         assert [process.wait() for process in writers] == [0, 0]
         (folder / "over").touch()

@@ -15,7 +15,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import agents, directory, maintenance, run_journal, spaces
+from gatepost.actions import agents, directory, maintenance, run_endings, run_journal, spaces
 from gatepost.actions import push as push_actions
 from gatepost.actions import runs as runs_actions
 from gatepost.actions.directory import EntitySpec
@@ -135,26 +135,26 @@ class CycleMachine(RuleBasedStateMachine):
             case "finish":
                 result = self._write(
                     key,
-                    run_journal.finish_run,
+                    run_endings.finish_run,
                     model.next_number,
                     ModelReply("done"),
                     summary=f"summary {self.push_count}",
                 )
             case "stop":
                 result = self._write(
-                    key, run_journal.stop_at_limit, model.next_number, RunLimit.STEPS, "(limit)", summary="(limit)"
+                    key, run_endings.stop_at_limit, model.next_number, RunLimit.STEPS, "(limit)", summary="(limit)"
                 )
             case "fail" if not has_acted:
-                result = self._write(key, run_journal.release_run, "overload", "away", 2 * SECOND)
+                result = self._write(key, run_endings.release_run, "overload", "away", 2 * SECOND)
             case "fail":
-                result = self._write(key, run_journal.suspend_run, 2 * SECOND)
+                result = self._write(key, run_endings.suspend_run, 2 * SECOND)
             case "skip" if not has_acted:
-                result = self._write(key, run_journal.skip_run)
+                result = self._write(key, run_endings.skip_run)
             case "renew":
                 self._write(key, run_journal.renew_lease)
                 return
             case "let_go":
-                self.store.call(run_journal.hand_over, model.run_state.run_lease)
+                self.store.call(run_endings.hand_over, model.run_state.run_lease)
                 return
             case _:
                 return

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import event as core
@@ -326,16 +326,16 @@ class InboxMachine(RuleBasedStateMachine):
                 for broadcast in self.model.list_untaken_broadcasts(member, self.now)
             ):
                 self.model.take_broadcasts(member, self.now)
-        items = self._find_items(inbox.discard, event_id, name)
+        items = self._find_items(inbox_items.discard, event_id, name)
         discarded = [item for item in items if item.get_state(self.now) in (ItemState.PENDING, ItemState.DEAD)]
         if discarded:
-            answer = self.store.call(inbox.discard, event_id, name)
+            answer = self.store.call(inbox_items.discard, event_id, name)
             assert [item.recipient for item in answer] == [item.recipient for item in discarded]
             for item in discarded:
                 item.state, item.ended_at = ItemState.DISCARDED, self.now
         elif items:
             with pytest.raises(Conflict):
-                self.store.call(inbox.discard, event_id, name)
+                self.store.call(inbox_items.discard, event_id, name)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=st.none() | names)
@@ -343,19 +343,19 @@ class InboxMachine(RuleBasedStateMachine):
         event_id = self._pick_event(pick)
         if name in self.model.members and not self.model.members[name].is_live:
             with pytest.raises(Refused):
-                self.store.call(inbox.replay, event_id, name)
+                self.store.call(inbox_items.replay, event_id, name)
             return
-        items = self._find_items(inbox.replay, event_id, name)
+        items = self._find_items(inbox_items.replay, event_id, name)
         replayed = [item for item in items if self.model.members[item.recipient].is_live]
         replayed = [item for item in replayed if item.get_state(self.now) not in (ItemState.PENDING, ItemState.CLAIMED)]
         if replayed:
-            answer = self.store.call(inbox.replay, event_id, name)
+            answer = self.store.call(inbox_items.replay, event_id, name)
             assert [item.recipient for item in answer] == [item.recipient for item in replayed]
             for item, copy in zip(replayed, answer, strict=True):
                 self._check_copy(item, copy)
         elif items:
             with pytest.raises(Conflict):
-                self.store.call(inbox.replay, event_id, name)
+                self.store.call(inbox_items.replay, event_id, name)
 
     def _check_copy(self, item: ItemModel, copy: core.Item) -> None:
         if item.state is ItemState.DELIVERED:
@@ -386,11 +386,11 @@ class InboxMachine(RuleBasedStateMachine):
             return
         item = person_items[pick % len(person_items)]
         if item.get_state(self.now) is ItemState.PENDING:
-            self.store.call(inbox.mark_done, "husam", item.event.core_event.id)
+            self.store.call(inbox_items.mark_done, "husam", item.event.core_event.id)
             item.state, item.ended_at, item.receipt = ItemState.DELIVERED, self.now, "person"
         else:
             with pytest.raises(Conflict):
-                self.store.call(inbox.mark_done, "husam", item.event.core_event.id)
+                self.store.call(inbox_items.mark_done, "husam", item.event.core_event.id)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=names)
@@ -398,7 +398,7 @@ class InboxMachine(RuleBasedStateMachine):
         if name in self.model.members and self.model.members[name].is_live:
             event_id = self._pick_event(pick)
             unseen_items = [item for item in self.model.find_items(event_id, name) if item.seen_at is None]
-            assert self.store.call(inbox.mark_seen, name, [event_id]) == len(unseen_items)
+            assert self.store.call(inbox_items.mark_seen, name, [event_id]) == len(unseen_items)
             for item in unseen_items:
                 item.seen_at = self.now
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, push
+from gatepost.actions import directory, inbox, inbox_items, push
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.chain import MAX_HOPS, build_alert_topic, compute_next_hops
 from gatepost.core.entity import EntityKind
@@ -65,11 +65,11 @@ def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: lis
         result = kit.store.call(
             push.push_event, Push(to=name, source="test", sender=senders[sender_kind], content="x", hops=hops)
         )
-        [item] = kit.store.query(inbox.show, result.event)
+        [item] = kit.store.query(inbox_items.show, result.event)
         history.append((sender_kind, item.event.hops, kit.clock.now(), False))
     kit.clock.advance(last)
     sent_result = kit.store.call(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
-    [item] = kit.store.query(inbox.show, sent_result.event)
+    [item] = kit.store.query(inbox_items.show, sent_result.event)
     assert item.event.hops == expected_hops(history, kit.clock.now())
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import spool_line as spool_lines
@@ -73,7 +73,7 @@ class Deliveries(RuleBasedStateMachine):
                 continue
             pushed = self.store.call(push_actions.push_event, Push(to="ann", source="test", content=f"<{word}>"))
             if target == "both":
-                event = self.store.query(inbox.show, pushed.event)[0].event
+                event = self.store.query(inbox_items.show, pushed.event)[0].event
                 for other_session in self.sessions:
                     other_session.spool.append(other_session.session_id, [spool_lines.from_event(event)])
 

@@ -14,7 +14,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
-from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
@@ -86,7 +86,7 @@ class GuestMachine(RuleBasedStateMachine):
     def push(self, key: str | None, priority: Priority) -> Event:
         push = Push(to="ann", source="test", content=f"<{self.add_word(key)}>", priority=priority, key=key)
         result = self.store.call(push_actions.push_event, push)
-        return self.store.query(inbox.show, result.deliveries[0].event)[0].event
+        return self.store.query(inbox_items.show, result.deliveries[0].event)[0].event
 
     @rule(event=events)
     def carry(self, event: Event) -> None:

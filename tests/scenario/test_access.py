@@ -16,7 +16,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from gatepost.actions import decisions, gates, inbox, keys, plans, push, sessions, spaces, triggers
+from gatepost.actions import decisions, gates, inbox, inbox_items, keys, plans, push, sessions, spaces, triggers
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import parse_sqlite_path
 from gatepost.core import plan as rules
@@ -190,7 +190,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         store.call(push.push_event, Push(to=recipient, source="test", content="something")).event
         for recipient in ("analyst", "analyst", "analyst", "husam")
     ]
-    store.call(inbox.discard, events[1])
+    store.call(inbox_items.discard, events[1])
     claim = store.call(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
     assert claim is not None
     plan = store.call(plans.set_plan, "analyst", spec)
@@ -340,7 +340,7 @@ async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:
         async with gateway.open_client(**_underscore_names(create_credentials(world)[credential])) as caller:
             push_response = await caller.post("/api/inbox", json={"to": "developer", "content": "hi", "type": "mail"})
             assert push_response.status_code == 201
-            [item] = gateway.store.query(inbox.show, push_response.json()["eventId"])
+            [item] = gateway.store.query(inbox_items.show, push_response.json()["eventId"])
             assert item.event.sender is not None
             assert (item.event.sender.name, item.event.source) == ("designer", "designer")
 
@@ -375,7 +375,7 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
             answer = await caller.post("/api/inbox", json={"to": "analyst", "type": type, "content": "trust me"})
             assert answer.status_code == 403, type
         push_response = await caller.post("/api/inbox", json={"to": "analyst", "type": "agent", "source": "developer"})
-        [item] = gateway.store.query(inbox.show, push_response.json()["eventId"])
+        [item] = gateway.store.query(inbox_items.show, push_response.json()["eventId"])
         assert item.event.source == "designer/developer"
 
 
@@ -392,7 +392,7 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
                 event_id = (await client.post("/api/inbox", json=body)).json()["eventId"]
                 batch_items = (await client.post("/api/inbox/batch", json={"pushes": [body, body]})).json()["items"]
                 items = [
-                    gateway.store.query(inbox.show, id)[0]
+                    gateway.store.query(inbox_items.show, id)[0]
                     for id in (event_id, *(batch_item["eventId"] for batch_item in batch_items))
                 ]
                 [hops[sender, stated_hops]] = {item.event.hops for item in items}

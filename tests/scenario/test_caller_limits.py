@@ -8,7 +8,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import agents, decisions, directory, gates, inbox, memories, pages, plans, run_journal, spaces
+from gatepost.actions import (
+    agents,
+    decisions,
+    directory,
+    gates,
+    inbox,
+    inbox_items,
+    memories,
+    pages,
+    plans,
+    run_journal,
+    spaces,
+)
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.pages import limit_page
@@ -214,7 +226,7 @@ class TestPages:
             push_actions.push_all, [Push(to="team:web", source="t", content=LARGE_TEXT, data=[LARGE_TEXT])]
         )
         assert isinstance(push_result, PushResult)
-        items = gateway.store.query(inbox.show, push_result.event)
+        items = gateway.store.query(inbox_items.show, push_result.event)
         assert {(item.event.content, item.event.data[0]) for item in items} == {(LARGE_TEXT, LARGE_TEXT)}
         assert len({id(item.event.content) for item in items}) == 1
         assert len(items) == 30

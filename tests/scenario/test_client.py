@@ -10,7 +10,19 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import errors
-from gatepost.actions import decisions, directory, gates, inbox, keys, maintenance, pages, plans, spaces, triggers
+from gatepost.actions import (
+    decisions,
+    directory,
+    gates,
+    inbox,
+    inbox_items,
+    keys,
+    maintenance,
+    pages,
+    plans,
+    spaces,
+    triggers,
+)
 from gatepost.client import Client
 from gatepost.core import dedup, wire
 from gatepost.core.claim import RenderedBatch
@@ -81,7 +93,7 @@ async def test_push_and_read(client: Client, store: Store) -> None:
         hops=2,
     )
     push_result = await client.push(push)
-    [item] = store.query(inbox.show, push_result.event)
+    [item] = store.query(inbox_items.show, push_result.event)
     assert (item.event.content, item.event.data, item.event.hops) == (push.content, push.data, 2)
     assert (item.event.ref, item.event.route, item.event.key) == (push.ref, push.route, "mail:1")
     assert (item.event.expires_at or 0) - item.event.created_at == HOUR
@@ -171,15 +183,15 @@ async def test_seen_replay_discard_done(client: Client, store: Store) -> None:
     event = (await client.push(Push(to="analyst", source="tests", content="hello"))).event
     assert await client.seen("analyst", [event]) == 1
     [discarded_item] = await client.discard(event)
-    [stored_item] = store.query(inbox.show, event)
+    [stored_item] = store.query(inbox_items.show, event)
     assert (discarded_item.state, discarded_item.ended_at) == (ItemState.DISCARDED, stored_item.ended_at)
     [replayed_item] = await client.replay(event, "analyst")
-    assert replayed_item == hide_arrival(store.query(inbox.show, event)[0])
+    assert replayed_item == hide_arrival(store.query(inbox_items.show, event)[0])
     person_event = (await client.push(Push(to="husam", source="tests", content="sign"))).event
     finished_item = await client.done(person_event, "husam")
     assert (finished_item.state, finished_item) == (
         ItemState.DELIVERED,
-        hide_arrival(store.query(inbox.show, person_event)[0]),
+        hide_arrival(store.query(inbox_items.show, person_event)[0]),
     )
 
 
@@ -309,7 +321,7 @@ async def test_decisions(client: Client, store: Store) -> None:
 async def test_triggers_and_keys(gateway: GatewayThread, client: Client, store: Store) -> None:
     event = await client.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1")
     assert await client.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1") == event
-    [item] = store.query(inbox.show, event)
+    [item] = store.query(inbox_items.show, event)
     assert item.event.data["payload"] == {"issue": 1}
 
     hook = await client.add_trigger(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatepost.actions import agents, directory, inbox, memories, run_journal, runs, spaces
+from gatepost.actions import agents, directory, inbox, memories, run_endings, run_journal, runs, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.agent import AgentConfig, LoopRules, Phase
 from gatepost.core.entity import EntityKind
@@ -190,7 +190,7 @@ async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Ki
     assert run_state is not None
     reply = ModelReply(calls=tuple(build_call("get_memories") for _ in range(3)), dropped_calls=2)
     kit.store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
-    kit.store.call(run_journal.hand_over, run_state.run_lease)
+    kit.store.call(run_endings.hand_over, run_state.run_lease)
     await agent.run_cycles()
     assert agent.model.requests == [], "the cycle ends without another request"
     [run] = list_runs(agent)

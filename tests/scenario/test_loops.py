@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import agents, directory, inbox, plans, push, run_journal, spaces
+from gatepost.actions import agents, directory, inbox, inbox_items, plans, push, run_journal, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import RunLease
 from gatepost.core import plan as plan_rules
@@ -92,7 +92,7 @@ async def test_a_program_with_an_agents_key_and_a_resident_stop(kit: Kit) -> Non
             async def send() -> bool:
                 body = {"to": "res", "type": "mail", "content": "And you?", "hops": 1}
                 push_result = await program.post("/api/inbox", json=body)
-                [item] = gateway.store.query(inbox.show, push_result.json()["eventId"])
+                [item] = gateway.store.query(inbox_items.show, push_result.json()["eventId"])
                 return item.event.wakes
 
             rounds = 0
@@ -181,7 +181,7 @@ def find_newest(store: Store, name: str) -> Item:
 def push_as(store: Store, sender: str, recipient: str, **fields: object) -> Event:
     """Push as an agent, and return the event."""
     push_result = store.call(push.push_event, Push(to=recipient, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
-    [item] = store.query(inbox.show, push_result.event)
+    [item] = store.query(inbox_items.show, push_result.event)
     return item.event
 
 
@@ -260,7 +260,7 @@ class TestReplay:
         assert claim is not None
         kit.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence)
         push_as(kit.store, "res", "prog", hops=9)
-        [replayed_item] = kit.store.call(inbox.replay, person_event.id, "prog", is_new_chain=False)
+        [replayed_item] = kit.store.call(inbox_items.replay, person_event.id, "prog", is_new_chain=False)
         assert replayed_item.event.hops == 10
         assert push_as(kit.store, "prog", "res").hops == 11
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.claim import Batch, Claim
@@ -62,7 +62,7 @@ class StoreContext:
         return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed_events=failed)
 
     def show_item(self, event: str, name: str = "ann") -> Item:
-        [item] = [item for item in self.store.query(inbox.show, event) if item.recipient == name]
+        [item] = [item for item in self.store.query(inbox_items.show, event) if item.recipient == name]
         return item
 
     def list_waiting(self, name: str = "ann") -> list[str]:

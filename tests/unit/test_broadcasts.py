@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
@@ -70,7 +70,7 @@ def test_once_expired_it_is_never_delivered(ctx: StoreContext) -> None:
     assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == ([], [])
     [account] = ctx.store.query(maintenance.list_accounts, "bob")
     assert account.accepted == 0
-    assert {item.state for item in ctx.store.query(inbox.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
+    assert {item.state for item in ctx.store.query(inbox_items.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
 
 
 def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) -> None:
@@ -128,7 +128,7 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext
     while ctx.store.call(maintenance.reap):
         pass
     with pytest.raises(NotFound):
-        ctx.store.query(inbox.show, event)
+        ctx.store.query(inbox_items.show, event)
     assert ctx.is_balanced()
 
 
@@ -145,12 +145,12 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContex
 
 def test_it_can_be_shown_before_and_after_it_is_taken(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
-    assert [(item.recipient, item.state) for item in ctx.store.query(inbox.show, event)] == [
+    assert [(item.recipient, item.state) for item in ctx.store.query(inbox_items.show, event)] == [
         ("ann", ItemState.PENDING),
         ("bob", ItemState.PENDING),
     ]
     drain(ctx, "bob")
-    assert {item.recipient: item.state for item in ctx.store.query(inbox.show, event)} == {
+    assert {item.recipient: item.state for item in ctx.store.query(inbox_items.show, event)} == {
         "ann": ItemState.PENDING,
         "bob": ItemState.DELIVERED,
     }
@@ -158,7 +158,7 @@ def test_it_can_be_shown_before_and_after_it_is_taken(ctx: StoreContext) -> None
 
 def test_one_agent_may_be_spared_what_it_has_not_taken(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
-    [item] = ctx.store.call(inbox.discard, event, "ann")
+    [item] = ctx.store.call(inbox_items.discard, event, "ann")
     assert (item.recipient, item.state) == ("ann", ItemState.DISCARDED)
     assert drain(ctx, "ann") == []
     assert drain(ctx, "bob") == ["to all"]
@@ -167,12 +167,12 @@ def test_one_agent_may_be_spared_what_it_has_not_taken(ctx: StoreContext) -> Non
 
 def test_nobody_can_be_spared_for_all_what_nobody_has_taken(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
-    for verb in (inbox.discard, inbox.replay):
+    for verb in (inbox_items.discard, inbox_items.replay):
         with pytest.raises(Conflict, match="is a broadcast that agents have still to take") as error:
             ctx.store.call(verb, event)
         assert error.value.hint
     with pytest.raises(NotFound, match="for 'husam'"):
-        ctx.store.call(inbox.discard, event, "husam")
+        ctx.store.call(inbox_items.discard, event, "husam")
     assert drain(ctx, "ann") == ["to all"]
 
 

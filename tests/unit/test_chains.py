@@ -13,6 +13,7 @@ from gatepost.actions import (
     gates,
     inbox,
     plans,
+    run_endings,
     run_journal,
     spaces,
 )
@@ -157,7 +158,7 @@ class TestResidents:
         assert set_plan(ctx, by="ann", runAfter="1 minute").hops == 7
         ctx.clock.advance("5 minutes")
         assert ctx.show_item(ctx.push_event("slow", "bob", sender="ann"), "bob").event.hops == 7
-        ctx.store.call(run_journal.skip_run, run_state.run_lease)
+        ctx.store.call(run_endings.skip_run, run_state.run_lease)
         assert ctx.show_item(ctx.push_event("later", "bob", sender="ann"), "bob").event.hops == 0
 
     def test_the_longest_chain_there_is_grows_no_longer(self, ctx: StoreContext) -> None:

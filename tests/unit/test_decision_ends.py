@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, maintenance
+from gatepost.actions import decisions, directory, gates, inbox_items, maintenance
 from gatepost.core.decision import DecisionOutcome, DecisionStatus
 from gatepost.core.event import ItemState, Priority
 from gatepost.core.gate import Ending
@@ -109,17 +109,17 @@ class TestEnding:
         decision = ask_decision(ctx, respondents=("husam", "bob"))
         [item] = list_decision_items(ctx, "husam")
         with pytest.raises(Conflict, match="nobody would be asked any more") as error:
-            ctx.store.call(inbox.discard, item.event.id)
+            ctx.store.call(inbox_items.discard, item.event.id)
         assert error.value.hint == f"answer it, or turn it down: gatepost decision answer {decision.id} --reject"
-        ctx.store.call(inbox.discard, item.event.id, "bob")
+        ctx.store.call(inbox_items.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="it is discarded for 'bob'"):
-            ctx.store.call(inbox.discard, item.event.id, "bob")
+            ctx.store.call(inbox_items.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            ctx.store.call(inbox.discard, item.event.id, "husam")
-        ctx.store.call(inbox.replay, item.event.id, "bob")
+            ctx.store.call(inbox_items.discard, item.event.id, "husam")
+        ctx.store.call(inbox_items.replay, item.event.id, "bob")
         ctx.store.call(directory.retire, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            ctx.store.call(inbox.discard, item.event.id, "husam")
+            ctx.store.call(inbox_items.discard, item.event.id, "husam")
         answer_decision(ctx, decision, reject=True)
         assert (list_decision_items(ctx, "husam")[0].state, len(list_decision_items(ctx, "ann"))) == (
             ItemState.DELIVERED,
@@ -137,15 +137,15 @@ class TestEnding:
         [admin_item] = list_decision_items(ctx, "admin")
         answer_decision(ctx, returned_decision, "admin", text="why?", again=True)
         [ann_item] = list_decision_items(ctx, "ann")
-        ctx.store.call(inbox.discard, ann_item.event.id)
+        ctx.store.call(inbox_items.discard, ann_item.event.id)
         ctx.store.call(decisions.revise, returned_decision.id, build_question(), by="ann")
-        ctx.store.call(inbox.replay, admin_item.event.id)
+        ctx.store.call(inbox_items.replay, admin_item.event.id)
         for event, name in (
             (cleo_item, "cleo"),
             (husam_item, "husam"),
             (list_decision_items(ctx, "admin")[-1], "admin"),
         ):
-            [discarded_item] = ctx.store.call(inbox.discard, event.event.id, name)
+            [discarded_item] = ctx.store.call(inbox_items.discard, event.event.id, name)
             assert discarded_item.state is ItemState.DISCARDED
 
     def test_one_whose_asker_has_left_is_over(self, ctx: StoreContext) -> None:

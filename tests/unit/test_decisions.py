@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, jobs, maintenance
+from gatepost.actions import decisions, directory, gates, inbox, inbox_items, jobs, maintenance
 from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, ItemState, Priority, Ref
@@ -261,9 +261,9 @@ class TestAnswering:
     def test_a_question_that_was_replayed_is_put_away_too(self, ctx: StoreContext, delay: int) -> None:
         decision, other = ask_decision(ctx, respondents=("husam", "bob")), ask_decision(ctx, "bob")
         item, _ = list_decision_items(ctx, "husam")
-        ctx.store.call(inbox.mark_done, "husam", item.event.id)
+        ctx.store.call(inbox_items.mark_done, "husam", item.event.id)
         assert ctx.ack(ctx.take_claim("bob")) == 1
-        ctx.store.call(inbox.replay, item.event.id)
+        ctx.store.call(inbox_items.replay, item.event.id)
         for data in (None, [decision.id], {"decisionId": decision.id, "options": []}):
             ctx.push(to="husam", sender="ann", data=data)
         ctx.clock.advance(delay)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import inbox, maintenance, push, reconcile, webhooks
+from gatepost.actions import inbox, inbox_items, maintenance, push, reconcile, webhooks
 from gatepost.actions.webhooks import ServiceCall
 from gatepost.core import dedup
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
@@ -108,7 +108,7 @@ def test_an_alert_is_told_again_when_the_first_one_is_forgotten(sqlite_ctx: Stor
 def test_an_alert_that_is_replayed_is_no_repeat(sqlite_ctx: StoreContext) -> None:
     event = sqlite_ctx.store.call(push.push_event, build_alert()).event
     sqlite_ctx.ack(sqlite_ctx.take_claim())
-    [repeat] = sqlite_ctx.store.call(inbox.replay, event)
+    [repeat] = sqlite_ctx.store.call(inbox_items.replay, event)
     assert repeat.event.id != event
     assert sqlite_ctx.list_waiting() == ["main is red"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, push
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, ItemState, Priority, Push
 from gatepost.core.limits import Limits
@@ -243,35 +243,35 @@ class TestPeople:
         event = ctx.push_event(to="husam")
         ctx.clock.advance("3 days")
         assert ctx.list_waiting("husam") == ["tea"]
-        item = ctx.store.call(inbox.mark_done, "husam", event)
+        item = ctx.store.call(inbox_items.mark_done, "husam", event)
         assert (item.state, item.ended_at) == (ItemState.DELIVERED, ctx.clock.now())
         assert item.receipt is not None
         assert (item.receipt.kind, item.receipt.owner) == ("person", "husam")
         with pytest.raises(Conflict, match="is delivered for 'husam'"):
-            ctx.store.call(inbox.mark_done, "husam", event)
+            ctx.store.call(inbox_items.mark_done, "husam", event)
         assert ctx.is_balanced()
 
     def test_seen_is_recorded_apart(self, ctx: StoreContext) -> None:
         first, second = ctx.push_event("1", to="husam"), ctx.push_event("2", to="husam")
-        assert ctx.store.call(inbox.mark_seen, "husam", [first]) == 1
+        assert ctx.store.call(inbox_items.mark_seen, "husam", [first]) == 1
         ctx.clock.advance(HOUR)
-        assert ctx.store.call(inbox.mark_seen, "husam", [first, second]) == 1
+        assert ctx.store.call(inbox_items.mark_seen, "husam", [first, second]) == 1
         assert ctx.show_item(first, "husam").seen_at == ctx.clock.now() - HOUR
         assert ctx.list_waiting("husam") == ["1", "2"]
 
     def test_only_people_are_done(self, ctx: StoreContext) -> None:
         with pytest.raises(Refused, match="'ann' is not a person"):
-            ctx.store.call(inbox.mark_done, "ann", ctx.push_event())
+            ctx.store.call(inbox_items.mark_done, "ann", ctx.push_event())
 
     def test_what_is_not_theirs_is_not_found(self, ctx: StoreContext) -> None:
         with pytest.raises(NotFound):
-            ctx.store.call(inbox.mark_done, "husam", ctx.push_event())
+            ctx.store.call(inbox_items.mark_done, "husam", ctx.push_event())
 
     def test_what_has_expired_is_not_done(self, ctx: StoreContext) -> None:
         event = ctx.push_event(to="husam", ttl=HOUR)
         ctx.clock.advance(HOUR)
         with pytest.raises(Conflict, match="is expired for 'husam'"):
-            ctx.store.call(inbox.mark_done, "husam", event)
+            ctx.store.call(inbox_items.mark_done, "husam", event)
 
 
 class TestExpiry:
@@ -314,11 +314,11 @@ class TestAgain:
         dead, late, away = ctx.push_event("dead"), ctx.push_event("late", ttl=HOUR), ctx.push_event("away")
         for _ in range(5):
             ctx.release(ctx.take_claim(), dead)
-        ctx.store.call(inbox.discard, away)
+        ctx.store.call(inbox_items.discard, away)
         ctx.clock.advance(HOUR)
         ctx.signal_sink.clear()
         for event in (dead, late, away):
-            [item] = ctx.store.call(inbox.replay, event)
+            [item] = ctx.store.call(inbox_items.replay, event)
             assert (item.state, item.attempts, item.ended_at, item.event.expires_at) == (
                 ItemState.PENDING,
                 0,
@@ -334,7 +334,7 @@ class TestAgain:
     def test_what_was_delivered_is_made_anew(self, ctx: StoreContext) -> None:
         event = ctx.push_event(sender="bob", key="k", data={"x": 1}, subject="s")
         ctx.ack(ctx.take_claim())
-        [copy] = ctx.store.call(inbox.replay, event)
+        [copy] = ctx.store.call(inbox_items.replay, event)
         assert copy.event.id != event
         assert (copy.event.content, copy.event.data, copy.event.subject) == ("tea", {"x": 1}, "s")
         assert ctx.show_item(event).state is ItemState.DELIVERED
@@ -345,7 +345,7 @@ class TestAgain:
         event = ctx.push_event(sender="bob")
         ctx.ack(ctx.take_claim())
         ctx.store.call(directory.retire, "bob")
-        [copy] = ctx.store.call(inbox.replay, event)
+        [copy] = ctx.store.call(inbox_items.replay, event)
         assert copy.event.sender is not None
         assert copy.event.sender.name == "bob"
 
@@ -353,47 +353,47 @@ class TestAgain:
     def test_the_retired_get_nothing_again_and_block_nobody(self, ctx: StoreContext, state: ItemState) -> None:
         event = ctx.push_event(to="team:red")
         if state is ItemState.DISCARDED:
-            ctx.store.call(inbox.discard, event)
+            ctx.store.call(inbox_items.discard, event)
         else:
             ctx.ack(ctx.take_claim("ann"))
             ctx.ack(ctx.take_claim("bob"))
         ctx.store.call(directory.retire, "bob")
-        assert [item.recipient for item in ctx.store.call(inbox.replay, event)] == ["ann"]
+        assert [item.recipient for item in ctx.store.call(inbox_items.replay, event)] == ["ann"]
         assert ctx.show_item(event, "bob").state is state
         with pytest.raises(Refused):
-            ctx.store.call(inbox.replay, event, "bob")
+            ctx.store.call(inbox_items.replay, event, "bob")
 
     def test_what_waits_is_not_replayed(self, ctx: StoreContext) -> None:
         event = ctx.push_event()
         with pytest.raises(Conflict, match="it is pending for 'ann'"):
-            ctx.store.call(inbox.replay, event)
+            ctx.store.call(inbox_items.replay, event)
         ctx.take_claim()
         with pytest.raises(Conflict, match="it is claimed for 'ann'"):
-            ctx.store.call(inbox.replay, event)
+            ctx.store.call(inbox_items.replay, event)
 
     def test_only_what_is_pending_or_dead_is_discarded(self, ctx: StoreContext) -> None:
         event = ctx.push_event()
         claim = ctx.take_claim()
         with pytest.raises(Conflict, match="it is claimed"):
-            ctx.store.call(inbox.discard, event)
+            ctx.store.call(inbox_items.discard, event)
         ctx.ack(claim)
         with pytest.raises(Conflict, match="it is delivered"):
-            ctx.store.call(inbox.discard, event)
+            ctx.store.call(inbox_items.discard, event)
         late = ctx.push_event("late", ttl=HOUR)
         ctx.clock.advance(HOUR)
         with pytest.raises(Conflict, match="it is expired"):
-            ctx.store.call(inbox.discard, late)
+            ctx.store.call(inbox_items.discard, late)
 
     def test_one_of_several_recipients_can_be_named(self, ctx: StoreContext) -> None:
         event = ctx.push_event(to="team:red")
-        assert [item.recipient for item in ctx.store.call(inbox.discard, event, "ann")] == ["ann"]
+        assert [item.recipient for item in ctx.store.call(inbox_items.discard, event, "ann")] == ["ann"]
         assert (ctx.list_waiting("ann"), ctx.list_waiting("bob")) == ([], ["tea"])
-        assert [item.recipient for item in ctx.store.call(inbox.replay, event, "ann")] == ["ann"]
+        assert [item.recipient for item in ctx.store.call(inbox_items.replay, event, "ann")] == ["ann"]
         with pytest.raises(NotFound, match="for 'husam'"):
-            ctx.store.call(inbox.discard, event, "husam")
+            ctx.store.call(inbox_items.discard, event, "husam")
 
     def test_an_unknown_event_is_not_found(self, ctx: StoreContext) -> None:
-        for verb in (inbox.discard, inbox.replay):
+        for verb in (inbox_items.discard, inbox_items.replay):
             with pytest.raises(NotFound):
                 ctx.store.call(verb, "evt_" + "0" * 32)
             with pytest.raises(Invalid):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox
+from gatepost.actions import directory, inbox, inbox_items
 from gatepost.core.event import EventType, ItemState, Ref
 from gatepost.core.times import HOUR
 from gatepost.errors import Invalid, NotFound, UnknownAddress
@@ -19,7 +19,7 @@ def full_ctx(ctx: StoreContext) -> StoreContext:
         ctx.release(ctx.take_claim(), poison)
     ctx.push_event("claimed", sender="bob")
     ctx.take_claim(hold=9 * HOUR)
-    ctx.store.call(inbox.discard, ctx.push_event("discarded", ref=Ref("task", "2")))
+    ctx.store.call(inbox_items.discard, ctx.push_event("discarded", ref=Ref("task", "2")))
     ctx.push_event("expired", ttl=HOUR, type=EventType.ALERT)
     ctx.clock.advance(HOUR)
     ctx.push_event("pending", sender="bob", ref=Ref("task", "1"))
@@ -81,7 +81,7 @@ def test_a_broadcast_is_listed_once_before_and_after_it_is_taken(full_ctx: Store
 def test_an_event_is_shown_with_each_of_its_recipients(ctx: StoreContext) -> None:
     event = ctx.push_event(to="team:red")
     ctx.ack(ctx.take_claim("bob"))
-    assert [(item.recipient, item.state) for item in ctx.store.query(inbox.show, event)] == [
+    assert [(item.recipient, item.state) for item in ctx.store.query(inbox_items.show, event)] == [
         ("ann", ItemState.PENDING),
         ("bob", ItemState.DELIVERED),
     ]
@@ -108,9 +108,9 @@ def test_whoever_is_unknown_is_named(ctx: StoreContext) -> None:
     with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
         ctx.store.query(inbox.page, "ann", sender="an")
     with pytest.raises(NotFound):
-        ctx.store.query(inbox.show, "evt_" + "0" * 32)
+        ctx.store.query(inbox_items.show, "evt_" + "0" * 32)
     with pytest.raises(Invalid):
-        ctx.store.query(inbox.show, "clm_" + "0" * 32)
+        ctx.store.query(inbox_items.show, "clm_" + "0" * 32)
 
 
 def test_a_page_of_all_inboxes_may_end_between_two_recipients_of_one_event(full_ctx: StoreContext) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, goals, memories, plans, prompt, spaces
+from gatepost.actions import directory, goals, memories, plans, run_context, spaces
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
@@ -22,7 +22,9 @@ NOW = 1_771_427_220_000_000
 
 def render_prompt(ctx: StoreContext, name: str = "ann", **config: Any) -> str:
     entity = ctx.store.query(directory.find, name)
-    return prompt_rules.render_system_prompt(ctx.store.query(prompt.read_facts, entity, AgentConfig(**config)), NOW)
+    return prompt_rules.render_system_prompt(
+        ctx.store.query(run_context.read_facts, entity, AgentConfig(**config)), NOW
+    )
 
 
 def list_sections(text: str) -> list[str]:
@@ -75,7 +77,7 @@ class TestFacts:
             )
         store.call(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
         store.call(goals.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
-        facts = store.query(prompt.read_facts, store.query(directory.find, "ann"), AgentConfig())
+        facts = store.query(run_context.read_facts, store.query(directory.find, "ann"), AgentConfig())
         assert (len(facts.spaces), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.spaces) == 20
         assert facts.incomplete_sections == {"places", "memories", "goals", "plans"}

@@ -18,9 +18,11 @@ from gatepost.actions import (
     directory,
     gates,
     inbox,
+    inbox_items,
     maintenance,
     plans,
     push,
+    run_endings,
     run_journal,
     runs,
 )
@@ -88,7 +90,7 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
     first = race.push_event("1")
     race.push_event("2")
     with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
-        race.store.call(inbox.discard, first)
+        race.store.call(inbox_items.discard, first)
     assert list_contents(claim_future.result(TIMEOUT)) == ["2"]
     assert race.is_consistent()
 
@@ -265,8 +267,8 @@ def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
 
 def test_a_person_is_done_once(race: Race) -> None:
     event = race.push_event(to="husam")
-    with race.pause_midway(inbox.mark_done, "husam", event):
-        repeat_future = race.start_blocked(inbox.mark_done, "husam", event)
+    with race.pause_midway(inbox_items.mark_done, "husam", event):
+        repeat_future = race.start_blocked(inbox_items.mark_done, "husam", event)
     with pytest.raises(Conflict, match="is delivered for 'husam'"):
         repeat_future.result(TIMEOUT)
     assert race.is_consistent()
@@ -274,9 +276,9 @@ def test_a_person_is_done_once(race: Race) -> None:
 
 def test_what_is_replayed_twice_at_once_waits_once(race: Race) -> None:
     event = race.push_event()
-    race.store.call(inbox.discard, event)
-    with race.pause_midway(inbox.replay, event):
-        repeat_future = race.start_blocked(inbox.replay, event)
+    race.store.call(inbox_items.discard, event)
+    with race.pause_midway(inbox_items.replay, event):
+        repeat_future = race.start_blocked(inbox_items.replay, event)
     with pytest.raises(Conflict):
         repeat_future.result(TIMEOUT)
     assert race.list_waiting() == ["tea"]
@@ -409,11 +411,11 @@ def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -
     first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
     race.store.call(push.push_event, build_push("more", to="thinker"))
-    with race.pause_midway(run_journal.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
+    with race.pause_midway(run_endings.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
     second = take_future.result(TIMEOUT)
     assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
-    race.store.call(run_journal.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
+    race.store.call(run_endings.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
     resident_state = race.store.query(agents.show, "thinker")
     assert resident_state is not None
     assert (resident_state.cycles, resident_state.tokens) == (2, race.store.query(runs.read_mind, "thinker").tokens)
@@ -424,7 +426,7 @@ def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) 
     race.store.call(push.push_event, build_push(to="thinker"))
     first = race.store.call(run_journal.take_run, "thinker", "one")
     assert first is not None
-    with race.pause_midway(run_journal.release_run, first.run_lease, "content", "no", MINUTE):
+    with race.pause_midway(run_endings.release_run, first.run_lease, "content", "no", MINUTE):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
     assert take_future.result(TIMEOUT) is None
     race.clock.advance("1 minute")

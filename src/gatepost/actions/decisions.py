@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, gates, inbox, jobs, push
+from gatepost.actions import directory, gates, inbox_items, jobs, push
 from gatepost.core import address, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
@@ -303,7 +303,7 @@ def _push_question(
 def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:
     """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
     key, data = rules.build_event_key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
-    inbox.close_items(tx, respondents, key, source=decision.asker, data=data, actor=actor)
+    inbox_items.close_items(tx, respondents, key, source=decision.asker, data=data, actor=actor)
 
 
 def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatepost.actions import directory, inbox, plans, push
+from gatepost.actions import directory, inbox_items, plans, push
 from gatepost.core import address, ids
 from gatepost.core import gate as gate_rules
 from gatepost.core.entity import Entity, EntityKind
@@ -412,7 +412,7 @@ def _build_notice_key(gate: Gate) -> str:
 
 def _close_notice(tx: Transaction, gate: Gate, awaited_entity: Entity, actor: Entity | None) -> None:
     data = {"gateId": gate.id, "outcome": "opened"}
-    inbox.close_items(
+    inbox_items.close_items(
         tx, [awaited_entity], _build_notice_key(gate), source=gate.made_by or "gate", data=data, actor=actor
     )
 

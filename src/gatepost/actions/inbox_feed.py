@@ -1,18 +1,18 @@
 """
-What comes to an inbox, as something to follow: a reader says how far it is and gets what came since, each item once and
-none left out, from whichever gateway it asks and however often it goes away.
+The feed of an inbox: a reader names its position and gets the items after it, each item once and none left out, from
+any gateway, and however often it disconnects.
 
-Items are read in the order of their events' positions (`core/position.py`), and only up to *here*: the last event
-before which nothing can appear any more. On SQLite that is the last arrival. On PostgreSQL a transaction that took its
-number early may commit late, so a reader stays below the oldest one that is still running; what is visible beyond that
-is held back, and the page says so: it comes when that transaction has ended, for which there is no ring.
+Items are read in the order of their events' positions (`core/position.py`), and only up to the *horizon*: the last
+event before which no other can appear any more. On SQLite that is the last arrival. On PostgreSQL a transaction that
+took its number early may commit late, so a reader stays below the oldest transaction that is still running. What is
+visible beyond that is held back, and the page says so: it comes when that transaction has ended, and no signal tells.
 
-    arrival   41   42   43        43 is committed, 42 is not: a reader that took 43 now would have to pass over 42
-    state     in  open  in        so it gets 41, is told that something is held, and asks again
+    arrival   41     42     43          43 is committed, 42 is not: a reader that took 43 now would miss 42;
+    state     done   open   done        so it gets 41 with `has_delayed_items`, and asks again
 
-An item is where its event is. A broadcast is in the feed of an agent from the moment it was made, and does not appear
-again when the agent takes it. Two events that were pushed at the same time may come in either order; one that was
-pushed after another was answered comes after it.
+An item has the position of its event. A broadcast is in the feed of an agent from the moment it is pushed, and does not
+appear again when the agent takes it. Two events that are pushed at the same time may come in either order; an event
+that is pushed after the answer to another push comes after it.
 """
 
 from dataclasses import dataclass
@@ -29,21 +29,21 @@ __all__ = ["FeedPage", "Position", "read_end", "read_page"]
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    #: each item, and the position of whoever has seen it and all before it
+    #: each item, with the position of a reader that has seen it and all before it
     entries: list[tuple[Item, Position]]
-    #: where to go on
+    #: the position after this page
     position: Position
-    #: whether something was committed that cannot be shown yet: ask again soon, no ring will come
+    #: an event is committed that cannot be shown yet: ask again soon, no signal will come
     has_delayed_items: bool
 
 
 def read_end(tx: Reader) -> Position:
-    """The position of whoever has seen everything so far."""
+    """Return the position of a reader that has seen everything so far."""
     return events.here(tx).last
 
 
 def read_page(tx: Reader, name: str, after: Position, limit: int = 100) -> FeedPage:
-    """The next items of an inbox after a position, in whatever state they are by now."""
+    """Return the next items of an inbox after a position, in any state."""
     recipient = directory.find(tx, name)
     horizon = events.here(tx)
     if after >= horizon.end:

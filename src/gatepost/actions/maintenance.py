@@ -1,20 +1,52 @@
 """
-Keeping the house: what has run out of time, and what has been kept long enough. Every verb here works through a small
-batch, so that writers never wait for long, and returns how much it did; whoever calls repeats it until that is nothing.
+What the janitor does to the store: release what was held too long, remove what is old enough, repair what a wrong clock
+wrote. Every verb works on a small batch, so that other writers never wait for long, and returns how much it did; the
+caller repeats it until that is nothing.
+
+When the clock is set back, times that were written before lie far ahead: the next slot of a recurring plan, the next
+attempt of a job, the next check of a gate, the end of a rest. Each would wait for hours. So the janitor notes the time
+in a row of its own once a minute. When it finds that row more than `CLOCK_TOLERANCE` ahead, the clock was set back,
+perhaps while no process ran, and it repairs in this order:
+
+    every page of recurring plans -> everything that only waits for its next attempt, together with the row
+
+If it is killed in between, the row is still ahead, and the next round begins again. Each step may be done twice: a slot
+that has fired already has the same dedup key, and what is tried too early is tried again later. Claims and leases need
+no repair, because their own statements treat one that was taken in the future as lapsed. A time that a user asked for
+(a deadline, a TTL, a plan that fires once) stays as it is.
 """
+
+from contextlib import suppress
+from typing import Final
 
 from gatepost.actions import directory
 from gatepost.core.account import Account
 from gatepost.core.signals import Signal
-from gatepost.core.times import DAY, Duration
+from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
+from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import broadcasts, claims, errands, events, gates, items, plans, replies, tallies
+from gatepost.tables import (
+    agents,
+    broadcasts,
+    claims,
+    errands,
+    events,
+    gates,
+    items,
+    leases,
+    plans,
+    replies,
+    tallies,
+)
 
-BATCH_SIZE = 500
+BATCH_SIZE: Final = 500
+#: the row with the time of the janitor's last note
+_CLOCK_ROW: Final = "clock"
+_NOTE_INTERVAL: Final = MINUTE
 
 
 def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
-    """Give back what drains held too long; return how many drains."""
+    """Release the items of claims that are past their deadline; return the number of claims."""
     lapsed_claims = claims.lapse(tx, None, limit)
     for number, recipient in lapsed_claims:
         items.release(tx, number)
@@ -23,17 +55,17 @@ def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
 
 
 def expire_items(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
-    """Write down what has run out of time; it was not delivered since then anyway."""
+    """Mark items past their time as expired; no claim has taken them since then anyway."""
     return items.expire(tx, limit)
 
 
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
-    """Remove what ended longer ago than is remembered, adding it to the accounts of the state it had."""
+    """Remove what ended longer ago than `limits.remember`; add removed items to the tally of the state they had."""
     before = tx.now - tx.limits.remember
     old_items = items.reap(tx, before, limit)
     for recipient, _, state in old_items:
         tx.add_to_tally(recipient, state, 1)
-    # those of the last day are counted (`limits.broadcasts`)
+    # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
     broadcast_arrivals = broadcasts.reap(tx, min(before, tx.now - DAY), limit)
     event_arrivals = {arrival for _, arrival, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
@@ -47,8 +79,9 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
 
 def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """
-    Who should wake and nobody is at work for: what they wait for was committed, but the ring may have been lost. Looks
-    at so many inboxes that hold something, from a number on; returns the names and where to go on, None at the end.
+    Return the names of entities that should wake and that nobody works for: their items were committed, but the signal
+    may have been lost. Read one batch of inboxes with items, from the number `after` on; return also where the next
+    batch begins, None at the end.
     """
     rows = claims.awaiting(tx, after, BATCH_SIZE)
     names = [name for _, name, wakes in rows if wakes]
@@ -56,17 +89,50 @@ def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int 
 
 
 def find_agents_behind(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
-    """The same for agents that have not taken the last broadcast."""
+    """Return the names of agents that have not taken the last broadcast, and where the next batch begins."""
     rows = broadcasts.behind(tx, after, BATCH_SIZE)
     return [name for _, name in rows], rows[-1][0] if len(rows) == BATCH_SIZE else None
 
 
 def measure_lag(tx: Reader) -> Duration:
-    """How long the oldest item that waits for an agent or a service has waited."""
+    """Return for how long the oldest pending item of an agent or a service has waited."""
     oldest = items.oldest(tx)
     return max(0, tx.now - oldest) if oldest is not None else 0
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
-    """The accounts of one inbox, or of all: accepted on one side, what became of it on the other."""
+    """Return the account of one inbox, or of all: how many items it accepted, and how many are in each state."""
     return tallies.accounts(tx, directory.find_number(tx, name))
+
+
+def was_clock_set_back(tx: Reader) -> bool:
+    """Return True if the clock was set back since the last note."""
+    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
+    return noted_at is not None and noted_at > tx.now + CLOCK_TOLERANCE
+
+
+def is_time_note_due(tx: Reader) -> bool:
+    """Return True if the time of the last note is not about now."""
+    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
+    return noted_at is None or abs(tx.now - noted_at) >= _NOTE_INTERVAL
+
+
+def note_time(tx: Transaction) -> None:
+    leases.set_deadline(tx, _CLOCK_ROW, tx.now)
+
+
+def reschedule_plans(tx: Transaction, after: int) -> int | None:
+    """Compute the next slots of a page of recurring plans anew; return where the next page begins, None at the end."""
+    page = plans.recurring(tx, after, BATCH_SIZE)
+    for plan in page:
+        with suppress(Invalid):  # a zone that this machine does not know: the plan keeps its slot
+            plans.reschedule(tx, plan)
+    return page[-1].number if len(page) == BATCH_SIZE else None
+
+
+def make_retries_due(tx: Transaction) -> None:
+    """Make everything due that only waits for its next attempt, and note the time: the repair is complete."""
+    errands.hurry(tx, CLOCK_TOLERANCE)
+    gates.look_now(tx)
+    agents.end_rests(tx)
+    note_time(tx)

@@ -1,4 +1,4 @@
-"""How a guest reads what reached it by two roads: its session's spool, and its inbox here (`core/reconcile.py`)."""
+"""Claim a batch for a guest from two sources: its session's spool, and its inbox here (`core/reconcile.py`)."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -28,9 +28,10 @@ def claim_with_spool(
     budget: int = batch_rules.GUEST_BUDGET,
 ) -> ReconciledBatch:
     """
-    Take the next batch of an inbox and a spool together: what of it is here is claimed. Without `reconcile` only those
-    items here are taken of which a line tells. What is pending here though its key was `shown` is marked as delivered;
-    what the session has printed and is still `unproved` is neither taken nor marked.
+    Select the next batch from an inbox and a spool together, and claim the part of it that is in the inbox. Without
+    `include_pending`, take only the items of the inbox that a spool line names. Pending items with a key in
+    `shown_keys` are marked as delivered. Items with a key in `unconfirmed_keys` (the session has printed them, but no
+    reply proves yet that they were read) are neither taken nor marked.
     """
     terms = ClaimTerms(owner=owner, limit=limit, budget=budget)
     recipient, fence = inbox.lock_inbox(tx, name, terms)
@@ -72,7 +73,7 @@ def mark_delivered(tx: Transaction, name: str, keys: Iterable[str], *, owner: st
 def _mark_items_delivered(
     tx: Transaction, recipient: Entity, fence: int, stored_items: Iterable[StoredState], terms: ClaimTerms
 ) -> None:
-    """Mark what was shown by the other road, while this store was out of reach or had not heard of it yet."""
+    """Mark items that were shown from the spool, while this store was out of reach or did not have them yet."""
     pending_arrivals = sorted({item.arrival for item in stored_items if item.state is ItemState.PENDING})
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
@@ -84,7 +85,7 @@ def _mark_items_delivered(
 def _find_stored_items(
     tx: Reader, recipient: int, keys: Iterable[str], event_ids: Iterable[str]
 ) -> dict[str, StoredState]:
-    """What is known here of these keys and ids of events, by each of them."""
+    """Return the items of an inbox with these dedup keys or event ids, by key and by id."""
     valid_keys = sorted({key for key in keys if key and not find_unstorable(key)})
     own_event_ids = sorted({event_id for event_id in event_ids if reconcile.is_event_id(event_id)})
     return items.known(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}

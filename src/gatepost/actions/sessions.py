@@ -1,9 +1,9 @@
 """
-The sessions of guests: whose a session is, what it is doing, and what its hooks ask of the store.
+The sessions of guests: the agent of a session, what the session is doing, and what its hooks read from the store.
 
-A session begins when its program says so, for an agent that is registered: a misspelt name makes no new one.
+A session begins when its program reports it, for a registered agent: a misspelt name does not register a new agent.
 
-What most hooks need is light; the rest is imported late, because a guest waits while a hook starts.
+Only what most hooks need is imported at the top. The rest is imported late, because a guest waits while a hook starts.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from gatepost.core.entity import Entity
 
 _MAX_ID_LENGTH: Final = 1_000
-#: how long a session is remembered of which nothing is heard, and how many are forgotten at once
+#: a session is removed after this time without activity
 _RETENTION: Final = 30 * DAY
+#: sessions that are removed at once
 _REAP_LIMIT: Final = 20
 
 
 def begin(tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
-    """Note that an agent is in a session."""
+    """Record that an agent is in a session; return the session."""
     sessions.begin(tx, _validate_id(id), entity=_require_agent(tx, agent).number, host=host, doing=doing)
     sessions.reap(tx, tx.now - _RETENTION, _REAP_LIMIT)
     return find(tx, id)
 
 
 def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
-    """A session, of this agent or (None) of whomever."""
+    """Return a session of this agent, or of any agent (None); raise `NotFound` for any other."""
     session = sessions.read(tx, _validate_id(id))
     if session is None or agent not in (None, session.agent):
         raise NotFound(f"there is no session {id!r:.80}", hint="the hooks of its program make it known")
@@ -39,7 +40,7 @@ def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
 
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
-    """Note what a session is doing; return what time it is."""
+    """Record what a session is doing; return the current time of the store."""
     sessions.note(tx, id, doing)
     return tx.now
 
@@ -50,17 +51,17 @@ def has_items(tx: Reader, agent: str) -> bool:
 
 
 def has_blocking_gates(tx: Reader, agent: str) -> bool:
-    """Whether there is any gate that may keep a guest from stopping; `gates.blocking` says which do."""
+    """Return True if any gate may keep a guest from stopping; `gates.list_blocking` returns those that do."""
     return sessions.held(tx, agent)
 
 
 def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
-    """Whether a guest has said since then, by a note or an event about a work item, what it did."""
+    """Return True if a guest has reported its work since a time: by a note, or by an event about a work item."""
     return sessions.worked(tx, agent, f"evt_{since // 1_000:012x}")
 
 
 def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:
-    """Tell the owner of a guest that its session needs looking at; at most once an hour."""
+    """Alert the owner of a guest that its session was allowed to stop, with the reason; at most once an hour."""
     from gatepost.actions import directory, push
     from gatepost.core.event import Ref
     from gatepost.core.session import encode_filename

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from gatepost.actions import inbox as verbs
+from gatepost.actions import inbox_items
 from gatepost.cli import here, output, words
 from gatepost.cli.here import EventId, Json
 from gatepost.cli.plain import option
@@ -26,7 +26,7 @@ def replay(
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with here.opened() as place:
-        again = place.call(verbs.replay, lambda far: far.replay, event, words.given(to, "--to"))
+        again = place.call(inbox_items.replay, lambda far: far.replay, event, words.given(to, "--to"))
     _moved(again, "pending again for", json=json)
 
 
@@ -44,7 +44,7 @@ def discard(
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
     with here.opened() as place:
-        gone = place.call(verbs.discard, lambda far: far.discard, event, words.given(to, "--to"))
+        gone = place.call(inbox_items.discard, lambda far: far.discard, event, words.given(to, "--to"))
     _moved(gone, "discarded for", json=json)
 
 
@@ -63,12 +63,14 @@ def done(
     """
     with here.opened() as place:
         person = words.given(me, "--as") or _whoever(shown(place, event), place.configuration.settings.agent)
-        item = place.do(lambda near: near.call(verbs.mark_done, person, event), lambda far: far.done(event, person))
+        item = place.do(
+            lambda near: near.call(inbox_items.mark_done, person, event), lambda far: far.done(event, person)
+        )
     _moved([item], "done for", json=json)
 
 
 def shown(place: here.Here, event: str) -> list[Item]:
-    return place.look(verbs.show, lambda far: far.show, event)
+    return place.look(inbox_items.show, lambda far: far.show, event)
 
 
 def _moved(items: list[Item], said: str, *, json: bool) -> None:

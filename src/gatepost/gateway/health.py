@@ -19,7 +19,7 @@ from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import JSONResponse, Response
 
-from gatepost.actions import clock, maintenance
+from gatepost.actions import maintenance
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway import shapes
@@ -111,7 +111,7 @@ class Meters:
 
 async def _try_to_write(store: Store) -> None:
     with suppress(GatepostError):  # the store remembers why
-        await store.run(clock.note_time, lane="health")
+        await store.run(maintenance.note_time, lane="health")
 
 
 def _vitals(tx: Reader) -> Vitals:

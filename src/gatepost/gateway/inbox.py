@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from gatepost.actions import directory, inbox, inbox_feed, maintenance, push
+from gatepost.actions import directory, inbox, inbox_feed, inbox_items, maintenance, push
 from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.event import EventType, Item, ItemState
@@ -138,7 +138,7 @@ async def release(name: str, body: Release, who: Who, house: House, write: Write
 async def seen(name: str, body: SeenBody, who: Who, house: House) -> Any:
     """Record that items were seen."""
     reader = await _whose(house, who, name)
-    return {"seen": await house.store.run(inbox.mark_seen, reader, body.events, lane=reader)}
+    return {"seen": await house.store.run(inbox_items.mark_seen, reader, body.events, lane=reader)}
 
 
 @router.get("/api/inbox/{name}/stream", response_class=stream.EventStream, responses=stream.STREAMED)
@@ -159,21 +159,21 @@ async def show(id: str, who: Who, house: House) -> Any:
 async def replay(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Make what is dead, expired or discarded pending again; what was delivered comes as a new event."""
     name, anew = who.as_(body.name if body else None), not isinstance(who, Acting)
-    return await write(lambda tx: _items(inbox.replay(tx, id, name, is_new_chain=anew)))
+    return await write(lambda tx: _items(inbox_items.replay(tx, id, name, is_new_chain=anew)))
 
 
 @router.post("/api/events/{id}/discard", tags=["events"], responses=shaped(shapes.Items) | documented(409))
 async def discard(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Put away what is pending or dead."""
     name = who.as_(body.name if body else None)
-    return await write(lambda tx: _items(inbox.discard(tx, id, name)))
+    return await write(lambda tx: _items(inbox_items.discard(tx, id, name)))
 
 
 @router.post("/api/events/{id}/done", tags=["events"], responses=shaped(shapes.Items) | documented(409))
 async def done(id: str, who: Who, write: Write, body: About | None = None) -> Any:
     """Mark a person's item as done; the administrator's own unless another is named."""
     name = who.as_(body.name if body else None) or directory.ADMINISTRATOR
-    return await write(lambda tx: _items([inbox.mark_done(tx, name, id)]))
+    return await write(lambda tx: _items([inbox_items.mark_done(tx, name, id)]))
 
 
 def _number(text: str, after: str | None) -> int:
@@ -193,7 +193,7 @@ async def _whose(house: Office, who: Principal, name: str) -> str:
 
 
 def _shown(tx: Reader, id: str, name: str | None) -> wire.Document:
-    found = [item for item in inbox.show(tx, id) if name is None or item.recipient == name]
+    found = [item for item in inbox_items.show(tx, id) if name is None or item.recipient == name]
     if not found:
-        raise inbox.build_missing_error(id)
+        raise inbox_items.build_missing_error(id)
     return wire.write_items(found)

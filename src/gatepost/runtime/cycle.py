@@ -21,6 +21,7 @@ from typing import Any, Final, assert_never
 import structlog
 
 from gatepost.actions import budgets, spaces
+from gatepost.actions import run_endings as endings
 from gatepost.actions import run_journal as journal
 from gatepost.actions.budgets import ExhaustedBudget
 from gatepost.actions.run_journal import RunLease, RunState
@@ -155,7 +156,7 @@ class Cycle:
             step, summary = len(self._turns) + 1, _flatten(reply.text)
             is_last = find_limit([*self._turns, reply], self._run_lease.resident.config.loop) is not None
             finish_result = await self._write_journal(
-                journal.finish_run,
+                endings.finish_run,
                 step,
                 reply,
                 summary=summary,
@@ -232,7 +233,7 @@ class Cycle:
         summary = f"{last_text[: _MAX_SUMMARY - len(note) - 1]} {note}".strip()
         step, until = len(self._turns) + 1, exhausted.until if exhausted is not None else None
         has_more = await self._write_journal(
-            journal.stop_at_limit, step, limit, note, summary=summary, context_tokens=self._max_tokens, rest_until=until
+            endings.stop_at_limit, step, limit, note, summary=summary, context_tokens=self._max_tokens, rest_until=until
         )
         return CyclePaused(exhausted.seconds) if exhausted is not None else CycleFinished(has_more)
 
@@ -337,7 +338,7 @@ class Cycle:
             if tool.name == _PEEK_TOOL and self._is_isolated:
                 raise Conflict("nothing more can be taken in this cycle")
             if tool.name == _SKIP_TOOL and not self._effect_count:
-                return CycleFinished(await self._write_journal(journal.skip_run))
+                return CycleFinished(await self._write_journal(endings.skip_run))
             result = await self._run_tool(tool, call, step, call_key, arguments)
         except (Lost, Unavailable):
             raise
@@ -417,14 +418,14 @@ async def handle_model_failure(
     )
     if not effects:
         await write_journal(
-            deps.store, run_lease, journal.release_run, model_failure.trouble, model_failure.reason, retry_in
+            deps.store, run_lease, endings.release_run, model_failure.trouble, model_failure.reason, retry_in
         )
     elif model_failure.trouble is Trouble.CONTENT:
-        has_more = await write_journal(deps.store, run_lease, journal.record_refusal, model_failure.reason, retry_in)
+        has_more = await write_journal(deps.store, run_lease, endings.record_refusal, model_failure.reason, retry_in)
         if has_more is not None:
             return CycleFinished(has_more)
     else:
-        await write_journal(deps.store, run_lease, journal.suspend_run, retry_in)
+        await write_journal(deps.store, run_lease, endings.suspend_run, retry_in)
     return CyclePaused(retry_in / SECOND)
 
 

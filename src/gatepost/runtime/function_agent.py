@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from gatepost.actions import inbox
+from gatepost.actions import inbox_items, run_endings
 from gatepost.actions import run_journal as journal
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.event import Body, Event, Mailed, Posted, parse_body
@@ -167,13 +167,13 @@ async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFun
         )
     reply = ModelReply(model=run_lease.run.model)
     return CycleFinished(
-        await write_journal(deps.store, run_lease, journal.finish_run, context.steps + 1, reply, summary="")
+        await write_journal(deps.store, run_lease, run_endings.finish_run, context.steps + 1, reply, summary="")
     )
 
 
 def _read_events(tx: Reader, ids: list[str], name: str) -> list[Event]:
     """Return the events of a batch, in the order of the journal."""
-    return [item.event for id in ids for item in inbox.show(tx, id) if item.recipient == name]
+    return [item.event for id in ids for item in inbox_items.show(tx, id) if item.recipient == name]
 
 
 def _parse_fields(result: CallResult) -> dict[str, Any]:

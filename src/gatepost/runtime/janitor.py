@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import clock, maintenance, runs
+from gatepost.actions import maintenance, runs
 from gatepost.core.signals import JANITOR, Signal
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
@@ -43,14 +43,14 @@ async def tidy(store: Store, bus: SignalBus) -> None:
 
 async def follow_clock(store: Store) -> None:
     """Repair times that lie in the future if the clock was set back; record the time now and then."""
-    if await store.read(clock.was_set_back):
+    if await store.read(maintenance.was_clock_set_back):
         log.warning("the clock was set back; what was noted in the future is repaired")
         after: int | None = 0
         while after is not None:
-            after = await store.run(clock.reschedule_plans, after, lane="plans")
-        await store.run(clock.make_retries_due, lane="janitor")
-    elif await store.read(clock.is_note_due):
-        await store.run(clock.note_time, lane="janitor")
+            after = await store.run(maintenance.reschedule_plans, after, lane="plans")
+        await store.run(maintenance.make_retries_due, lane="janitor")
+    elif await store.read(maintenance.is_time_note_due):
+        await store.run(maintenance.note_time, lane="janitor")
 
 
 async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, directory, prompt, runs
+from gatepost.actions import agents, directory, run_context, runs
 from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig, Resident
@@ -77,7 +77,7 @@ def _read_past_run(tx: Reader, id: str) -> _PastRun:
     run: Run = runs.show(tx, id)
     resident = agents.show(tx, run.agent)
     assert resident is not None, "an agent with a run is a resident"
-    facts = prompt.read_facts(tx, directory.find(tx, run.agent), resident.config)
+    facts = run_context.read_facts(tx, directory.find(tx, run.agent), resident.config)
     mind = runs.read_mind_before(tx, run, resident.number)
     return _PastRun(resident, prompt_rules.render_system_prompt(facts, tx.now), mind, tuple(runs.list_steps(tx, id)))
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import agents, maintenance, run_journal, runs
+from gatepost.actions import agents, maintenance, run_endings, run_journal, runs
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.agent import CODE
 from gatepost.core.frame import Frame, TransportMessage
@@ -245,7 +245,7 @@ class Supervisor:
         run_lease = self._run_leases.get(name)
         if run_lease is not None:
             with suppress(GatepostError):
-                await self._store.run(run_journal.hand_over, run_lease, lane=name)
+                await self._store.run(run_endings.hand_over, run_lease, lane=name)
 
 
 def _list_awake_agents(tx: Reader) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a resident has before it when a cycle begins, beside its batch; bounded, however much there is."""
+"""What the model of a resident reads at the start of a cycle, beside the batch: bounded, however much there is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from gatepost.core.space import Space
 from gatepost.ports import Reader
 from gatepost.tables import spaces as space_rows
 
-#: spaces whose readers are told when an agent thinks, and those of them that the agent is told of
+#: spaces whose readers see that the agent thinks, and those of them that its system prompt lists
 _MAX_SPACES: Final = 1_000
 _MAX_SHOWN_SPACES: Final = 50
 _MAX_MEMBERS: Final = 20
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CycleContext:
-    """The system prompt, what the agent has in mind, and the spaces it is in."""
+    """The system prompt, the agent's mind before the cycle, and the spaces that it is a member of."""
 
     system: str
     mind: AgentMind
@@ -45,8 +45,8 @@ def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run)
 
 def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[Space] | None = None) -> AgentFacts:
     """
-    Of each kind, the first few; one more than those is read, to know whether there are others. Its spaces need not be
-    read where they are known.
+    Return the facts for the system prompt, of each kind the first few; a section with more is in `incomplete_sections`.
+    `spaces` are the agent's spaces, if the caller has read them already.
     """
     if spaces is None:
         spaces = space_rows.page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
@@ -64,7 +64,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
         role=agent.role,
         description=config.description,
         instructions=config.instructions,
-        spaces=tuple(_build_places(tx, take_first("places", _MAX_SHOWN_SPACES, spaces))),
+        spaces=tuple(_build_space_facts(tx, take_first("places", _MAX_SHOWN_SPACES, spaces))),
         goals=take_first("goals", _MAX_GOALS, goals.page(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)),
         memories=take_first("memories", _MAX_MEMORIES, memories.page(tx, agent, limit=_MAX_MEMORIES + 1)),
         plans=take_first("plans", _MAX_PLANS, plans.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)),
@@ -72,7 +72,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
     )
 
 
-def _build_places(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
+def _build_space_facts(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
     members = space_rows.some_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
     for space in spaces:
         space_members = members.get(space.number, [])

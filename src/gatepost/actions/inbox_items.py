@@ -1,0 +1,227 @@
+"""
+Change single items of an inbox: mark them as done or seen, discard them, replay them, close them.
+
+People do not drain their inbox: they mark items as done. Every other verb here is for whoever looks after an inbox. An
+item changes only by an update that names the state it was in, so a verb that loses a race changes nothing.
+
+The question of a decision is an item too, and may be discarded like any other; but not the last one, if the asker would
+wait for ever for its answer and never hear of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from gatepost.actions import directory, inbox, push
+from gatepost.actions.inbox import ClaimTerms
+from gatepost.core import decision as decision_rules
+from gatepost.core import ids
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import Item, ItemState, Json, Push
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
+from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import broadcasts, claims, decisions, entities, gates, items
+
+#: agents that have not taken a broadcast yet, and are shown
+_SHOW_LIMIT: Final = 100
+#: the states of items that nobody has read or will read
+_CLOSED_STATES: Final = (ItemState.EXPIRED, ItemState.DEAD, ItemState.DISCARDED)
+
+
+def show(tx: Reader, event: str) -> list[Item]:
+    """Return the items of an event, one for each recipient, in the state they have now."""
+    event_items = [item for _, item in items.of_event(tx, ids.check("evt", event))]
+    event_items += items.of_broadcast(tx, event, _SHOW_LIMIT)
+    if not event_items:
+        raise build_missing_error(event)
+    return [replace(item, state=_compute_state(item, tx.now)) for item in event_items]
+
+
+def build_missing_error(event: str) -> NotFound:
+    return NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
+
+
+def mark_done(tx: Transaction, name: str, event: str) -> Item:
+    """Mark a person's item as done, and return it."""
+    person = directory.find_live(tx, name)
+    if person.kind is not EntityKind.HUMAN:
+        raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
+    fence, _ = claims.lock(tx, person.number)
+    [(_, item)] = _find_items(tx, event, person)
+    if (state := _compute_state(item, tx.now)) is not ItemState.PENDING:
+        raise Conflict(f"{event!r} is {state} for {person.name!r}, not pending")
+    if not _deliver_with_receipt(tx, person, fence, item, person.name):
+        raise Conflict(f"{event!r} is not pending for {person.name!r} any more")
+    return _find_items(tx, event, person)[0][1]
+
+
+def mark_seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
+    """Record that an entity has seen items, in any state; return how many it had not seen before."""
+    return items.see(tx, directory.find_live(tx, name).number, [ids.check("evt", event) for event in events])
+
+
+def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
+    """
+    Discard the pending and dead items of an event, for one recipient or for all, and return them. A broadcast that an
+    agent has not taken yet can be discarded for that agent only. The last question of a decision that nothing else
+    would end cannot be discarded.
+    """
+    recipient = directory.find(tx, name) if name is not None else None
+    if (
+        recipient is not None
+        and recipient.is_live
+        and not items.of_event(tx, ids.check("evt", event), recipient.number)
+    ):
+        _, cursor = claims.lock(tx, recipient.number)
+        inbox.take_broadcasts(tx, recipient, cursor, broadcasts.last(tx))
+    event_items = _find_items(tx, event, recipient)
+    _check_discard(tx, [item for _, item in event_items])
+    discarded_items = [
+        replace(item, state=ItemState.DISCARDED, ended_at=tx.now)
+        for number, item in event_items
+        if _compute_state(item, tx.now) in (ItemState.PENDING, ItemState.DEAD)
+        and items.move(tx, number, item, ItemState.DISCARDED, ended_at=tx.now)
+    ]
+    return discarded_items or _refuse(tx, event, event_items, "discarded", (ItemState.PENDING, ItemState.DEAD))
+
+
+def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain: bool = True) -> list[Item]:
+    """
+    Make the dead, expired and discarded items of an event pending again, for one recipient or for all, with their
+    failures forgotten; return the items that wait now. A delivered item stays delivered: its recipient gets a new event
+    with the same content. That event begins a new chain of events (`is_new_chain`), or continues the longer one of the
+    event's chain and the recipient's; a recipient that replays its own items does the latter. Retired recipients get
+    nothing.
+    """
+    event_items = _find_items(tx, event, directory.find_live(tx, name) if name is not None else None)
+    recipients = entities.by_names(tx, [item.recipient for _, item in event_items])
+    replayed_items: list[Item] = []
+    for number, item in event_items:
+        if not recipients[item.recipient].is_live:
+            continue
+        match _compute_state(item, tx.now):
+            case ItemState.DEAD | ItemState.EXPIRED | ItemState.DISCARDED:
+                if items.move(tx, number, item, ItemState.PENDING):
+                    new_event = replace(item.event, expires_at=None)
+                    replayed_items.append(Item(event=new_event, recipient=item.recipient, seen_at=item.seen_at))
+                    tx.after_commit(Signal(item.recipient, "replay", new_event))
+            case ItemState.DELIVERED:
+                hops = 0 if is_new_chain else max(item.event.hops, push.count_next_hops(tx, recipients[item.recipient]))
+                result = push.push_copy(tx, replace(_build_copy(item), hops=hops), recipients[item.recipient])
+                replayed_items += [copy for _, copy in items.of_event(tx, result.event)]
+            case ItemState.PENDING | ItemState.CLAIMED:
+                pass
+    return replayed_items or _refuse(
+        tx,
+        event,
+        event_items,
+        "replayed",
+        (ItemState.DEAD, ItemState.EXPIRED, ItemState.DISCARDED, ItemState.DELIVERED),
+    )
+
+
+def close_items(
+    tx: Transaction,
+    recipients: Sequence[Entity],
+    key: str,
+    *,
+    source: str,
+    data: Mapping[str, Json],
+    actor: Entity | None,
+) -> None:
+    """
+    Close the pending items with this key, because their matter has ended: a person's item is done, by `actor`, any
+    other is discarded. Copies that were replayed have no key: they are found by their `source` and by what their `data`
+    contains. The inboxes are not locked, because there may be many of them: the state of each item decides.
+    """
+    for recipient in recipients:
+        first_events = items.keyed(tx, [recipient.number], key)
+        for event in [*first_events.values(), *gates.repeats(tx, recipient.number, source, data)]:
+            for _, item in items.of_event(tx, event, recipient.number):
+                if item.state is ItemState.PENDING and recipient.kind is EntityKind.HUMAN:
+                    _deliver_with_receipt(tx, recipient, 0, item, actor.name if actor is not None else "gatepost")
+                elif item.state is ItemState.PENDING:
+                    items.move(tx, recipient.number, item, ItemState.DISCARDED, ended_at=tx.now)
+
+
+def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Item, owner: str) -> bool:
+    """
+    Deliver a person's item with an acked claim as the receipt, which names `owner`; return True if the item still was
+    in the state that it has in `item`.
+    """
+    receipt = inbox.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
+    claims.end(tx, receipt.id, owner, fence, "acked")
+    return items.move(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now)
+
+
+def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
+    """Refuse to discard the last question of a decision without a deadline: its asker would wait for ever."""
+    question = items_to_discard[0].event
+    id = decision_rules.parse_event_key(question.key or "")
+    decision = decisions.read(tx, id) if id is not None else None
+    if decision is None or decision.deadline is not None:
+        return
+    gates.lock(tx, decision.gate)  # of two that discard at once, the second must see what the first has done
+    decision = decisions.read(tx, decision.id)
+    assert decision is not None
+    if decision.last_answer is not None or question.key != decision_rules.build_event_key(decision, decision.iteration):
+        return
+    respondents = {entity.name for entity in entities.by_names(tx, decision.respondents).values() if entity.is_live}
+    losing_recipients = {
+        item.recipient for item in items_to_discard if item.state in (ItemState.PENDING, ItemState.DEAD)
+    } & respondents
+    current_recipients = {
+        item.recipient for _, item in items.of_event(tx, question.id) if item.state not in _CLOSED_STATES
+    }
+    if losing_recipients and not (current_recipients & respondents) - losing_recipients:
+        raise Conflict(
+            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
+            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
+        )
+
+
+def _find_items(tx: Transaction, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
+    event_items = items.of_event(tx, ids.check("evt", event), entity.number if entity else None)
+    if not event_items and entity is None and items.of_broadcast(tx, event, 1):
+        raise Conflict(
+            f"{event!r} is a broadcast that agents have still to take", hint="name the one whom it is about with --to"
+        )
+    if not event_items:
+        raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
+    return event_items
+
+
+def _compute_state(item: Item, now: Instant) -> ItemState:
+    """Return the state of an item now: a pending item past its time is expired, even if no row says so yet."""
+    is_overdue = item.event.expires_at is not None and item.event.expires_at <= now
+    return ItemState.EXPIRED if is_overdue and item.state is ItemState.PENDING else item.state
+
+
+def _refuse(
+    tx: Transaction, event: str, event_items: Sequence[tuple[int, Item]], action: str, states: Sequence[ItemState]
+) -> NoReturn:
+    state_text = ", ".join(f"{_compute_state(item, tx.now)} for {item.recipient!r}" for _, item in event_items)
+    raise Conflict(
+        f"{event!r} cannot be {action}: it is {state_text}", hint=f"only what is {' or '.join(states)} can be"
+    )
+
+
+def _build_copy(item: Item) -> Push:
+    """Return a push with the content of an item, without its dedup key, which would make it a duplicate."""
+    event = item.event
+    return Push(
+        to=item.recipient,
+        type=event.type,
+        source=event.source,
+        sender=event.sender.name if event.sender else None,
+        subject=event.subject,
+        content=event.content,
+        data=event.data,
+        priority=event.priority,
+        occurred_at=event.source_time,
+        ref=event.ref,
+        route=event.route,
+        trust=event.trust,
+    )
