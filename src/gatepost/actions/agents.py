@@ -1,8 +1,8 @@
 """
-Residents: settling in, being told otherwise, pausing and going on.
+Make, configure, pause and resume residents.
 
-An agent becomes a resident when it is given a configuration, and stays one. Every change rings it: what kept it from
-thinking (a wrong key, a model that failed) may be over.
+An agent becomes a resident when it gets a configuration, and stays one. Every change sends a signal to it, because the
+change may remove what kept it from thinking (a wrong key, a model that failed).
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from gatepost.tables import agents, entities
 
 
 def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: AgentConfig) -> Resident:
-    """Make an agent a resident: one that is registered with it, or one that was a guest so far."""
+    """Make an agent a resident: register a new one, or take one that was a guest so far."""
     agent = (
         directory.register(tx, spec_or_name) if isinstance(spec_or_name, EntitySpec) else _lock_agent(tx, spec_or_name)
     )
@@ -31,8 +31,8 @@ def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: Agent
 
 def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
     """
-    Change the fields of a configuration that are given, each as a whole; null sets it back. A guest becomes a resident
-    with them. What changes nothing does not count as a version.
+    Replace the fields of a configuration that are in `changes`, each as a whole; None sets a field to its default. A
+    guest becomes a resident. A call that changes nothing makes no new version.
     """
     agent = _lock_agent(tx, name)
     resident = agents.read(tx, agent.number)
@@ -46,7 +46,7 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
 
 
 def update(tx: Transaction, name: str, changes: EntityChanges, config: dict[str, Any]) -> None:
-    """Change an agent as an entity and as a resident, or neither."""
+    """Change an agent as an entity and as a resident, in one transaction."""
     agent = _lock_agent(tx, name)
     if changes:
         directory.update(tx, agent.name, **changes)
@@ -55,7 +55,7 @@ def update(tx: Transaction, name: str, changes: EntityChanges, config: dict[str,
 
 
 def pause(tx: Transaction, name: str) -> Resident:
-    """Let a resident begin nothing from now on; its inbox fills meanwhile. Pausing it again changes nothing."""
+    """Keep a resident from beginning cycles; its inbox fills meanwhile. Pausing it again changes nothing."""
     agent = _lock_agent(tx, name)
     resident = _require_resident(tx, agent)
     if resident.paused_at is None:
@@ -64,7 +64,7 @@ def pause(tx: Transaction, name: str) -> Resident:
 
 
 def resume(tx: Transaction, name: str) -> Resident:
-    """Let a resident go on with whatever waits."""
+    """Let a paused resident think again."""
     agent = _lock_agent(tx, name)
     _require_resident(tx, agent)
     agents.pause(tx, agent.number, None)
@@ -72,12 +72,12 @@ def resume(tx: Transaction, name: str) -> Resident:
 
 
 def show(tx: Reader, name: str) -> Resident | None:
-    """An agent as a resident; None if it is a guest."""
+    """Return an agent as a resident; None if it is a guest."""
     return agents.read(tx, require_agent(directory.find(tx, name)).number)
 
 
 def measure_rest(tx: Reader, name: str) -> float | None:
-    """Return for how long a resident still rests; None if it does not."""
+    """Return for how many seconds a resident still rests; None if it does not rest."""
     resident = show(tx, name)
     if resident is None or resident.rest_until is None or resident.rest_until <= tx.now:
         return None
@@ -87,21 +87,21 @@ def measure_rest(tx: Reader, name: str) -> float | None:
 def page(
     tx: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
 ) -> list[tuple[Entity, Resident | None]]:
-    """Agents in order of registration, each as a resident too; None if it is a guest."""
+    """Return agents in order of registration, each with its resident, None for a guest."""
     agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
     residents = agents.among(tx, [agent.number for agent in agent_entities])
     return [(agent, residents.get(agent.number)) for agent in agent_entities]
 
 
 def require_agent(entity: Entity) -> Entity:
-    """The same, if it is an agent."""
+    """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
     if entity.kind is not EntityKind.AGENT:
         raise UnknownAddress(f"{entity.name!r} is not an agent, but a {entity.kind}")
     return entity
 
 
 def _lock_agent(tx: Transaction, name: str) -> Entity:
-    """A live agent, of whom nobody else changes anything meanwhile."""
+    """Lock a live agent until the commit, and return it."""
     entities.lock(tx, require_agent(directory.find(tx, name)).number)
     return require_agent(directory.find_live(tx, name))
 

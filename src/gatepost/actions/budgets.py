@@ -1,9 +1,9 @@
 """
-Budgets of residents: what they have spent, and the rest until the next period.
+Budgets of residents: what a resident has spent, and its rest until the next period.
 
-One that has nothing left begins no cycle, so what is in its inbox waits; a cycle that is under way ends before its next
-request (`Limit.BUDGET`). Then the agent rests, as after a failure of its model, until the period ends: `rest_until` is
-what wakes it, found by the janitor if nothing else does. It is not paused. Its owner is told once a period.
+A resident with nothing left begins no cycle, so its items wait; a cycle that is running ends before its next request
+(`RunLimit.BUDGET`). Then the agent rests until the period ends, as after a failure of its model: `rest_until` wakes it,
+and the janitor finds it if nothing else does. It is not paused. Its owner gets one alert for each period.
 """
 
 from dataclasses import dataclass, replace
@@ -19,16 +19,18 @@ from gatepost.tables import agents, runs, steps
 
 @dataclass(frozen=True, slots=True)
 class ExhaustedBudget:
-    """Nothing is left of a budget until an instant, which is so many seconds away."""
+    """A budget of which nothing is left."""
 
+    #: when the next period begins
     until: Instant
+    #: seconds from now until then
     seconds: float
 
 
 def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
     """
-    Return what an agent has spent since an instant. The runs that started later count as a whole; of the one that was
-    under way then, the replies that came later do.
+    Return what an agent has spent since a time. Runs that started later count as a whole; of the run that was open at
+    that time, the later replies count.
     """
     last_run = runs.last_before(tx, agent, since)
     tokens, cycles = runs.spending(tx, agent, after=last_run[0] if last_run else 0)
@@ -39,7 +41,10 @@ def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
 
 
 def find_exhausted(tx: Reader, resident: Resident, *, is_new_cycle: bool = False) -> ExhaustedBudget | None:
-    """Return until when a resident has nothing left to spend; None if it has, or has no budget."""
+    """
+    Return the budget of a resident if nothing is left of it; None if something is left, or there is no budget. With
+    `is_new_cycle`, ask for a cycle that is about to begin.
+    """
     budget = resident.config.budget
     if budget is None:
         return None
@@ -50,9 +55,9 @@ def find_exhausted(tx: Reader, resident: Resident, *, is_new_cycle: bool = False
 
 
 def start_rest(tx: Transaction, resident: Resident, until: Instant) -> None:
-    """Let a resident rest until its budget is whole again, and tell its owner if that has not been said."""
+    """Let a resident rest until its next period, and alert its owner once for the period."""
     budget = resident.config.budget
-    assert budget is not None, "who has no budget has not used it up"
+    assert budget is not None, "only a budget can be exhausted"
     agents.rest(tx, replace(resident, rest_until=until))
     owner = directory.find_responsible(tx, directory.find(tx, resident.name))
     text = f"{resident.name!r} has used up its budget of {budget} and rests until {format_rfc3339(until)}"

@@ -1,23 +1,26 @@
 """
-How gates and decisions end by themselves: their deadline passes, what they wait for comes, or somebody leaves without
-whom they make no sense.
+End the gates and decisions that end by themselves: their deadline passes, the event that they wait for comes, or an
+entity retires that they need.
 
-Nobody leads here, as with plans: any number of processes settle side by side. What is due is taken by row, and what
-another has taken is skipped; whatever ends a gate takes its row and finds it pending, or lets it be. So a process that
-was put to sleep in the middle keeps nobody else from ending what is due.
+There is no leader, as with plans: any number of processes end gates side by side. Due gates are taken by locking their
+rows, and rows that another process has locked are skipped. A verb that ends a gate locks its row first, and does
+nothing unless the gate is pending. So a process that falls asleep in the middle keeps no other from ending due gates.
 
-    deadline    timer: resolved    open: expired (a decision with a default: answered with it)    escalate: told, stays
-    event       resolved, if what it waits for came to its owner after it was made; so with mail from a sender
-    left        the owner, or who was to do something about it, is retired: orphaned
+    deadline    timer: resolved; `open`: expired (a decision with a default: answered with it);
+                `escalate`: the owner's owner gets an alert, the gate stays
+    event       resolved, if the awaited event came to the owner after the gate was made; the same for awaited mail
+    retirement  orphaned, if the owner retires, or the entity that should act
 
-Whoever looks for events again and again goes on where the last look ended: it knows a *place* (`core/position.py`) and
-for which gates there was nothing up to it. Why nothing is missed, though on PostgreSQL 7 may be committed after 8:
+A process that scans for events again and again continues where its last scan ended: it knows a position
+(`core/position.py`), and the gates for which it found nothing up to it. Why no event is missed, although on PostgreSQL
+event 7 may be committed after event 8:
 
-- The place is *here* (`actions/inbox_feed.py`), before which nothing can appear any more, and it is asked for first. So
-  what one look could not see lies past its place, and the next goes through all that does.
-- A gate that the last look did not know, or found to be met, is looked at by itself, from its beginning. So it does not
-  matter when a gate became visible, nor whether one that is met could be ended.
-- Somebody may have mended the store by hand, before the place. Therefore one begins anew now and then.
+- The position is the horizon (`actions/inbox_feed.py`), before which no event can appear any more, and it is read
+  first. So an event that one scan could not see lies past its position, and the next scan reads all events past it.
+- A gate that the last scan did not know, or found to be met, is scanned separately, from its beginning. So it does not
+  matter when a gate became visible, nor whether a gate that is met could be ended.
+- Someone may have repaired the store by hand, before the position. Therefore a scan starts from the beginning every
+  `RESCAN_AFTER`.
 """
 
 from dataclasses import dataclass
@@ -34,22 +37,23 @@ from gatepost.tables import decisions as decision_rows
 from gatepost.tables import events
 from gatepost.tables import gates as gate_rows
 
-#: gates that one call ends before it leaves the rest to the next
+#: gates that one call ends; the next call ends the rest
 BATCH_LIMIT: Final = 100
-#: how long one goes on from look to look
+#: scans continue from each other for this time, then one starts from the beginning
 RESCAN_AFTER: Final[Duration] = 10 * MINUTE
 _START: Final = Position()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventScan:
-    """What a look for events has found, and how far it went."""
+    """The result of a scan for awaited events, and how far it went."""
 
     matches: tuple[gate_rows.Match, ...] = ()
-    #: nothing up to here is what these gates wait for
+    #: no event up to this position is one that `scanned_gates` wait for
     position: Position = _START
+    #: the numbers of gates
     scanned_gates: frozenset[int] = frozenset()
-    #: when one began anew
+    #: when a scan last started from the beginning
     started_at: Instant
 
 
@@ -57,8 +61,8 @@ def end_due(
     tx: Transaction, *, limit: int = BATCH_LIMIT, gate_id: str | None = None, last_scan: EventScan | None = None
 ) -> int:
     """
-    End what is over by now, or only one gate; return how much that was. Repeat it until there is nothing. `last` is how
-    far somebody has looked for events before.
+    End the gates that are due, or only one of them; return how many. Repeat it until there are none. `last_scan` is the
+    scan from which this one continues.
     """
     count = 0
     for id in gate_rows.due(tx, limit):
@@ -72,17 +76,17 @@ def end_due(
 
 
 def list_due(tx: Transaction, last_scan: EventScan | None = None) -> list[str]:
-    """The gates that `settle` would end."""
+    """Return the ids of the gates that `end_due` would end."""
     return [*gate_rows.due(tx, BATCH_LIMIT), *(id for id, *_ in scan_events(tx, last_scan).matches[:BATCH_LIMIT])]
 
 
 def find_next_due(tx: Reader) -> Instant | None:
-    """When something runs out next; in the past if it is waiting to be settled."""
+    """Return the next deadline; one in the past is due."""
     return gate_rows.next_due(tx)
 
 
 def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
-    """Look for gates for which has come what they wait for, and go on where the last look ended."""
+    """Find the gates whose awaited event has come; continue where `last_scan` ended."""
     horizon = events.here(tx)
     watched_gates = frozenset(number for number, *_ in gate_rows.watching(tx))
     if last_scan is None or last_scan.position >= horizon.end or tx.now - last_scan.started_at >= RESCAN_AFTER:
@@ -98,12 +102,12 @@ def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
 
 
 def list_watches(tx: Reader) -> frozenset[tuple[str, str]]:
-    """Who has a gate that waits for something to come to them, and for which type of event."""
+    """Return the owners of gates that wait for an event, each with the type of the event."""
     return frozenset((name, type) for _, name, type in gate_rows.watching(tx))
 
 
 def end_orphans(tx: Transaction, leaver: Entity) -> None:
-    """End what cannot go on without somebody who has just left."""
+    """End the gates and decisions that need an entity which has just retired."""
     reason = f"{leaver.name} is retired"
     for id in gate_rows.left_behind(tx, leaver.number):
         gate = gate_rows.lock(tx, id)
@@ -119,7 +123,7 @@ def end_orphans(tx: Transaction, leaver: Entity) -> None:
 
 
 def _apply_deadline(tx: Transaction, id: str) -> int:
-    """Do what is to be done at a deadline; return whether there was anything."""
+    """Do what a gate says about its deadline; return 1, or 0 if the gate is not overdue any more."""
     gate = gate_rows.lock(tx, id)
     if gate is None or not gate.is_overdue(tx.now):
         return 0
@@ -135,7 +139,7 @@ def _apply_deadline(tx: Transaction, id: str) -> int:
 
 
 def _end_decision(tx: Transaction, gate: Gate) -> None:
-    """Let the default count, if the question that has one still stands."""
+    """End a decision at its deadline: with its default if it has one and its question is still open, else expired."""
     decision = decision_rows.of_gate(tx, gate.id)
     assert decision is not None
     if decision.default is not None and decision.status is DecisionStatus.PENDING:

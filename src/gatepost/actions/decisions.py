@@ -1,15 +1,17 @@
 """
-Decisions: asking, answering, asking again.
+Ask, revise, answer and withdraw decisions.
 
-A decision and its gate are one thing in two tables: whoever changes one takes the gate's row first (`gates.lock`), so
-that everything that happens to a decision happens in one line. Of any number of answers the first that is valid writes
-the row of its round, whose key is (decision, round); the others find it there and are told who answered what.
+A decision and its gate are one thing in two tables: every verb that changes one locks the gate's row first
+(`gates.lock`), so that all changes of a decision happen one after the other. Of any number of answers, the first valid
+one writes the row of its round, whose key is (decision, round); the others find that row, and the error says who
+answered what.
 
-In the transaction of an answer the gate is resolved, whoever asked is told (`decision:{id}:{round}`, priority high),
-and what those asked had in their inbox is put away. A rejection, the deadline, a withdrawal and the loss of everybody
-who could answer end it in the same way.
+In the transaction of an answer, the gate is resolved, the asker gets an event (`decision:{id}:{round}`, priority high),
+and the question in the inboxes of the respondents is closed. A rejection, the deadline, a withdrawal and the retirement
+of all respondents end a decision in the same way.
 
-Who was asked may answer, and the administrator; who asked revises and withdraws. To others it is not there.
+The respondents and the administrator may answer; the asker may revise and withdraw. For all others a decision does not
+exist.
 """
 
 import json
@@ -34,12 +36,12 @@ from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions, entities
 from gatepost.tables import gates as gate_rows
 
-#: the kind of errand that runs the command of `decision.on_answer`
+#: the kind of a job that runs the command of `decision.on_answer`
 ANSWER_JOB: Final = "on_answer"
-#: characters of a question that are said again with its answer
+#: characters of a question that are quoted with its answer
 _MAX_QUOTE_LENGTH: Final = 200
-#: who can be asked at once
 _MAX_RESPONDENTS: Final = 100
+#: the outcomes for which the command of `decision.on_answer` runs
 _ANSWER_OUTCOMES: Final = (
     DecisionOutcome.ANSWERED,
     DecisionOutcome.DEFAULTED,
@@ -49,7 +51,7 @@ _ANSWER_OUTCOMES: Final = (
 
 
 def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -> Decision:
-    """Ask for a decision, and tell those who may answer. Whoever asks is kept from stopping until it has ended."""
+    """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
     question = rules.check_question(question)
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="say who with --as")
@@ -61,7 +63,8 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         name="decision",
         kind=GateKind.DECISION,
         awaits=id,
-        instruction=_build_instruction(id, question.question),
+        instruction=f"the decision {id} is not answered yet: "
+        + json.dumps(question.question[:_MAX_QUOTE_LENGTH], ensure_ascii=False),
         deadline=question.deadline,
         within=question.within,
     )
@@ -94,7 +97,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
 
 
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
-    """Ask anew, in another round; those who were asked are told again. Without a new deadline the old one stays."""
+    """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = _lock_decision(tx, id, by)
     question = rules.check_question(question, current_deadline=decision.deadline)
     if not gates.is_allowed(actor, decision.asker):
@@ -102,7 +105,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     _check_open(decision, tx.now)
     if decision.iteration >= MAX_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {MAX_ROUNDS} times already", hint="withdraw it, or wait")
-    respondents = _find_live_respondents(tx, decision)
+    respondents = [entity for entity in _find_entities(tx, decision.respondents) if entity.is_live]
     _close_question(tx, decision, respondents, actor)
     deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
     revision = replace(
@@ -131,7 +134,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
 
 
 def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops: int = 0) -> Decision:
-    """Answer a decision; whoever comes after the first is told who answered what."""
+    """Answer a decision; raise `Late`, which says who answered what, if there is an answer already."""
     decision, actor = _lock_decision(tx, id, by)
     if not gates.is_allowed(actor, *decision.respondents):
         raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.respondents))} can answer")
@@ -144,7 +147,7 @@ def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops:
 
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
-    """Say that an answer is not needed any more."""
+    """End a decision whose answer is not needed any more."""
     decision, actor = _lock_decision(tx, id, by)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
@@ -156,7 +159,7 @@ def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops
 
 
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Decision:
-    """A decision, as somebody whom it concerns or (None) as the administrator."""
+    """Return a decision to a viewer whom it concerns, or to the administrator (None); raise `NotFound` for others."""
     decision = decisions.read(tx, ids.check("dec", id))
     if decision is None or (viewer is not None and not decision.has_viewer(directory.find(tx, viewer).name)):
         raise _build_unknown_error(id)
@@ -176,8 +179,9 @@ def page(
     limit: int = 100,
 ) -> list[Decision]:
     """
-    Decisions in the order they were asked; `after` is the number of the last one seen. `since` leaves those whose
-    last round has ended since then, `pending` those that have not ended, or have.
+    Return decisions in the order in which they were asked; `after` is the number of the last decision seen. `since`
+    selects those whose last round has ended at that time or later; `pending` selects those that are open (True) or have
+    ended (False).
     """
     return decisions.page(
         tx,
@@ -202,8 +206,10 @@ def end(
     text: str | None = None,
     hops: int = 0,
 ) -> Decision:
-    """End the round that stands of a decision that was taken and, unless it is sent back, the decision."""
-    # A decision that was sent back has an answer for its round: what ends it now is how the next one would have.
+    """
+    End the current round of a decision and, unless it is sent back, the decision itself. The caller has locked it.
+    """
+    # A decision that was sent back has an answer for its round already: what ends it now is the answer of the next.
     iteration = decision.iteration + (decision.status is DecisionStatus.REVISING)
     answer = Answer(
         outcome=outcome,
@@ -225,7 +231,7 @@ def end(
     outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
     recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
     push.fan_out(tx, outcome_push, actor, _find_entities(tx, recipient_names))
-    # Those who were asked too have had something with that key: the question.
+    # A respondent has had an event with that key already: the question.
     waiting_respondents = [name for name in gate.waiters if name in decision.respondents]
     push.fan_out(
         tx, replace(outcome_push, key=f"{outcome_push.key}:ended"), actor, _find_entities(tx, waiting_respondents)
@@ -241,7 +247,7 @@ def _hash_question(question: Question) -> str:
 
 
 def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
-    """Everybody behind the addresses but whoever asks."""
+    """Return the live entities at these addresses, without the asker."""
     respondents: dict[int, Entity] = {}
     for text in dict.fromkeys(addresses):
         target = address.parse(text)
@@ -265,7 +271,7 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
 def _push_question(
     tx: Transaction, decision: Decision, asker: Entity, respondents: Sequence[Entity], hops: int
 ) -> None:
-    """Tell those who may answer."""
+    """Push the question of the current round to the respondents."""
     data: dict[str, Json] = {
         "decisionId": decision.id,
         "gateId": decision.gate,
@@ -301,13 +307,13 @@ def _push_question(
 
 
 def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:
-    """Take the question from those who were asked; with it what was replayed of it, and of the rounds before."""
+    """Close the question in the inboxes of the respondents, with its replayed copies and those of earlier rounds."""
     key, data = rules.build_event_key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
     inbox_items.close_items(tx, respondents, key, source=decision.asker, data=data, actor=actor)
 
 
 def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
-    """What whoever asked is told."""
+    """Return the push of an outcome to the asker."""
     return Push(
         to=decision.asker,
         type=EventType.DECISION,
@@ -333,18 +339,17 @@ def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
 
 
 def _describe_answer(decision: Decision, answer: Answer) -> str:
-    """How its gate ended, for those too who may see only that: the option by its id, which labels need not tell."""
+    """
+    Return an answer as the reason of its gate's end, for entities that see only the gate. It names the option by its
+    id, because a label alone may be ambiguous.
+    """
     option_text = f"{answer.option} ({decision.find_label(answer.option)})" if answer.option is not None else None
     text = " - ".join(part for part in (option_text, answer.text) if part)
     return (f"{answer.outcome}: {text}" if text else answer.outcome.value)[:1_000]
 
 
-def _build_instruction(id: str, question: str) -> str:
-    return f"the decision {id} is not answered yet: {json.dumps(question[:_MAX_QUOTE_LENGTH], ensure_ascii=False)}"
-
-
 def _lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
-    """Take a decision until the commit, for somebody whom it concerns."""
+    """Lock a decision until the commit; return it with the entity `by`, which it must concern."""
     actor = directory.find_live(tx, by) if by is not None else None
     decision = decisions.read(tx, ids.check("dec", id))
     if decision is None or not (gates.is_allowed(actor) or (actor is not None and decision.has_viewer(actor.name))):
@@ -376,10 +381,6 @@ def _build_late_error(decision: Decision) -> Late:
     answer_text = rules.render_answer(decision, last)
     description = f"was {last.outcome} already{by}" + (f": {answer_text!r:.200}" if answer_text else "")
     return Late(f"the decision {decision.id!r} {description}", winner=rules.describe_answer(decision))
-
-
-def _find_live_respondents(tx: Transaction, decision: Decision) -> list[Entity]:
-    return [entity for entity in _find_entities(tx, decision.respondents) if entity.is_live]
 
 
 def _find_entities(tx: Transaction, names: Sequence[str]) -> list[Entity]:

@@ -1,8 +1,8 @@
 """
-Who there is: registering, finding and retiring entities, and turning addresses into them.
+Register, find, update and retire entities, and resolve addresses to them.
 
-Names and aliases share one namespace. A registration takes its turn with the broadcasts (one locked row), so that for
-every agent and every broadcast it is settled which came first.
+Names and aliases share one namespace. A registration and a broadcast lock the same row, so that for every agent and
+every broadcast it is clear which came first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +19,9 @@ from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import broadcasts, claims, entities, items
 
-#: the person who is told when nobody else is named
+#: the person that gets alerts which have no other owner
 ADMINISTRATOR: Final = "admin"
-#: aliases that one entity may be given
+#: aliases of one entity
 MAX_ALIASES: Final = 50
 _MAX_DISPLAY_LENGTH: Final = 200
 
@@ -38,7 +38,7 @@ class EntitySpec:
 
 
 class EntityChanges(TypedDict, total=False):
-    """What may be changed of an entity. None takes it away; without an owner it is the administrator's."""
+    """The fields of an entity that may change. None removes a value; without an owner, the administrator owns it."""
 
     display: str | None
     team: str | None
@@ -48,7 +48,7 @@ class EntityChanges(TypedDict, total=False):
 
 
 def register(tx: Transaction, spec: EntitySpec) -> Entity:
-    """Add an entity; its name and aliases must be free."""
+    """Add an entity with an empty inbox, and return it; its name and aliases must be free."""
     name = address.check_name(spec.name)
     team, role = _validate_team_and_role(spec.team, spec.role)
     display = _validate_display(spec.display or name)
@@ -74,7 +74,10 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
 
 
 def find(tx: Reader, name: str | Entity) -> Entity:
-    """The entity with that name or alias, live or retired; one that this transaction has found already is not read."""
+    """
+    Return the entity with this name or alias, live or retired; an `Entity` that this transaction has read is returned
+    as it is.
+    """
     if isinstance(name, Entity):
         return name
     entity = find_or_none(tx, name)
@@ -84,7 +87,10 @@ def find(tx: Reader, name: str | Entity) -> Entity:
 
 
 def find_or_none(tx: Reader, name: str) -> Entity | None:
-    """The same for whoever must not learn from the answer, or from how long it takes, which names are near."""
+    """
+    Return the entity with this name or alias, or None. It is for callers that must not learn, from an error or from the
+    time it takes, which names are similar.
+    """
     return entities.by_name(tx, address.check_entity_address(name))
 
 
@@ -96,12 +102,12 @@ def find_live(tx: Reader, name: str | Entity) -> Entity:
 
 
 def find_number(tx: Reader, name: str | Entity | None) -> int | None:
-    """The number of whoever is called that; None for nobody in particular."""
+    """Return the number of the entity with this name; None for None."""
     return find(tx, name).number if name is not None else None
 
 
 def show(tx: Reader, name: str) -> Entity:
-    """An entity with its aliases."""
+    """Return an entity with its aliases."""
     entity = find(tx, name)
     return replace(entity, aliases=entities.aliases_of(tx, [entity.number]).get(entity.number, ()))
 
@@ -115,12 +121,12 @@ def page(
     after: int = 0,
     limit: int = 1_000,
 ) -> list[Entity]:
-    """Entities in order of registration."""
+    """Return entities in order of registration; `after` is the number of the last entity seen."""
     return entities.page(tx, kind=kind, team=team, retired=retired, after=after, limit=limit)
 
 
 def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Entity:
-    """Change what is given of a live entity and leave the rest as it is."""
+    """Change the fields of a live entity that are in `changes`."""
     entities.lock(tx, find(tx, name).number)
     old = show(tx, find_live(tx, name).name)
     team, role = _validate_team_and_role(changes.get("team", old.team), changes.get("role", old.role))
@@ -143,7 +149,7 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
 
 
 def _replace_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) -> None:
-    """Let an entity have these aliases and no others."""
+    """Give an entity these aliases, and take all others from it."""
     for alias in set(entity.aliases) - set(aliases):
         entities.take_name(tx, alias, entity.number)
     for alias in set(aliases) - set(entity.aliases):
@@ -152,8 +158,8 @@ def _replace_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) ->
 
 
 def retire(tx: Transaction, name: str) -> Entity:
-    """Let an entity receive nothing from now on; what it has stays, and what cannot go on without it ends."""
-    from gatepost.actions import deadlines  # it tells people, whom it finds here
+    """Keep an entity from receiving anything; its items stay, and gates and decisions that need it end."""
+    from gatepost.actions import deadlines  # it imports this module
 
     entity = find(tx, name)
     if entity.name == ADMINISTRATOR:
@@ -166,12 +172,12 @@ def retire(tx: Transaction, name: str) -> Entity:
 
 
 def find_responsible(tx: Reader, entity: Entity) -> str:
-    """Who is asked and told where an entity is concerned: its owner while that one is there, else the administrator."""
+    """Return the name of the entity that answers for an entity: its owner if that is live, else the administrator."""
     return entity.owner if entity.owner is not None and find(tx, entity.owner).is_live else ADMINISTRATOR
 
 
 def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
-    """Everybody behind each address but `*`; whoever is unknown is simply not in the answer."""
+    """Return the entities at each address, live and retired; `*` and unknown names are not in the result."""
     unique_addresses = set(addresses)
     names = {str(target) for target in unique_addresses if isinstance(target, EntityAddress)}
     entities_by_name = entities.by_names(tx, names) if names else {}
@@ -188,7 +194,7 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
 
 
 def build_unknown_error(tx: Reader, name: str) -> UnknownAddress:
-    """An error that names the nearest known names."""
+    """Return an error that suggests the most similar names."""
     suggestions = get_close_matches(name, entities.like(tx, name), n=3, cutoff=0.6)
     if suggestions:
         return UnknownAddress(f"nobody is called {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?")

@@ -1,23 +1,23 @@
 """
-Gates: making them, seeing whom they hold, and ending them.
+Make, show and end gates.
 
-A gate ends once. Whoever ends it takes its row first (`gates.lock`) and writes the resolution, whose key is the gate:
-of two who would end it the second finds how it ended and is told so. In the same transaction everybody is told whom it
-concerns (`gate:{id}`), and plans that wait for it become due, or are cancelled; so a gate that has ended is never one
-that nobody heard of.
+A gate ends once. A verb that ends it locks its row first (`gates.lock`) and writes the resolution, whose key is the
+gate: of two that would end it, the second finds how it ended, and its error says so. In the same transaction everyone
+concerned gets an event (`gate:{id}`), and plans that wait for the gate become due or are cancelled. So no gate ends
+without its events.
 
-Whom a gate concerns may see it: its owner and whoever owns that one, who made it, who is to resolve it, who waits for
-it. Who may do what:
+A gate holds its owner: the owner should not stop while it is pending. A gate concerns its owner and the owner's own
+owner, its creator, the entity that should resolve it, and its waiters; only they see it. Who may do what:
 
-    make        whom it holds, and whoever owns that one; what runs a command, only an administrator
-    resolve     a human gate: who is to; any other: who made it, and whoever owns the one it holds
-    withdraw    who made it, and whoever owns the one it holds
+    add         its owner, and the owner's owner; a gate that runs a command: only an administrator
+    resolve     a human gate: the entity it awaits; any other: its creator, and the owner's owner
+    withdraw    its creator, and the owner's owner
 
-`by` is who does it; None is the house, and may do everything, as the administrator may.
+`by` is the acting entity. None is Gatepost itself, which may do everything, as the administrator may.
 
-What ends by itself goes on with the chain of events in which the gate was made a while ago at most (`chain.PAUSE`), or
-that of what it waited for if that is longer (I13): else two agents could wake each other for ever by way of timers.
-Whoever ends one brings their own.
+The event of a gate that ends by itself continues the chain of events in which the gate was made, if that is not longer
+ago than `CHAIN_PAUSE`, or the chain of the event that it waited for, if that is longer (I13); otherwise two agents
+could wake each other for ever with timers. An entity that ends a gate continues its own chain.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ _MAX_WAITERS: Final = 100
 
 
 def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Gate:
-    """Make a gate, and tell whoever is to resolve it."""
+    """Make a gate; if it is a human gate, push a notice to the entity that should resolve it."""
     spec = gate_rules.check_spec(spec)
     creator = directory.find_live(tx, by) if by is not None else None
     owner = directory.find(tx, spec.owner) if spec.owner is not None else creator
@@ -77,7 +77,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
 
 
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Gate:
-    """A gate, as somebody whom it concerns or (None) as the administrator."""
+    """Return a gate to a viewer whom it concerns, or to the administrator (None); raise `NotFound` for others."""
     gate = gates.read(tx, ids.check("gate", id))
     if gate is None or (viewer is not None and not _is_concerned(tx, gate, directory.find(tx, viewer))):
         raise _build_unknown_error(id)
@@ -95,7 +95,7 @@ def page(
     after: int = 0,
     limit: int = 100,
 ) -> list[Gate]:
-    """Gates in the order they were made; `after` is the number of the last one seen."""
+    """Return gates in the order in which they were made; `after` is the number of the last gate seen."""
     return gates.page(
         tx,
         owner=directory.find_number(tx, owner),
@@ -109,15 +109,15 @@ def page(
 
 
 def list_blocking(tx: Reader, name: str | Entity) -> list[Gate]:
-    """The gates that keep somebody from stopping now; nothing changes by asking."""
+    """Return the gates that keep an entity from stopping now."""
     owner = directory.find(tx, name)
     return [gate for gate in gates.pending(tx, owner.number) if gate.holds(tx.now)]
 
 
 def list_instructing(tx: Reader, agent: int) -> list[Gate]:
     """
-    Return the gates that have something to say to a resident before it ends its cycle: those that it can do something
-    about itself, and that have not said so before. For all others it waits asleep, and their end wakes it.
+    Return the gates whose instruction a resident should get before it ends its cycle: those that it can resolve itself,
+    and that have not given their instruction before. For all other gates the resident sleeps, and their end wakes it.
     """
     new_numbers = gates.uninstructed(tx, agent)
     if not new_numbers:
@@ -126,7 +126,7 @@ def list_instructing(tx: Reader, agent: int) -> list[Gate]:
 
 
 def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
-    """Say that what a gate waits for has come."""
+    """End a gate, because what it waits for has come."""
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
@@ -141,7 +141,7 @@ def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops:
 
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
-    """Say that a gate is not needed any more."""
+    """End a gate that is not needed any more."""
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
@@ -153,7 +153,7 @@ def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops
 
 
 def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
-    """Let somebody be told when a gate ends; whoever is already stays so."""
+    """Add a waiter, which gets an event when the gate ends; adding it again changes nothing."""
     address.check_entity_address(name)
     gate, _ = _lock_gate(tx, id, by)
     if not gate.is_pending:
@@ -166,20 +166,21 @@ def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
 
 def take_due_checks(tx: Transaction, *, hold: Duration, limit: int, after: str = "") -> list[Gate]:
     """
-    Take gates that somebody has to look at; unless they say within `hold` what they saw, another may look too. Owners
-    take turns, in the order of their names from the one `after` whom it goes on: one of each, then a second of each.
+    Take gates whose condition is to be checked; after `hold`, another process may check a gate without a recorded
+    result. Owners take turns, in the order of their names, beginning behind the owner `after`: one gate of each, then a
+    second of each.
     """
     gate_ids = gates.take(tx, tx.now + hold, after, limit)
     return [gate for gate in (gates.read(tx, id) for id in gate_ids) if gate is not None]
 
 
 def find_next_check(tx: Reader) -> Instant | None:
-    """When somebody has to look at a gate next."""
+    """Return when the next gate is to be checked."""
     return gates.next_look(tx)
 
 
 def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Duration) -> Gate:
-    """Say what a look at a gate has shown. If it has ended meanwhile, that counts for nothing."""
+    """Record the result of a check. If the gate has ended meanwhile, nothing changes."""
     gate, _ = _lock_gate(tx, id, None)
     if not gate.is_pending:
         return gate
@@ -200,7 +201,7 @@ def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Dur
 
 
 def escalate(tx: Transaction, gate: Gate) -> None:
-    """Tell whoever owns the one whom a gate holds that its deadline has passed; once."""
+    """Alert the owner of the gate's owner, once, that the deadline of the gate has passed."""
     gates.escalate(tx, gate.number)
     owner = directory.find(tx, gate.owner)
     assert gate.deadline is not None
@@ -218,8 +219,8 @@ def open_gate(
     hops: int = 0,
 ) -> Gate:
     """
-    Store a gate that was wished for; those whom it concerns are for the caller to tell. The caller has locked its owner
-    (`stay`). What the house makes (without a `maker`) counts, and is not refused.
+    Store a new gate; the caller pushes the notices, and has locked the owner (`lock_live`). A gate that Gatepost makes
+    (without a `creator`) counts towards the limit of gates, but is never refused by it.
     """
     if creator is not None:
         _check_limit(tx, owner)
@@ -256,7 +257,10 @@ def insert_gate(
     *,
     take_since: Callable[[], int],
 ) -> int:
-    """Store a gate as it is, and return its number; one that waits for an event waits for those `since` an arrival."""
+    """
+    Store a gate as it is, and return its number. A gate that waits for an event waits for events after the arrival that
+    `take_since` returns; for other gates it is not called.
+    """
     event_type, event_source = None, None
     if gate.kind is GateKind.MAIL:
         event_type = EventType.MAIL
@@ -285,7 +289,10 @@ def end(
     hops: int = 0,
     notify: bool = True,
 ) -> Gate:
-    """End a gate that was taken, and tell everybody but `who` ends it; or raise how it ended before."""
+    """
+    End a gate that the caller has locked, and push its end to everyone concerned but the `actor`, unless `notify` is
+    False; raise `Late`, which says how the gate ended, if it has ended already.
+    """
     if len(reason) > _MAX_REASON_LENGTH:
         raise Invalid(f"the reason has {len(reason)} characters, over the limit of {_MAX_REASON_LENGTH}")
     gate_rules.check_text("reason", reason)
@@ -298,19 +305,26 @@ def end(
         recipients = sorted(entities_by_name.values(), key=lambda entity: entity.number)
         push.fan_out(tx, _build_push(gate, ending, text, actor, hops), actor, recipients)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
-            _close_notice(tx, gate, directory.find(tx, gate.awaits), actor)
+            inbox_items.close_items(
+                tx,
+                [directory.find(tx, gate.awaits)],
+                _build_notice_key(gate),
+                source=gate.made_by or "gate",
+                data={"gateId": gate.id, "outcome": "opened"},
+                actor=actor,
+            )
     plans.handle_gate_end(tx, gate, ending, actor, hops=hops)
     tx.after_commit(Signal(f"gate:{gate.id}", "resolved", wakes=False))
     return _read(tx, gate)
 
 
 def count_hops(tx: Reader, gate: Gate, actor: Entity | None, hops: int) -> int:
-    """How long the chain is of what is told when a gate ends: what nobody ends goes on with its making, for a while."""
+    """Return the hops of a gate's end; without an actor, it continues the chain in which the gate was made."""
     return hops if actor is not None else max(hops, gates.hops(tx, gate.number))
 
 
 def lock_live(tx: Transaction, needed_entities: Sequence[Entity]) -> None:
-    """Make sure that those without whom a gate makes no sense are there, and do not leave before this is committed."""
+    """Lock the entities that a gate needs, so that they cannot retire before the commit; raise if one is retired."""
     for entity in sorted(
         {entity.number: entity for entity in needed_entities}.values(), key=lambda entity: entity.number
     ):
@@ -319,7 +333,7 @@ def lock_live(tx: Transaction, needed_entities: Sequence[Entity]) -> None:
 
 
 def build_late_error(gate: Gate) -> Late:
-    """Say how a gate ended, to whoever came late."""
+    """Return an error that says how a gate ended."""
     resolution = gate.resolution
     assert resolution is not None
     by = f" by {resolution.by!r}" if resolution.by else ""
@@ -335,12 +349,12 @@ def build_late_error(gate: Gate) -> Late:
 
 
 def is_allowed(actor: Entity | None, *names: str | None) -> bool:
-    """Whether somebody is one of these, the administrator, or the house."""
+    """Return True if the actor has one of these names, is the administrator, or is Gatepost itself (None)."""
     return actor is None or actor.name in (directory.ADMINISTRATOR, *names)
 
 
 def _lock_gate(tx: Transaction, id: str, by: str | None) -> tuple[Gate, Entity | None]:
-    """Take a gate until the commit, for somebody whom it concerns."""
+    """Lock a gate until the commit; return it with the entity `by`, which it must concern."""
     actor = directory.find_live(tx, by) if by is not None else None
     gate = gates.lock(tx, ids.check("gate", id))
     if gate is None or not _is_concerned(tx, gate, actor):
@@ -360,7 +374,7 @@ def _check_commands(tx: Transaction, creator: Entity | None) -> None:
 
 
 def _check_repository(tx: Transaction, spec: GateSpec) -> None:
-    """Refuse to ask GitHub, with the operator's login, about what the operator has not listed; for everybody."""
+    """Refuse a repository that the operator has not listed: Gatepost would ask GitHub with the operator's login."""
     assert spec.awaits is not None
     check = gate_rules.parse_ci_target(spec.awaits)
     reason = gate_rules.explain_refusal(check, tx.limits.ci)
@@ -371,7 +385,10 @@ def _check_repository(tx: Transaction, spec: GateSpec) -> None:
 
 
 def _check_limit(tx: Transaction, owner: Entity) -> None:
-    """Refuse one gate too many. Its owner is locked (`stay`), so two who make one at once do not both find room."""
+    """
+    Refuse a gate over the limit of its owner. The caller has locked the owner (`lock_live`), so two that make a gate at
+    once cannot both pass.
+    """
     limit = tx.limits.gates
     if gates.count_pending(tx, owner.number, limit) >= limit:
         raise LimitReached(
@@ -381,7 +398,7 @@ def _check_limit(tx: Transaction, owner: Entity) -> None:
 
 
 def _find_awaited(tx: Transaction, spec: GateSpec, owner: Entity) -> Entity | None:
-    """Who has to do something about it."""
+    """Return the entity that has to resolve a human gate, or to send the awaited mail; None for other kinds."""
     if spec.kind not in (GateKind.HUMAN, GateKind.MAIL):
         return None
     awaited_entity = directory.find_live(tx, spec.awaits or directory.find_responsible(tx, owner))
@@ -406,15 +423,8 @@ def _build_push(gate: Gate, outcome: str, text: str, actor: Entity | None, hops:
 
 
 def _build_notice_key(gate: Gate) -> str:
-    """The key of what was told to whoever is to resolve a gate."""
+    """Return the dedup key of the notice to the entity that should resolve a gate."""
     return f"gate:{gate.id}:opened"
-
-
-def _close_notice(tx: Transaction, gate: Gate, awaited_entity: Entity, actor: Entity | None) -> None:
-    data = {"gateId": gate.id, "outcome": "opened"}
-    inbox_items.close_items(
-        tx, [awaited_entity], _build_notice_key(gate), source=gate.made_by or "gate", data=data, actor=actor
-    )
 
 
 def _push_alert(tx: Transaction, gate: Gate, to: str, text: str, topic: str) -> None:

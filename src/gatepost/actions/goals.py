@@ -1,4 +1,4 @@
-"""What agents work towards. A goal belongs to whoever set it; to everybody else it is not there."""
+"""The goals of agents. A goal belongs to the agent that set it; for all others it does not exist."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from gatepost.tables import goals
 
 
 def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goal]:
-    """Make goals or, with an id, change them. All of them, or none."""
+    """Make goals or, with an id, change them; all of them, or none."""
     owner = directory.find_live(tx, name).number
     results = [
         _create(tx, spec) if spec.id is None else _update(tx, _require_owned(tx, owner, spec.id), spec)
@@ -34,12 +34,12 @@ def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goa
 def page(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
-    """The goals of an agent, the most important first."""
+    """Return the goals of an agent, the most important first."""
     return goals.page(tx, directory.find(tx, name).number, status=status, limit=limit)
 
 
 def delete(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
-    """Delete goals by their ids; return how many. All of them, or none."""
+    """Delete goals by their ids, all of them or none; return how many."""
     owner = directory.find_live(tx, name).number
     owned_goals = [_require_owned(tx, owner, id) for id in dict.fromkeys(goal_ids)]
     return sum(goals.delete(tx, owner, goal.id) for goal in owned_goals)

@@ -1,4 +1,4 @@
-"""Whether the books are right: what `gatepost doctor` and `/health` ask."""
+"""Check the store for `gatepost doctor`: accounts that do not balance, and rows without an owner."""
 
 from gatepost.actions import maintenance
 from gatepost.core.account import Account
@@ -7,7 +7,9 @@ from gatepost.tables import checks
 
 
 def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
-    """Inboxes whose accounts do not balance; and how many inboxes there are, and what they accepted in all."""
+    """
+    Return the accounts that do not balance, the number of all inboxes, and the number of items that all have accepted.
+    """
     accounts = maintenance.list_accounts(tx)
     return (
         [account for account in accounts if not account.is_balanced],
@@ -17,7 +19,7 @@ def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
 
 
 def find_orphans(tx: Reader) -> list[str]:
-    """What belongs to nobody, and how much of it."""
+    """Return a sentence for each kind of row that belongs to nothing, with the number of rows and the first one."""
     events, event = checks.lost_events(tx)
     items, recipient = checks.stuck_items(tx)
     entities, entity = checks.half_entities(tx)

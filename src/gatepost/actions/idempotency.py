@@ -1,15 +1,15 @@
 """
-A request that may be repeated is done once.
+Run a request with an idempotency key once, however often it is sent.
 
-Whoever repeats a request because they did not hear the answer sends the same key again. Why the verb runs only once,
-and every repeat gets the answer of the first:
+A client that repeats a request, because it did not get the answer, sends the same key again. Why the verb runs only
+once, and every repeat gets the answer of the first request:
 
-- The key is written before the verb runs, in the same transaction. A repeat that comes meanwhile meets it at the unique
-  index and waits there (on SQLite, for the writer), and when the first is through it finds the answer.
+- The key is written before the verb runs, in the same transaction. A repeat that comes meanwhile conflicts at the
+  unique index and waits there (on SQLite, for the writer); when the first transaction ends, it finds the answer.
 - The answer is written after the verb, in the same transaction: there is no effect without its answer.
-- A verb that raises leaves neither, so whoever was refused may try again with the same key.
+- A verb that raises leaves neither, so a client whose request was refused may try again with the same key.
 
-    key -> new?  yes: verb -> answer      no, the same request: the answer again      no, another request: Reused
+    key -> new?  yes: verb -> answer      no, same request: the stored answer      no, another request: `Reused`
 """
 
 import json
@@ -36,8 +36,8 @@ def run_once(
     **kwargs: P.kwargs,
 ) -> Json:
     """
-    Run a verb that returns JSON, or return what it returned the first time. The `scope` keeps the keys of different
-    callers apart; the `digest` is of all that makes two requests the same.
+    Run a verb that returns JSON, or return what it returned the first time. The `scope` separates the keys of different
+    callers; the `digest` covers everything that must be equal in two requests with the same key.
     """
     if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid("this is not an idempotency key", hint=f"use up to {_MAX_KEY_LENGTH} printable ASCII characters")

@@ -1,8 +1,9 @@
 """
 Change single items of an inbox: mark them as done or seen, discard them, replay them, close them.
 
-People do not drain their inbox: they mark items as done. Every other verb here is for whoever looks after an inbox. An
-item changes only by an update that names the state it was in, so a verb that loses a race changes nothing.
+People do not drain their inbox: they mark items as done. The other verbs correct what happened to an item, or follow
+what happened elsewhere. An item changes only by an update that names the state it was in, so a verb that loses a race
+changes nothing.
 
 The question of a decision is an item too, and may be discarded like any other; but not the last one, if the asker would
 wait for ever for its answer and never hear of it.

@@ -1,6 +1,7 @@
 """
-Keys: made, found, listed, revoked. The secret itself is made by the door, shown once and never stored; the verbs see it
-only to hash it.
+Create, find, list and revoke keys.
+
+The caller makes the secret and shows it once; the verbs only hash it, and nothing stores it.
 """
 
 from typing import Final
@@ -13,7 +14,7 @@ from gatepost.errors import Conflict, Invalid, NotFound
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import keys
 
-#: whom a ring is for that says that a key, or whoever it stands for, has changed
+#: the recipient of signals about keys: a key has changed, or an entity with a key has retired
 TOPIC: Final = key_rules.TOPIC
 
 
@@ -26,7 +27,10 @@ def create(
     trigger: str | None = None,
     name: str = "",
 ) -> Key:
-    """Let a secret stand for the administrator, for one entity, for one trigger, or (public) for this installation."""
+    """
+    Create a key for the administrator, for one entity, for one trigger, or (public) for this installation, and return
+    it.
+    """
     key_rules.check(kind, secret)
     check_scope(kind, entity, trigger)
     for text in (name, trigger or ""):
@@ -48,17 +52,17 @@ def create(
 
 
 def find(tx: Reader, secret: str) -> Key | None:
-    """The key that this secret is, if it is in force."""
+    """Return the key with this secret, unless it is revoked or its entity is retired."""
     return keys.in_force(tx, key_rules.hash_secret(secret))
 
 
 def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
-    """All keys, revoked ones too, in the order in which they were made; `after` is the number of the last one seen."""
+    """Return keys, also revoked ones, in the order of their creation; `after` is the number of the last key seen."""
     return keys.page(tx, after=after, limit=limit)
 
 
 def revoke(tx: Transaction, text: str) -> Key:
-    """Put the key with this id or prefix out of force, for good."""
+    """Revoke the key with this id or prefix for ever, and return it."""
     id_or_prefix = key_rules.parse_reference(text)
     matches = keys.called(tx, id_or_prefix)
     if not matches:
@@ -72,7 +76,7 @@ def revoke(tx: Transaction, text: str) -> Key:
 
 
 def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
-    """Refuse a key that is for nobody, or for somebody whom such a key is never for."""
+    """Refuse an entity or a trigger that this kind of key cannot have, and a key without one that it needs."""
     match kind:
         case "admin" | "public":
             if entity is not None or trigger is not None:

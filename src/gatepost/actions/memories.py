@@ -1,4 +1,4 @@
-"""What agents remember. Memories belong to whoever made them: keys are looked up among one's own."""
+"""The memories of agents. A memory belongs to the agent that set it; every agent has its own keys."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from gatepost.tables import memories
 
 
 def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
-    """Write values under keys, over what is there; return how many. All of them, or none."""
+    """Write values under keys, all of them or none, and replace those that exist; return how many."""
     owner = directory.find_live(tx, name).number
     entries = {rules.check_key(key): rules.check_value(value) for key, value in values.items()}
     new_count = sum(memories.read(tx, owner, key) is None for key in entries)
@@ -35,8 +35,8 @@ def page(
     limit: int = rules.MAX_MEMORIES,
 ) -> list[Memory]:
     """
-    The memories of an agent, the newest first: all, or those under these keys. `after` says of the last one seen when
-    it was set, and its key.
+    Return the memories of an agent, the newest first: all, or those under these keys. `after` is the time and the key
+    of the last memory seen.
     """
     owner = directory.find(tx, name).number
     if keys is None:
@@ -46,6 +46,6 @@ def page(
 
 
 def delete(tx: Transaction, name: str, keys: Iterable[str]) -> int:
-    """Forget what is under these keys; return how many there were."""
+    """Delete the memories under these keys; return how many existed."""
     owner = directory.find_live(tx, name).number
     return sum(memories.delete(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))

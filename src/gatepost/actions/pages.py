@@ -1,11 +1,11 @@
 """
-Pages of lists: how much of a list is read at a time.
+Pages of lists: limit the bytes that one query reads.
 
-Rows differ: a thousand of them may be a few kilobytes or a gigabyte. A page therefore ends after so many rows, or when
-its text is as much as a page may have, whichever comes first, and has one row at least. What comes after it is not read
-from the database, so that a large page costs no more memory than any other.
+Rows differ: a thousand of them may be a few kilobytes or a gigabyte. So a page ends after `limit` rows, or when its
+text reaches `PAGE_SIZE`, whichever comes first, and has one row at least. The rows after it are not read from the
+database, so that a page of large rows takes no more memory than any other.
 
-    found = await store.read(limit_page(inbox.page), "analyst", limit=100)
+    page = await store.read(limit_page(inbox.page), "analyst", limit=100)
 """
 
 from collections.abc import Callable
@@ -25,16 +25,17 @@ PAGE_SIZE: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BoundedResult(Generic[T_co]):
-    """What a query has found, and when."""
+    """The result of a query that reads at most `PAGE_SIZE`."""
 
     value: T_co
-    #: whether it ends early, because there was no more room
+    #: True if there are more rows than fit
     is_cut: bool
+    #: when the query ran
     now: Instant
 
 
 def limit_page(query: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], BoundedResult[T]]:
-    """Return the same query, which reads only as much as a page may have."""
+    """Return the same query, which reads at most `PAGE_SIZE` bytes."""
 
     def read(tx: Reader, /, *args: P.args, **kwargs: P.kwargs) -> BoundedResult[T]:
         tx.room = PAGE_SIZE

@@ -1,24 +1,24 @@
 """
-Plans: setting, seeing and firing them.
+Set, show, delete and fire plans.
 
-Any number of gateways tick, and nobody leads. Why each slot fires exactly once all the same:
+Any number of gateways fire plans, without a leader. Why each slot still fires exactly once:
 
-- `fire` takes the rows of what is due before it looks at them, and skips those that another has taken. Whoever comes
-  later finds the next slot in the row, because the events of a slot and the step to the next one are one transaction.
-- Whoever changes or deletes a plan takes the same row, so a slot fires by the old plan or the new one, not by both.
-- Should a slot come up again after all (a plan set back to a time that has fired), its event has the same dedup key,
-  `plan:{id}:{slot}`, and is a repeat.
+- `fire` locks the rows of due plans before it reads them, and skips those that another process has locked. A later
+  process finds the next slot in the row, because the events of a slot and the step to the next one are one transaction.
+- A verb that changes or deletes a plan locks the same row, so a slot fires by the old plan or the new one, not by both.
+- If a slot comes up again (a plan was set back to a time that has fired), its event has the same dedup key,
+  `plan:{id}:{slot}`, and is a duplicate.
 
-A plan that waits for a gate has no slot until that gate is resolved. The transaction that resolves it makes the slot,
-so it fires once like any other; a gate that ends otherwise takes the plan with it. Whoever sets such a plan takes the
-gate's row, so that no gate ends between the look at it and the commit.
+A plan that waits for a gate has no slot until that gate is resolved. The transaction that resolves the gate sets the
+slot, so the plan fires once like any other; if the gate ends in another way, the plan is cancelled. A verb that sets
+such a plan locks the gate's row, so that the gate cannot end between the check and the commit.
 
-A plan that is due soon goes on with the chain of events in which it was set (I13), else two agents could answer each
-other for ever by way of their plans. One that is due much later does not (`chain.PAUSE`), nor one that recurs: its
-owner would never be woken again once it was set late in a chain.
+A plan that is due soon continues the chain of events in which it was set (I13); otherwise two agents could answer each
+other for ever through their plans. A plan that is due much later does not (`CHAIN_PAUSE`), nor does one that recurs: if
+it was set late in a chain, it would never wake its owner again.
 
-Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. To everybody else it is not
-there.
+Only its owner, and an administrator (`owner=None`), sees a plan, changes it or deletes it. For all others it does not
+exist.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,14 +40,14 @@ from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotF
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, gates, plans
 
-#: how many events one firing makes before it leaves the rest to the next
+#: events that one call of `fire` makes; the next call makes the rest
 _MAX_EVENTS: Final = 1_000
 _NO_FIRING: Final = Firing((), None)
 
 
 @dataclass(slots=True)
 class _DuePlan:
-    """A plan that is due, and what came of it."""
+    """A plan that is due, and the outcome of firing it."""
 
     plan: Plan
     firing: Firing = _NO_FIRING
@@ -57,11 +57,11 @@ class _DuePlan:
 
 def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None, hops: int = 0) -> Plan:
     """
-    Make a plan or, with an id, change one. A schedule that is the one it has changes nothing; another one counts from
-    now, and what was due by the old one and has not fired does not fire any more.
+    Make a plan or, with an id, change one. A schedule that equals the stored one changes nothing; another one counts
+    from now, and slots of the old schedule that have not fired are dropped.
 
-    `hops` says how long the chain of events is in which it is set; of a guest, if it is set `by` one, that is known. A
-    change does not make it shorter. What is due much later, or again and again, begins a new one.
+    `hops` is the length of the chain of events in which the plan is set; for a guest (`by`) it is read from the store.
+    A change does not make the chain shorter. A plan that is due much later, or that recurs, begins a new chain.
     """
     hops = max(hops, push.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
     plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
@@ -72,7 +72,7 @@ def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | No
 def page(
     tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
-    """Plans in the order they were made; `after` is the number of the last one seen."""
+    """Return plans in the order in which they were made; `after` is the number of the last plan seen."""
     return plans.page(tx, owner=directory.find_number(tx, owner), status=status, after=after, limit=limit)
 
 
@@ -86,9 +86,9 @@ def delete(tx: Transaction, id: str, *, owner: str | None = None) -> None:
 
 def fire(tx: Transaction, *, limit: int = 100) -> int:
     """
-    Tell owners what has come due, in order of slots; return how many plans that were. Repeat it until there are none.
-    A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its owner alerted;
-    for one who is retired, the administrator.
+    Push the events of due plans to their owners, in the order of slots; return the number of plans. Repeat it until
+    there are none. A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its
+    owner gets an alert, or the administrator if the owner is retired.
     """
     due_plans = list(_compute_firings(plans.due(tx, limit), tx.now))
     _push_events(tx, due_plans)
@@ -99,12 +99,12 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
 
 
 def find_next_due(tx: Reader) -> Instant | None:
-    """When a plan is due next; in the past if one is waiting to be fired."""
+    """Return when the next plan is due; a time in the past is due now."""
     return plans.next_due(tx)
 
 
 def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity | None = None, *, hops: int = 0) -> None:
-    """What waited for a gate that `who` has just ended is due now or, if it was not resolved, cancelled and told of."""
+    """Make the plans due that wait for a gate which was just resolved; if it ended in another way, cancel and alert."""
     waiting_plans = plans.of_gate(tx, gate.number)
     if not waiting_plans:
         return
@@ -155,10 +155,11 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
     owner_entity = directory.find_live(tx, stored_plan.owner)
     if stored_plan.status is not PlanStatus.PENDING and spec.schedule is not None:  # it becomes pending again
         _check_limit(tx, owner_entity)
-    # The gate's row first: so does whoever ends a gate.
+    # The gate's row first, in the order in which a verb that ends a gate locks them.
     gate = _lock_gate(tx, owner_entity.name, spec.schedule)
     plan = _require_owned(tx, id, owner, plans.lock(tx, id))
-    gate_number = _find_gate_number(tx, plan.gate)
+    stored_gate = gates.read(tx, plan.gate) if plan.gate is not None else None
+    gate_number = stored_gate.number if stored_gate is not None else None
     if spec.name is not None:
         plan = replace(plan, name=rules.check_name(spec.name))
     if spec.instruction is not None:
@@ -171,7 +172,7 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
 
 
 def _check_limit(tx: Transaction, owner: Entity) -> None:
-    """Refuse one plan too many; the owner is locked, so that two who make one at once do not both find room."""
+    """Refuse a plan over the limit of its owner; lock the owner, so two that make a plan at once cannot both pass."""
     entities.lock(tx, owner.number)
     limit = tx.limits.plans
     if plans.count_pending(tx, owner.number, limit) >= limit:
@@ -182,7 +183,10 @@ def _check_limit(tx: Transaction, owner: Entity) -> None:
 
 
 def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate | None:
-    """Take the gate that a plan is to wait for: one that its owner may see, and that is, or may yet be, resolved."""
+    """
+    Lock and return the gate that a plan is to wait for, None for other schedules. The owner of the plan must see the
+    gate, and the gate must be pending or resolved.
+    """
     if not isinstance(schedule, OnGate):
         return None
     gate = gates.lock(tx, schedule.gate)
@@ -191,11 +195,6 @@ def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate |
     if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
         raise Conflict(f"the gate {gate.id!r} was {gate.resolution.ending} already: it will not be resolved any more")
     return gate
-
-
-def _find_gate_number(tx: Transaction, id: str | None) -> int | None:
-    gate = gates.read(tx, id) if id is not None else None
-    return gate.number if gate is not None else None
 
 
 def _require_owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
@@ -217,7 +216,7 @@ def _has_schedule(plan: Plan, schedule: Schedule) -> bool:
 
 
 def _apply_schedule(plan: Plan, schedule: Schedule, gate: Gate | None, now: Instant) -> Plan:
-    """The plan, due by a schedule: at once, if that is a gate which is resolved already."""
+    """Return the plan with another schedule; one that waits for a resolved gate is due at once."""
     cron = schedule if isinstance(schedule, Cron) else None
     return replace(
         plan,
@@ -240,13 +239,16 @@ def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:
 
 
 def _apply_hops(plan: Plan, hops: int, now: Instant) -> Plan:
-    """A plan that goes on with a chain, if it is due once and soon; when a gate ends is not known yet."""
+    """
+    Return the plan with the hops of its chain, if it is due once and soon, else with 0. A plan that waits for a gate
+    counts as due soon, because nobody knows when the gate will end.
+    """
     is_chained = plan.cron is None and (plan.next_at is None or plan.next_at - now < CHAIN_PAUSE)
     return replace(plan, hops=max(plan.hops, hops) if is_chained else 0)
 
 
 def _validate_event(tx: Transaction, plan: Plan) -> Plan:
-    """Return the plan if its event can be stored: better now than when it is due."""
+    """Return the plan if its event can be stored, so that an error appears now and not when the plan is due."""
     push.validate_push(_build_push(plan, tx.now), tx.limits)
     return plan
 
@@ -277,7 +279,7 @@ def _push_events(tx: Transaction, due_plans: Sequence[_DuePlan]) -> None:
 
 
 def _build_push(plan: Plan, slot: Instant) -> Push:
-    """What the owner is told. When it was due is in it; when it fired is when the event was made."""
+    """Return the push of a slot to the owner; `dueAt` is the slot, the event's own time is when it fired."""
     return Push(
         to=plan.owner,
         type=EventType.PLAN,
@@ -299,7 +301,7 @@ def _advance(due_plan: _DuePlan, now: Instant) -> Plan:
 
 
 def _build_alert(plan: Plan, error: GatepostError) -> Push:
-    """What the owner is told of a plan that has ended without firing."""
+    """Return the alert to the owner about a plan that has ended without firing."""
     text = f"the plan {plan.name!r} ({plan.id}) was due and could not fire: {error.message}"
     ref = Ref("plan", plan.id)
     return push.build_alert(plan.owner, text, f"plan:{plan.id}", source="plan", ref=ref, hops=plan.hops)

@@ -1,13 +1,13 @@
 """
-How something gets into inboxes.
+Push events into inboxes.
 
-`push_all` takes many wishes and says of each what it came to: an event and, for every recipient, whether it is new, or
-an error that concerns that wish alone. It costs the same few statements however many there are:
+`push_all` takes many pushes and returns an outcome for each: an event with, for every recipient, whether it is a
+duplicate; or an error that concerns that push alone. It runs the same few statements, however many pushes there are:
 
-    resolve the names -> take arrivals -> check each -> items -> events -> counts and rings
+    resolve the names -> take arrivals -> check each -> items -> events -> counts and signals
 
-Items go in before events, because only they can tell a repeat: the unique key (recipient, dedup key) refuses it. An
-event whose every item was refused is not stored at all, so a repeat changes nothing.
+Items are inserted before events, because only items can detect a duplicate: the unique key (recipient, dedup key)
+refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
 import json
@@ -28,15 +28,15 @@ from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLa
 from gatepost.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
 from gatepost.tables import broadcasts, entities, events, items
 
-#: how the keys begin of what the house itself warns of
+#: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
-#: how many pushes to one recipient a push to a team counts for; how large the team is, nobody knows yet
+#: a push to a team counts as so many pushes to one recipient; the size of the team is not known at that time
 TEAM_WEIGHT: Final = 50
-#: items of the pushes that come together
+#: items of all pushes in one batch
 MAX_BATCH_ITEMS: Final = 10_000
-#: arrays and objects of data within each other; readers stand deeper in a stack than we, and must still get through
+#: nested arrays and objects; readers call their parser from a deeper stack than ours, and must be able to parse it
 _MAX_DATA_DEPTH: Final = 128
-#: a type and an id, each
+#: characters of the type, and of the id
 MAX_REF_LENGTH: Final = 256
 _MAX_LENGTHS: Final = {
     "source": 200,
@@ -53,25 +53,28 @@ PushOutcome = PushResult | GatepostError
 
 @dataclass(slots=True)
 class EventDraft:
-    """A wish that was found good: the event it would be, and for whom."""
+    """A push that was checked: the event to store, and its recipients."""
 
     event: Event
+    #: JSON
     data: str | None
     sender: Entity | None
     recipients: list[Entity]
+    #: bytes of the rendered event
     size: int
+    #: the numbers of the recipients for which it is no duplicate; filled when the items are stored
     new_recipients: set[int] = field(default_factory=set)
 
 
 def _weigh(push: Push) -> int:
-    """What a push adds to a transaction that it shares with others: one for a team writes an item for each member."""
+    """Return the load of a push in a transaction that it shares: a push to a team writes an item for each member."""
     return TEAM_WEIGHT if address.is_team(push.to) else 1
 
 
 @weigh_by(_weigh)
 @batched
 def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
-    """Accept what can be accepted; return an outcome for each wish."""
+    """Store the pushes that are valid; return an outcome for each push, in their order."""
     if not pushes:
         return []
     drafts = _build_drafts(tx, pushes)
@@ -82,15 +85,15 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
     """
-    Refuse a batch that would make more than 10,000 items: whoever else writes would wait for it. One event alone is
-    exempt, however many it is for. Everybody who is there is counted, repeats and the sender too.
+    Refuse a batch that would make more than `MAX_BATCH_ITEMS` items: all other writers would wait for it. A single
+    event is exempt, however many recipients it has. All members of a team count, also duplicates and the sender.
     """
     addresses = [
         target for target in map(_parse_address, (push.to for push in pushes)) if not isinstance(target, GatepostError)
     ]
     teams = {target for target in addresses if isinstance(target, TeamAddress)}
     if len(pushes) < 2 or not teams:
-        return  # at most one item each, and doors limit how many there are
+        return  # at most one item each, and the gateway limits the number of pushes
     sizes: dict[Address, int] = {team: entities.count_team(tx, team.team, team.role) for team in teams}
     count = sum(sizes.get(target, 1) for target in addresses)
     if count > MAX_BATCH_ITEMS:
@@ -100,7 +103,7 @@ def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
 
 
 def push_event(tx: Transaction, push: Push) -> PushResult:
-    """Accept one wish, or raise why not."""
+    """Store one push, or raise its error."""
     [outcome] = push_all(tx, [push])
     if isinstance(outcome, GatepostError):
         raise outcome
@@ -108,7 +111,10 @@ def push_event(tx: Transaction, push: Push) -> PushResult:
 
 
 def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequence[Entity]) -> PushResult:
-    """Accept one wish of this sender, None for the house, for these recipients: one event, an item each."""
+    """
+    Store one push of this sender, None for Gatepost itself, for these recipients: one event, one item each. The sender
+    and retired recipients get none.
+    """
     senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
     [push] = _apply_hops(tx, [push], senders)
     [arrival] = events.take_arrivals(tx, 1)
@@ -120,7 +126,7 @@ def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequ
 
 
 def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
-    """Accept once more, without a key, what was accepted before; also when its sender has retired since."""
+    """Store the copy of an event for one recipient, without a dedup key; its sender may have retired since."""
     [arrival] = events.take_arrivals(tx, 1)
     draft = build_event(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
     draft.recipients = [recipient]
@@ -131,7 +137,7 @@ def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
 def build_alert(
     to: str, content: str, topic: str, *, source: str = "gatepost", ref: Ref | None = None, hops: int = 0
 ) -> Push:
-    """What the house warns somebody of, once for whatever it is `about`."""
+    """Return the push of an alert by Gatepost; a recipient gets one alert for each topic."""
     return Push(
         to=to,
         type=EventType.ALERT,
@@ -146,7 +152,7 @@ def build_alert(
 
 
 def push_alerts(tx: Transaction, alerts: Sequence[Push]) -> None:
-    """Tell owners that something is wrong; the administrator, where an owner is retired."""
+    """Store alerts; an alert for a retired recipient goes to the administrator."""
     if not alerts:
         return
     drafts = _build_drafts(tx, alerts)
@@ -192,12 +198,12 @@ def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
 
 
 def count_next_hops(tx: Reader, sender: Entity | None) -> int:
-    """Return the hops of what somebody sends next; only an agent continues a chain."""
+    """Return the hops of the next event of a sender; only an agent continues a chain."""
     return _count_hops(tx, [sender]).get(sender.number, 0) if sender is not None else 0
 
 
 def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
-    """Return the hops of what each agent among these senders sends next, by its number, with one query for all."""
+    """Return the hops of the next event of each agent among these senders, by its number, with one query for all."""
     agents = [sender.number for sender in senders if sender.kind is EntityKind.AGENT]
     if not agents:
         return {}
@@ -209,7 +215,7 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
 def _apply_hops(
     tx: Transaction, pushes: Sequence[Push], entities_by_address: Mapping[Address, list[Entity]]
 ) -> Sequence[Push]:
-    """Let what agents push continue their chains; hops that a wish names count only if they are more."""
+    """Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more."""
     matches = {push.sender: entities_by_address.get(EntityAddress(push.sender)) for push in pushes if push.sender}
     senders = {name: candidates[0] for name, candidates in matches.items() if candidates}
     hops = _count_hops(tx, senders.values())
@@ -225,7 +231,10 @@ def _apply_hops(
 def build_event(
     tx: Transaction, push: Push, arrival: int, senders: Mapping[Address, list[Entity]], *, is_copy: bool = False
 ) -> EventDraft:
-    """Check a wish and make an event of it; what was accepted before (`again`) has no key here."""
+    """
+    Check a push and return the event to store, without recipients. A copy of an earlier event (`is_copy`) has no dedup
+    key, and its sender may be retired.
+    """
     sender = None
     if push.sender:
         matches = senders.get(EntityAddress(push.sender))
@@ -260,13 +269,13 @@ def build_event(
 
 
 def _build_key(push: Push) -> str | None:
-    """Return the key by which a repeat is recognised: of an alert without one, what the alert says."""
+    """Return the dedup key as it is stored; an alert without a key gets one from its content."""
     key = dedup.build_alert_key(push) if push.key is None and push.type is EventType.ALERT else push.key
     return f"{push.key_prefix}{key}" if key is not None else None
 
 
 def validate_push(push: Push, limits: Limits) -> str | None:
-    """Refuse what is too large or cannot be stored; return the data as JSON."""
+    """Refuse a push that is too large or cannot be stored; return its data as JSON."""
     if len(push.content) * 4 > limits.content and count_bytes(push.content) > limits.content:
         raise TooLarge(
             f"the content is {count_bytes(push.content)} bytes, over the limit of {limits.content}",
@@ -307,7 +316,7 @@ def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:
 
 
 def parse_ref(text: str) -> Ref:
-    """Read a reference by which events are looked for; it is one that an event can have."""
+    """Parse a reference to search for; refuse one that no event can have."""
     ref = Ref.parse(text)
     for part in (ref.type, ref.id):
         _check_short_text("reference", part)
@@ -361,7 +370,7 @@ def _find_recipients(
 
 
 def _store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
-    """Store a broadcast: one row, which each agent takes when it next looks."""
+    """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
     event = draft.event
     key = event.key or f"broadcast:{event.id}"
     number = broadcasts.number(tx, by=1)
@@ -380,7 +389,7 @@ def _store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     broadcasts.insert(tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None)
     tx.after_commit(Signal("*", event.type, event, event.wakes))
     if event.hops > tx.limits.hops:
-        # Agents take it one by one, so their owners are not told each: the one who answers for all of them is.
+        # Agents take it one by one, so the administrator gets one alert instead of every owner.
         push_alerts(tx, [_build_chain_alert(event, directory.ADMINISTRATOR, "*")])
     return PushResult(event.id, broadcast=number)
 
@@ -390,7 +399,7 @@ def _store_drafts(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome])
     if not drafts:
         return
     rows = [_build_item_row(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
-    # In one order everywhere, so that two writers with the same keys wait for each other instead of deadlocking.
+    # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
     new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
     for draft in drafts:
         draft.new_recipients = {
@@ -425,9 +434,13 @@ def _build_item_row(draft: EventDraft, event: Event, recipient: int) -> items.Ne
 
 
 def _alert_long_chains(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
-    """Tell the owner of each recipient of an event past the limit of hops, once an hour for each sender."""
+    """Alert the owner of each new recipient of an event past the limit of hops, once an hour for each sender."""
     alerts = [
-        _build_chain_alert(draft.event, _find_owner(recipient), recipient.name)
+        _build_chain_alert(
+            draft.event,
+            recipient.owner if recipient.owner != recipient.name else directory.ADMINISTRATOR,
+            recipient.name,
+        )
         for draft in outcomes
         if isinstance(draft, EventDraft) and draft.event.hops > tx.limits.hops
         for recipient in draft.recipients
@@ -436,11 +449,6 @@ def _alert_long_chains(tx: Transaction, outcomes: Sequence[EventDraft | PushOutc
         and recipient.name != directory.ADMINISTRATOR
     ]
     push_alerts(tx, alerts)
-
-
-def _find_owner(entity: Entity) -> str:
-    """Who answers for an entity: its owner, or the administrator for one that is its own."""
-    return entity.owner if entity.owner not in (None, entity.name) else directory.ADMINISTRATOR
 
 
 def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:

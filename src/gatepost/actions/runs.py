@@ -1,8 +1,8 @@
 """
-Runs as others see them: what a resident did, step by step, what it has in mind, and the calls it waits for.
+Show, cancel and answer runs: what a resident did, step by step, its mind, and the calls that it waits for.
 
-A call of a tool that nobody here can do is answered later, from outside. Its result comes as an event like any other,
-and when the last call of a run has been answered, or has run out of time, the run is completed.
+A call of a tool that Gatepost cannot run is answered later, by a program outside. The result comes as an event like any
+other. When the last call of a run is answered, or has expired, the run is completed.
 """
 
 from contextlib import suppress
@@ -22,13 +22,13 @@ from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, calls, minds, runs
 from gatepost.tables import steps as step_rows
 
-#: the cause of a ring that tells whoever thinks to look whether it still may
+#: the cause of a signal to the process that runs a cycle: check whether the run is still open
 CANCEL: Final = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMind:
-    """What a resident has in mind: what it carries of old cycles, and the turns of the later ones."""
+    """What a resident has in mind: the summaries of old cycles, and the turns of the later ones."""
 
     past_cycles: MindSummaries
     turns: tuple[Turn, ...]
@@ -53,31 +53,30 @@ def page(
     before: int | None = None,
     limit: int = 100,
 ) -> list[Run]:
-    """Runs of one agent, or of all, the newest first; `before` is the number of the last one seen."""
+    """Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen."""
     return runs.page(tx, agent=directory.find_number(tx, agent), status=status, before=before, limit=limit)
 
 
 def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = step_rows.ALL) -> list[Step]:
-    """The steps of a run in order; `after` is the number of the last one seen."""
+    """Return the steps of a run in order; `after` is the number of the last step seen."""
     return step_rows.of_run(tx, show(tx, id).number, after=after, limit=limit)
 
 
 def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
-    """The calls of a run that somebody outside answers, or has answered."""
+    """Return the calls of a run that a program outside answers, or has answered."""
     return calls.of_run(tx, show(tx, id).number)
 
 
 def read_mind(tx: Reader, name: str) -> AgentMind:
-    """What a resident would begin its next cycle with."""
+    """Return the mind with which a resident would begin its next cycle."""
     resident = agents.read(tx, directory.find(tx, name).number)
     if resident is None:
         raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
-    past_cycles = minds.read(tx, resident.number)
-    return _load_mind(tx, resident.number, past_cycles)
+    return _load_mind(tx, resident.number, minds.read(tx, resident.number))
 
 
 def read_mind_before(tx: Reader, run: Run, agent: int) -> AgentMind:
-    """What an agent had in mind when a run of its began."""
+    """Return the mind that an agent had when one of its runs began."""
     return _load_mind(tx, agent, minds.of_run(tx, run.mind_number), run.number)
 
 
@@ -86,7 +85,7 @@ def _load_mind(tx: Reader, agent: int, past_cycles: MindSummaries, before: int =
 
 
 def cancel(tx: Transaction, id: str) -> Run:
-    """Stop a run. What it has done stays done, and what it was shown counts as delivered."""
+    """Stop a run. Its effects stay, and its items count as delivered."""
     run = show(tx, id)
     if run.status is not RunStatus.RUNNING or runs.end(tx, run.number, RunStatus.CANCELLED) is None:
         raise Conflict(f"{id!r} is {show(tx, id).status}, not running")
@@ -98,7 +97,7 @@ def cancel(tx: Transaction, id: str) -> Run:
 
 
 def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
-    """Give the result of a call; the agent is told."""
+    """Write the result of a call, and push it to the agent."""
     stored_run = show(tx, run_id)
     row = calls.read(tx, call_id) if call_id.isprintable() else None
     if row is None:
@@ -109,7 +108,7 @@ def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> Ope
 
 
 def expire_calls(tx: Transaction) -> int:
-    """Let calls go that nobody has answered in time, and runs whose agent has retired; return how many."""
+    """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
     late_calls = calls.late(tx, maintenance.BATCH_SIZE)
     for call, _ in late_calls:
         _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
@@ -120,7 +119,10 @@ def expire_calls(tx: Transaction) -> int:
 
 
 def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
-    """Who has a run open that nobody is at work on; from a number on, and where to go on."""
+    """
+    Return the names of agents with an open run that no process works on, from the number `after` on, and where the next
+    batch begins, None at the end.
+    """
     rows = runs.abandoned(tx, after, maintenance.BATCH_SIZE)
     return [name for _, name in rows], rows[-1][0] if len(rows) == maintenance.BATCH_SIZE else None
 

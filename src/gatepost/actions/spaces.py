@@ -1,16 +1,16 @@
 """
-Spaces: who is in them, what is said, and who hears it.
+Spaces: their members, and the messages that are posted in them.
 
-A message goes to the inbox of every other agent in the space, in the transaction that stores it: no mentions, no
-router, no choice. People read the space itself. Why the numbers have no gaps, and why everybody who should hear a
-message does, and nobody else:
+A message goes to the inbox of every other agent in the space, in the transaction that stores it: there are no mentions,
+no router and no choice. People read the space itself. Why the numbers of messages have no gaps, and why exactly the
+members get a message:
 
-- Whoever posts takes the space's row first (`spaces.take`), and with it the next number. Until the commit nobody else
-  has the row; if the post fails, the number goes back with everything else. So numbers are given in the order of the
-  commits, and a reader that has seen 7 will never yet find a 6.
-- Joining and leaving take the same row. So for every message and every member it is settled which came first: who is a
-  member when the message has its number gets it, and who has left does not.
-- A reader's membership is asked for in the transaction that reads.
+- A post locks the space's row first (`spaces.take`), and takes the next number with it. Nobody else gets the row until
+  the commit; if the post fails, the number is rolled back with everything else. So numbers follow the order of the
+  commits, and a reader that has seen message 7 never finds a new message 6 later.
+- Joining and leaving lock the same row. So for every message and every member it is clear which came first: an entity
+  that is a member when the message gets its number receives it, and one that has left does not.
+- The membership of a reader is checked in the transaction that reads.
 """
 
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, messages, spaces
 
-#: past the number of every message
+#: no message has a higher number
 _MAX_SEQ: Final = 2**63 - 1
 
 
 def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
-    """Make a space; without an id it has the one its name suggests."""
+    """Make a space; without an id, it gets one from its name."""
     title = rules.check_title(name)
     space_id = rules.check_id(id if id is not None else rules.make_slug(title) or tx.new_id("spc"))
     member_numbers = _find_live_numbers(tx, members)
@@ -48,8 +48,8 @@ def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterab
 
 def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     """
-    Return the space that has this id or else this title, with these members; make it if there is none. Two titles that
-    suggest the same id are two spaces.
+    Return the space with this id, or else with this title, and add these members; make it if there is none. Two titles
+    that would give the same id are two spaces.
     """
     title = rules.check_title(name)
     space = (spaces.take(tx, name, by=0) if rules.is_id(name) else None) or spaces.by_name(tx, title)
@@ -66,7 +66,8 @@ def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
 
 def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
     """
-    A space, as one of its members or (None) as the administrator. Nobody else learns whether there is such a space.
+    Return a space to one of its members, or to the administrator (None). For all others the error does not tell whether
+    such a space exists.
     """
     rules.check_id(id)
     viewer_entity = directory.find_live(tx, viewer) if viewer is not None else None
@@ -79,7 +80,7 @@ def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
 
 
 def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
-    """The spaces of a member, or all; `after` is the number of the last one seen."""
+    """Return the spaces of a member, or all; `after` is the number of the last space seen."""
     viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
     return spaces.page(tx, entity=viewer_number, after=after, limit=limit)
 
@@ -94,7 +95,7 @@ def rename(tx: Transaction, id: str, name: str) -> Space:
 
 
 def archive(tx: Transaction, id: str) -> Space:
-    """Let nothing more be said; its members may still read it."""
+    """Archive a space: its members can read it, but not post."""
     space = _lock_space(tx, id)
     spaces.update(tx, space.number, name=space.name, archived_at=tx.now)
     tx.after_commit(_build_signal(space, "archive"))
@@ -102,12 +103,12 @@ def archive(tx: Transaction, id: str) -> Space:
 
 
 def list_members(tx: Reader, id: str, *, viewer: str | None = None) -> list[Member]:
-    """The live members, in the order in which they joined."""
+    """Return the live members, in the order in which they joined."""
     return spaces.members(tx, show(tx, id, viewer=viewer).number)
 
 
 def join(tx: Transaction, id: str, entity: str) -> Member:
-    """Make somebody a member; whoever is one already stays as they are."""
+    """Add a member, and return it; one that is a member already is not changed."""
     space, new_member = _lock_space(tx, id), directory.find_live(tx, entity)
     spaces.join(tx, space, [new_member.number])
     tx.after_commit(_build_signal(space, "join"))
@@ -116,8 +117,8 @@ def join(tx: Transaction, id: str, entity: str) -> Member:
 
 def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> None:
     """
-    Let somebody hear and read nothing more; what is in their inbox stays there. `as_` is who says so, None for the
-    administrator.
+    Remove a member: it gets and reads no more messages; the items in its inbox stay. `by` is the acting entity, None
+    for the administrator.
     """
     leaver = directory.find(tx, entity)
     space = _lock_space(tx, id, allow_archived=True, viewer=leaver if by is not None else None)
@@ -136,10 +137,10 @@ def post(
     hops: int = 0,
     trust: Trust = Trust.MEMBER,
 ) -> Message:
-    """Say something in a space, and tell every other agent in it."""
+    """Post a message in a space, and push it to every other agent in it."""
     sender_entity = directory.find_live(tx, sender)
     space = _lock_space(tx, id, advance_by=1, allow_archived=True, viewer=sender_entity)
-    _require_member(tx, space, sender_entity)  # first: what has become of a space is for its members to know
+    _require_member(tx, space, sender_entity)  # first: only members may learn that a space is archived
     _check_not_archived(space)
     if not content and data is None:
         raise Invalid("a message needs content")
@@ -167,7 +168,7 @@ def post(
     )
     data_json = push.validate_push(message_push, tx.limits)
     messages.insert(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
-    # Who had read everything has read this too: it is their own.
+    # A sender that had read all messages has read this one too.
     spaces.advance(tx, space.number, sender_entity.number, message.seq, least=message.seq - 1)
     recipients = [agent for agent in entities.in_space(tx, space.number) if agent.number != sender_entity.number]
     if recipients:
@@ -185,7 +186,7 @@ def read(
     before_seq: int | None = None,
     limit: int = 50,
 ) -> list[Message]:
-    """Messages, oldest first: the first after a number, else the last, or the last before a number."""
+    """Return messages, oldest first: the next ones after a number, else the last ones, or the last before a number."""
     space = show(tx, id, viewer=viewer)
     before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
@@ -194,14 +195,14 @@ def read(
 
 
 def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
-    """A space and the last messages in it but for `offset` newer ones, oldest first, as an agent is told them."""
+    """Return a space and its last messages, oldest first, without the `offset` newest ones."""
     space = show(tx, id, viewer=member)
-    # Numbers have no gaps, so the newest can be counted off.
+    # Numbers have no gaps, so the offset can be subtracted.
     return space, messages.said(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
 
 
 def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
-    """The same, and its member has read them with that."""
+    """Return a space and its last messages, oldest first, and mark them as read by the member."""
     space, history = read_history(tx, id, member, limit=limit)
     if history:
         spaces.advance(tx, space.number, member.number, space.last_seq)
@@ -209,7 +210,7 @@ def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Spac
 
 
 def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
-    """Note that a member has read up to a message; it never goes back."""
+    """Record up to which message a member has read; a lower number than before changes nothing."""
     member = directory.find_live(tx, entity)
     space = show(tx, id, viewer=member)
     if not 0 <= seq <= space.last_seq:
@@ -219,7 +220,7 @@ def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
 
 
 def count_unread(tx: Reader, entity: str) -> dict[str, int]:
-    """How many messages somebody has not read, for each of their spaces."""
+    """Return the number of unread messages of an entity, by the id of the space."""
     return spaces.unread(tx, directory.find_live(tx, entity).number)
 
 
@@ -227,8 +228,8 @@ def _lock_space(
     tx: Transaction, id: str, *, advance_by: int = 0, allow_archived: bool = False, viewer: Entity | None = None
 ) -> Space:
     """
-    Take a space until the commit; an archived one only where that does no harm, or is asked about later. With `as_`, a
-    space that is not there is refused like one that somebody is not in.
+    Lock a space until the commit, and take `advance_by` numbers; refuse an archived space unless `allow_archived`. With
+    a `viewer`, the error for a space that does not exist is the same as for one that the viewer is not a member of.
     """
     space = spaces.take(tx, rules.check_id(id), by=advance_by)
     if space is None:
@@ -251,7 +252,7 @@ def _require_member(tx: Reader, space: Space, entity: Entity) -> Member:
 
 
 def _find_live_numbers(tx: Transaction, names: Iterable[str]) -> set[int]:
-    """The numbers of those who are to be members."""
+    """Return the numbers of live entities with these names; raise if one is unknown or retired."""
     unique_names = list(dict.fromkeys(names))
     entities_by_address = directory.resolve(tx, [EntityAddress(name) for name in unique_names])
     numbers: set[int] = set()
@@ -264,7 +265,7 @@ def _find_live_numbers(tx: Transaction, names: Iterable[str]) -> set[int]:
 
 
 def _build_event_data(space: Space, message: Message) -> Json:
-    """What the other agents are told of a message beside its content."""
+    """Return the data of the event that other agents get for a message."""
     return {
         "spaceId": space.id,
         "spaceName": space.name,
@@ -277,7 +278,7 @@ def _build_event_data(space: Space, message: Message) -> Json:
 
 
 def _build_signal(space: Space, cause: str) -> Signal:
-    """For whoever reads the space as it grows."""
+    """Return a signal to live readers of the space."""
     return Signal(f"space:{space.id}", cause)
 
 

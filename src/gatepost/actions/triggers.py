@@ -1,8 +1,8 @@
 """
-Named ways in from outside: adding, finding and removing them.
+Add, show, activate and delete triggers: named addresses to which services outside send webhooks.
 
-`owner=None` asks as the administrator; with a name, only that entity's own triggers are there. A secret goes in and is
-never told again: `opened` hands what is kept of it to whoever verifies a request, and nothing else reads it.
+`owner=None` acts as the administrator; with a name, only the triggers of that entity exist. A secret is stored and
+never shown again: `find_open` returns what is stored of it to verify a request, and nothing else reads it.
 """
 
 from dataclasses import dataclass, field
@@ -29,23 +29,23 @@ class TriggerSpec:
     secret: str = field(repr=False)
     target: str
     prompt: str | None = None
-    #: the administrator, if it is nobody else
+    #: None for the administrator
     owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTrigger:
-    """What a request that comes in by a trigger is held against."""
+    """A trigger that accepts requests, and what is needed to verify one."""
 
     trigger: Trigger
     stored_secret: str = field(repr=False)
-    #: bytes of a body
+    #: bytes
     body_limit: int
     now: Instant
 
 
 def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
-    """Add a trigger; its name must be free, and somebody must live at its target."""
+    """Add a trigger, and return it; its name must be free, and its target must be the address of a live entity."""
     name = trigger.check_name(spec.name)
     stored_secret = webhook.prepare_secret(spec.scheme, spec.secret)
     prompt = validate_prompt(spec.prompt)
@@ -67,12 +67,12 @@ def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
 
 
 def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
-    """Triggers in the order they were added; `after` is the number of the last one seen."""
+    """Return triggers in the order in which they were added; `after` is the number of the last trigger seen."""
     return triggers.page(tx, owner=owner, after=after, limit=limit)
 
 
 def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:
-    """Open or close a trigger; closed, it answers as if it were not there."""
+    """Activate or deactivate a trigger; a request to an inactive trigger gets the same answer as to an unknown one."""
     stored_trigger = show(tx, name, owner=owner)
     if active and triggers.secret(tx, stored_trigger.number) is None:
         raise Conflict(
@@ -87,7 +87,7 @@ def delete(tx: Transaction, name: str, *, owner: str | None = None) -> None:
 
 
 def find_open(tx: Reader, name: str) -> OpenTrigger:
-    """A trigger that is open, and what its requests are held against."""
+    """Return an active trigger with what is needed to verify a request; raise `NotFound` for any other name."""
     stored_trigger = _find_or_none(tx, name)
     stored_secret = (
         triggers.secret(tx, stored_trigger.number) if stored_trigger is not None and stored_trigger.active else None
@@ -98,7 +98,7 @@ def find_open(tx: Reader, name: str) -> OpenTrigger:
 
 
 def _find_or_none(tx: Reader, name: str) -> Trigger | None:
-    """Look it up, unless no trigger can be called that: a database would choke on some of what comes in a URL."""
+    """Return the trigger, None for an unknown or invalid name: a database cannot take every text of a URL."""
     try:
         return triggers.find(tx, trigger.check_name(name))
     except Invalid:
@@ -106,7 +106,7 @@ def _find_or_none(tx: Reader, name: str) -> Trigger | None:
 
 
 def _resolve_target(tx: Reader, text: str) -> str:
-    """Return the address if somebody lives there now."""
+    """Return the address if a live entity has it; `*` is always valid."""
     target = address.parse(text)
     entities = directory.resolve(tx, [target]).get(target)
     match target:

@@ -1,10 +1,10 @@
 """
-What services have to say: a call becomes an event of the type `service` in somebody's inbox.
+Calls of services: a call becomes an event of the type `service` in an inbox.
 
-A call carries the service's own name for what it says (an idempotency key, a delivery id), and the dedup key is made
-of that: `svc:{service}:{name}`. Said again, it is a repeat. A call without such a name gets one that nobody else has.
-What comes with a key that can only trigger one agent has its keys apart (`core/dedup.py`): a service's name is whatever
-its caller says it is.
+A call carries the service's own name for it (an idempotency key, a delivery id), and the dedup key is made from that:
+`svc:{service}:{name}`. A call with the same name is a duplicate. A call without a name gets a unique one. Calls with a
+key that can only trigger one agent have separate dedup keys (`core/dedup.py`), because their caller chooses the name of
+the service.
 """
 
 import json
@@ -32,26 +32,26 @@ class ServiceCall:
     to: str
     service: str
     payload: Json
-    #: what the service calls this, the same when it says it again
+    #: the service's own name for this call, the same when the service repeats it
     key: str | None = None
-    #: whether it came with a key that can only trigger its recipient
+    #: True if it came with a key that can only trigger its recipient
     by_trigger_key: bool = False
-    #: what kind of thing it is, in the service's own words
+    #: the kind of call, in the service's own words
     kind: str | None = None
     #: what the recipient should know about it: a trigger's prompt
     context: str | None = None
-    #: what else belongs to the event's data
+    #: more fields of the event's data
     extra_data: Mapping[str, Json] = field(default_factory=dict)
 
 
 @batched
 def push_calls(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushOutcome]:
-    """Accept what can be accepted; return an outcome for each call."""
+    """Store the calls that are valid; return an outcome for each call, in their order."""
     return push.push_all(tx, [_build_push(tx, call) for call in calls])
 
 
 def push_call(tx: Transaction, service_call: ServiceCall) -> PushResult:
-    """Accept one call, or raise why not."""
+    """Store one call, or raise its error."""
     [result] = _push_all_or_none(tx, [service_call])
     return result
 
@@ -60,8 +60,8 @@ def receive(
     tx: Transaction, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
 ) -> list[PushResult]:
     """
-    Accept everything that came in one request by a trigger, or raise why not and accept nothing of it. A request that
-    is signed goes by the names of the first one with this `signature`.
+    Store all occurrences of one request to a trigger, or raise the first error and store none. A signed request uses
+    the names of the first request with this `signature`.
     """
     names: Sequence[str | None] = [occurrence.id for occurrence in occurrences]
     if signature is not None:
@@ -85,9 +85,9 @@ def receive(
 
 def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
     """
-    Return the names that came first with a signature, and remember them as long as other answers to requests. A copy
-    may read as more or fewer events than the first, because the content type is not signed: then its last events go by
-    the last name, and are repeats too.
+    Return the names of the first request with a signature; they are stored as long as idempotent answers. A copy of
+    that request may contain more or fewer events, because its content type is not signed: events beyond the first names
+    get the last name, so they are duplicates too.
     """
     scope = f"hook {trigger.id}"
     first_names = [name or f"{signature} {index}" for index, name in enumerate(names)]
@@ -100,15 +100,15 @@ def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None
     return [*first_names, *first_names[-1:] * len(names)][: len(names)]
 
 
-def is_repeat(pushed: PushResult) -> bool:
-    """Whether everybody it is for had it before."""
-    return pushed.duplicate or (bool(pushed.deliveries) and all(delivery.duplicate for delivery in pushed.deliveries))
+def is_repeat(result: PushResult) -> bool:
+    """Return True if all recipients had the event before."""
+    return result.duplicate or (bool(result.deliveries) and all(delivery.duplicate for delivery in result.deliveries))
 
 
 def build_dedup_key(service: str, name: str) -> str:
     """
-    The dedup key of what a service calls by that name. No two pairs share one: a colon in the service's own name is
-    written otherwise, and what would be too long is hashed, where a service's name would be empty.
+    Return the dedup key of a call with this name. No two pairs share a key: a colon in the name of the service is
+    escaped, and a key that would be too long is hashed, with an empty name in the place of the service's.
     """
     full_key = f"svc:{dedup.escape(service)}:{name}"
     if len(full_key) <= _MAX_KEY_LENGTH:

@@ -1,16 +1,18 @@
 """
-The tools that every resident has, as plain functions over a `Desk`.
+The built-in tools of every resident, as plain functions over a `ToolContext`.
 
-    speaking      enter_space send_message read_messages
-    noticing      peek_inbox skip
-    remembering   set_memories get_memories delete_memories
-    aiming        set_goals delete_goals
-    planning      set_plans get_plans delete_plans
-    writing       send_mail post_note
-    asking        ask_decision answer_decision set_gate resolve_gate
+    spaces      enter_space send_message read_messages
+    inbox       peek_inbox skip
+    memories    set_memories get_memories delete_memories
+    goals       set_goals delete_goals
+    plans       set_plans get_plans delete_plans
+    mail        send_mail post_note
+    decisions   ask_decision answer_decision set_gate resolve_gate
 
-A tool acts as the agent whose desk it is, and goes through the same verbs as everybody else: what its agent may not
-read or change through any other door it may not here either.
+A tool acts as the agent of its context, and calls the same verbs as all other callers: what the agent may not read or
+change over HTTP, it may not read or change with a tool.
+
+The docstring of a tool, and the text beside its parameters, are what the model reads.
 """
 
 from collections.abc import Mapping
@@ -48,8 +50,8 @@ BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
 
 def call_tool(ctx: ToolContext, name: str, arguments: Mapping[str, Any]) -> Json:
     """
-    Let a tool do what it does, with arguments of the types that its function says. When it raises, part of it may be
-    done: whoever calls must not commit that.
+    Call a tool with arguments of the types that its function declares, and return its result. When it raises, part of
+    its effects may be written: the caller must not commit them.
     """
     tool = BUILT_IN_TOOLS.get(name)
     if tool is None:

@@ -1,4 +1,4 @@
-"""What a built-in tool has before it: the transaction it works in, whose hands it is in, and the run it is used in."""
+"""The context of a built-in tool (its transaction, agent and run), and the limits of its input and its result."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -14,10 +14,9 @@ from gatepost.core.run import Run
 from gatepost.errors import Invalid
 from gatepost.ports import Transaction
 
-#: characters of one result: more would push everything else out of the mind
+#: characters of one result; a longer one would push everything else out of the mind
 MAX_RESULT_SIZE: Final = 64_000
-
-#: what a character may take as JSON
+#: characters that one character takes at most as JSON
 MAX_CHAR_SIZE: Final = 6
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -27,46 +26,46 @@ class ToolContext:
     tx: Transaction
     agent: Entity
     run: Run
-    #: the same when the same call is made again, and no other call's
+    #: a unique key of the call; a repeat of the same call has the same key
     call: str
-    #: the space that the agent is in
+    #: the id of the space that the agent has entered
     active_space: str | None = None
-    #: bytes of a result that the cycle has room for
+    #: bytes of a result that fit into the cycle
     max_bytes: int = MAX_RESULT_SIZE
-    #: what was taken from the inbox into the run
+    #: items that the tool took from the inbox into the run
     taken_items: list[Item] = field(default_factory=list)
 
     @property
     def hops(self) -> int:
-        """Of whatever the agent sends: one more than of what it was sent."""
+        """The hops of events that the agent sends: one more than those of the events that it got."""
         return self.run.outgoing_hops
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFunction:
     """
-    A tool of ours: a function over a desk. Its docstring and the words beside its parameters are what a model is told
-    of it; there `space_id` is called `spaceId`.
+    A built-in tool: a function over a `ToolContext`. The model reads its docstring and the text beside its parameters;
+    a parameter `space_id` is called `spaceId` there.
     """
 
     function: Callable[..., Json]
-    #: whether it changes anything that others, or the agent's later self, would see
+    #: True if it changes something that others, or later cycles of the agent, can see
     has_effect: bool
 
 
 def optional(description: str) -> Any:
-    """A field of what a model gives that it may leave out, and what the model is told of it."""
+    """Return a dataclass field of a tool's input that the model may leave out, with the description that it reads."""
     return field(default=None, metadata={"description": description})
 
 
 def check_count(values: Sequence[object], limit: int, noun: str) -> None:
-    """Refuse more at once than a call may be about."""
+    """Refuse more values in one call than `limit`."""
     if len(values) > limit:
         raise Invalid(f"{len(values)} {noun} are too many at once", hint=f"use at most {limit}")
 
 
 def take_fitting(documents: list[Json]) -> list[Json]:
-    """As many as there is room for, from the first on; the first always."""
+    """Return the first documents that fit into a result; the first one always."""
     if measure_json(documents) <= MAX_RESULT_SIZE:
         return documents
     free_size = MAX_RESULT_SIZE
@@ -80,7 +79,7 @@ def take_fitting(documents: list[Json]) -> list[Json]:
 
 
 def shorten(text: str, max_size: int) -> str:
-    """As much of a text as takes no more than so many characters as JSON."""
+    """Return the text, shortened so that it takes at most `max_size` characters as JSON."""
     if measure_json(text) <= max_size:
         return text
     return texts.shorten(
@@ -89,5 +88,5 @@ def shorten(text: str, max_size: int) -> str:
 
 
 def measure_json(document: Json) -> int:
-    """The characters that it takes as JSON."""
+    """Return the number of characters of a document as JSON."""
     return len(_encode(document).decode())

@@ -1,4 +1,4 @@
-"""The tools for decisions and gates: asking and answering, waiting and letting go."""
+"""The tools for decisions and gates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind, GateSpec
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 
-#: gates of one agent that have not ended
+#: pending gates and decisions of one agent
 _MAX_GATES: Final = 50
 
 _Within = Annotated[str | None, "how long from now at most: a number and a unit, such as '2 hours'"]

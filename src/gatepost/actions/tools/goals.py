@@ -1,4 +1,4 @@
-"""The tools for goals. There is none to read them: they are shown in every cycle."""
+"""The tools for goals. No tool reads them, because the system prompt of every cycle lists them."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The tools for the inbox: taking more from it, and leaving a cycle in silence."""
+"""The tools for the inbox: take more items from it, and end a cycle without an effect."""
 
 from typing import Annotated, Final
 
@@ -53,10 +53,10 @@ def skip(ctx: ToolContext, reason: Annotated[str | None, "why there is nothing t
 
 
 def _build_event_document(event: Event, max_bytes: int) -> Json:
-    """Return an event without its empty fields; if that is over so many bytes, its line, cut."""
+    """Return an event without its empty fields; if that is over `max_bytes`, return its rendered line, shortened."""
     document = {name: value for name, value in wire.write_event(event).items() if value is not None}
     length = max_bytes
-    while len(_encode(document)) > max_bytes and length:  # what is escaped takes more than it is long
+    while len(_encode(document)) > max_bytes and length:  # escaped characters take more bytes than the line has
         document = {"eventId": event.id, "type": event.type.value, "line": render.render_event(event, length)}
         length //= 2
     return document

@@ -10,7 +10,7 @@ from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.event import EventType, Json, Priority, Push, PushResult, Ref
 from gatepost.errors import Invalid, Refused
 
-#: addresses of one note
+#: addresses that one note notifies
 _MAX_ADDRESSES: Final = 50
 
 _Priority = Annotated[
@@ -55,7 +55,10 @@ def post_note(
 
 
 def _push_note(ctx: ToolContext, to: str, note: str, priority: str, work_item: Ref) -> PushResult | None:
-    """Tell one address; whoever is named twice is told once, because the key is the same. Oneself is not told."""
+    """
+    Push a note to one address, and return the result; None for the agent itself. An entity that is named twice gets the
+    note once, because the dedup key is the same.
+    """
     recipient = address.parse(to)
     if isinstance(recipient, AllAgentsAddress):
         raise Invalid("a note is for those whom it concerns, not for everybody", hint="name them, or a team")

@@ -11,10 +11,10 @@ from gatepost.core.event import Json
 from gatepost.core.plan import CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.errors import Invalid
 
-#: plans of one call, and plans of one agent that are still to fire
 _MAX_PER_CALL: Final = 50
+#: pending plans of one agent
 _MAX_PENDING: Final = 200
-#: plans that are shown, over ones included
+#: plans that are listed, also ended ones
 _LIST_LIMIT: Final = 1_000
 _FIELDS: Final = (
     "id",

@@ -1,4 +1,4 @@
-"""The tools for spaces: going into one, speaking in it, reading it."""
+"""The tools for spaces: enter one, post messages in it, read it."""
 
 from typing import Annotated, Final
 
@@ -10,7 +10,7 @@ from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, Invalid
 
 _MAX_MESSAGES: Final = 200
-#: characters that have room whatever they are
+#: a text of this length fits in any case
 _SAFE_LENGTH: Final = MAX_RESULT_SIZE // 2 // MAX_CHAR_SIZE
 
 _Limit = Annotated[int, f"how many messages at most; {_MAX_MESSAGES} is the most there is"]
@@ -68,7 +68,7 @@ def _check_limit(limit: int) -> int:
 
 
 def _build_messages(history: list[MessageRow]) -> list[Json]:
-    """The newest of them that there is room for."""
+    """Return the newest messages that fit into a result, oldest first."""
     newest_first: list[Json] = [
         {
             "id": id,
